@@ -1,0 +1,69 @@
+# Every task of this repository. `make help` lists them; nothing here needs more than Python 3.11 and make.
+
+PYTHON  ?= python3
+ARGS    ?=
+SECONDS ?= 600
+
+VENV := .venv
+BIN  := $(VENV)/bin
+PIP  := $(BIN)/python -m pip --disable-pip-version-check -q install -c constraints.txt
+
+# A stamp is newer than the files that decide what is installed, so that a second `make up` installs nothing.
+RUN_STAMP := $(VENV)/.installed-run
+DEV_STAMP := $(VENV)/.installed-dev
+
+.DEFAULT_GOAL := help
+.PHONY: help install up test check bench verify fuzz sim tools clean
+
+help: ## List these targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+
+install: $(RUN_STAMP) ## Prepare .venv with what the queue needs to run, and no more
+
+up: $(RUN_STAMP) ## Run the queue on this machine; more options: make up ARGS="--port 9192"
+	@exec $(BIN)/headrace up $(ARGS)
+
+test: $(DEV_STAMP) tools ## Unit, golden and integration tests, with six real client libraries
+	@$(BIN)/python -m pytest -m "not long" $(ARGS)
+
+check: $(DEV_STAMP) ## Lint, format, types and import layers
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+bench: $(DEV_STAMP) tools ## Headrace and Apache Kafka side by side on this machine
+	@$(BIN)/python -m bench $(ARGS)
+
+verify: $(DEV_STAMP) tools ## Everything: check, all tests and the long ones (up to 90 minutes), with a summary
+	@$(BIN)/python tools/verify.py $(ARGS)
+
+fuzz: $(DEV_STAMP) ## Random bytes against the frame and message decoders for SECONDS=600
+	@$(BIN)/python tests/fuzz/fuzz_wire.py $(SECONDS) $(ARGS)
+
+sim: $(DEV_STAMP) ## The simulated crashes, long form
+	@$(BIN)/python -m pytest tests/sim $(ARGS)
+
+tools: $(DEV_STAMP) # kcat, Java, Maven and Go, and the client programs the tests drive
+	@$(BIN)/python tools/ensure_tools.py
+
+clean: ## Remove .venv, caches and build output; data/ stays
+	rm -rf $(VENV) build dist bench/out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf src/*.egg-info
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Headrace needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V 2>&1). Fix: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+	  rm -rf $(VENV); echo "$(PYTHON) cannot make a virtual environment. Fix: apt-get install python3-venv" >&2; exit 1; }
+
+$(RUN_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing Headrace into $(VENV) (once)"
+	@$(PIP) -e '.[gateway]'
+	@touch $@
+
+$(DEV_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing Headrace and its development tools into $(VENV) (once)"
+	@$(PIP) -e '.[gateway,etcd,dev]'
+	@touch $(RUN_STAMP) $@
