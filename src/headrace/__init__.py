@@ -1,0 +1,3 @@
+"""Headrace: a durable, partitioned, replicated log that speaks the Kafka protocol."""
+
+__version__ = "0.1.0"

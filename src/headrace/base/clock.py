@@ -1,0 +1,23 @@
+"""Time enters the cores as an argument: `Now` carries both clocks, so nobody mixes them up.
+
+`mono` (seconds) is for timers and deadlines and never jumps; `wall` (ms since 1970) is for stamps that are stored.
+"""
+
+import time
+from typing import NamedTuple, Protocol
+
+
+class Now(NamedTuple):
+    mono: float
+    wall: int
+
+
+class Clock(Protocol):
+    def now(self) -> Now: ...
+
+
+class SystemClock:
+    """CLOCK_BOOTTIME goes on while the machine sleeps, so a lease that ran out meanwhile is seen to have run out."""
+
+    def now(self) -> Now:
+        return Now(time.clock_gettime(time.CLOCK_BOOTTIME), time.time_ns() // 1_000_000)

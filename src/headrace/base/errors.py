@@ -1,0 +1,32 @@
+"""The kinds of failure the whole house tells apart; each kind has one place that handles it (see ARCHITECTURE.md).
+
+An expected refusal (not leader, unknown topic) is none of these: it is an error code, a value in a reply.
+"""
+
+
+class PeerError(Exception):
+    """The peer broke the protocol. The listener closes that one connection and logs the peer."""
+
+
+class UserError(Exception):
+    """Something a person can mend: says the cause in one line, and the fix in another."""
+
+    def __init__(self, cause: str, fix: str = "") -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.cause}\n{self.fix}" if self.fix else self.cause
+
+
+class DiskFull(Exception):
+    """No space left. The partial append has been cut back; the write is refused and the broker goes on."""
+
+
+class DiskFailed(Exception):
+    """The disk broke its word (EIO on read, write or sync). What is on it is unknown, so the node stops."""
+
+
+class StoreUnreachable(Exception):
+    """The metadata store did not answer in time. A state with a deadline, not a reason to guess."""
