@@ -1,0 +1,16 @@
+"""The command line. Talks to brokers as any Kafka client does; only `serve` builds a broker.
+
+This file stays almost empty, since every broker process imports it: `serve` must not pay for typer and rich.
+"""
+
+import sys
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["serve"]:
+        from headrace.cli.serve import main as serve
+
+        sys.exit(serve(sys.argv[2:]))
+    from headrace.cli.app import run
+
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,79 @@
+"""The commands in one tree, and the one place where an exception becomes words and an exit code.
+
+A command's own module imports its heavy libraries when it runs, so that `headrace --help` stays quick.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from headrace.base.errors import UserError
+from headrace.cli import consume, doctor, logdump, produce, topic, up, version
+from headrace.cli.failure import ExitCode, Failure, show_failure
+
+app = typer.Typer(
+    name="headrace",
+    help="A durable, partitioned log that speaks the Kafka protocol.",
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 refused, 5 no broker answers, 130 interrupted.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("up")(up.up)
+app.add_typer(topic.app, name="topic")
+app.command("produce")(produce.produce)
+app.command("consume")(consume.consume)
+app.add_typer(logdump.app, name="log")
+app.command("doctor")(doctor.doctor)
+app.command("version")(version.version)
+
+
+@app.command("serve", add_help_option=False)
+def serve() -> None:
+    """Run one broker in the foreground: what `up` starts, and what a service unit should."""
+    raise AssertionError("main() takes `serve` before typer is imported")
+
+
+def run(arguments: Sequence[str]) -> int:
+    as_json = "--json" in arguments
+    try:
+        outcome = app(args=list(arguments), prog_name="headrace", standalone_mode=False)
+        return outcome if isinstance(outcome, int) else ExitCode.OK
+    except (KeyboardInterrupt, typer.Abort):
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output (`head`, `less`) has gone. Python would complain once more while it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+    except Exception as error:
+        if os.environ.get("HEADRACE_DEBUG") == "1":
+            raise
+        return report(error, arguments, as_json)
+
+
+def report(error: Exception, arguments: Sequence[str], as_json: bool) -> int:
+    if isinstance(error, UserError):
+        show_failure(error.cause, error.fix, as_json)
+        return error.code if isinstance(error, Failure) else ExitCode.FAILED
+    words = getattr(error, "format_message", None)
+    if words is not None:
+        command = " ".join(["headrace", *_command_words(arguments)])
+        show_failure(words(), f"see `{command} --help`", as_json)
+        return ExitCode.USAGE
+    show_failure(
+        f"{type(error).__name__}: {error}",
+        "this is a fault of headrace; HEADRACE_DEBUG=1 shows where it happened",
+        as_json,
+    )
+    return ExitCode.FAILED
+
+
+def _command_words(arguments: Sequence[str]) -> list[str]:
+    first = list(arguments[:1]) if arguments and not arguments[0].startswith("-") else []
+    if first and first[0] in ("topic", "log") and len(arguments) > 1 and not arguments[1].startswith("-"):
+        first.append(arguments[1])
+    known = {command.name for group in (app, topic.app, logdump.app) for command in group.registered_commands}
+    return [word for word in first if word in known | {"topic", "log"}]

@@ -1,0 +1,59 @@
+"""`headrace consume`: read a topic by assigned partitions, without a group, and print it.
+
+Reads to the end that the topic had at the start and stops there; --follow goes on.
+"""
+
+from typing import Annotated
+
+import typer
+
+from headrace.cli.failure import ExitCode, Failure
+from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap, TopicName
+
+
+def consume(
+    topic: TopicName,
+    partition: Annotated[
+        list[int] | None, typer.Option("--partition", "-p", help="Only this one; may be repeated.", min=0)
+    ] = None,
+    start: Annotated[
+        str,
+        typer.Option("--from", metavar="earliest|latest|OFFSET|-N|@TIME", help="Where to begin; -10 is the last ten."),
+    ] = "earliest",
+    follow: Annotated[
+        bool | None,
+        typer.Option("--follow/--until-end", "-f/-e", help="Wait for more at the end, or stop there (the default)."),
+    ] = None,
+    count: Annotated[int | None, typer.Option("--count", "-n", help="Stop after so many messages.", min=1)] = None,
+    text_format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help=r"%t topic %p partition %o offset %T time %k key %v value %h headers %K %S sizes, \n \t \xHH.",
+        ),
+    ] = r"%v\n",
+    null_value: Annotated[str, typer.Option(help="What to print for a null key or value.")] = "",
+    read_uncommitted: Annotated[
+        bool, typer.Option("--read-uncommitted", help="Show messages of open and aborted transactions too.")
+    ] = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    as_json: AsJson = False,
+) -> None:
+    """Read messages: from an offset, a time or the tail; as text or one JSON object per line."""
+    from headrace.cli.message import compile_format, to_json
+    from headrace.cli.reader import Reader, Reading
+    from headrace.cli.start_at import parse_start
+
+    place = parse_start(start)
+    render = to_json if as_json else compile_format(text_format, null_value.encode())
+    reading = Reading(
+        topic=topic,
+        partitions=tuple(partition or ()),
+        start=place,
+        follow=place.follows if follow is None else follow,
+        count=count,
+        isolation="read_uncommitted" if read_uncommitted else "read_committed",
+    )
+    if place.kind == "offset" and len(reading.partitions) != 1:
+        raise Failure("an offset belongs to one partition", f"add --partition N to --from {start}", ExitCode.USAGE)
+    Reader(bootstrap, reading).print_all(render)

@@ -1,0 +1,74 @@
+"""Where `consume` begins, as written after --from.
+
+earliest | latest | 1200 | -10 | @2026-01-31T12:00:00 | @1769860800000
+                    offset  the last ten   the first message at or after a time
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from headrace.cli.failure import ExitCode, Failure
+
+# Up to this many digits a number after @ is seconds; nobody means a moment in January 1970 in ms.
+_SECONDS_DIGITS_MAX = 10
+
+
+@dataclass(frozen=True)
+class StartAt:
+    kind: Literal["earliest", "latest", "offset", "tail", "time"]
+    number: int = 0
+
+    @property
+    def follows(self) -> bool:
+        """From the end on there is nothing to show unless one waits."""
+        return self.kind == "latest"
+
+
+def parse_start(text: str) -> StartAt:
+    if text == "earliest":
+        return StartAt("earliest")
+    if text == "latest":
+        return StartAt("latest")
+    if text.isdecimal():
+        return StartAt("offset", int(text))
+    if text.startswith("-") and text[1:].isdecimal():
+        return StartAt("tail", int(text[1:]))
+    if text.startswith("@"):
+        return StartAt("time", _parse_time(text[1:]))
+    raise _unreadable(text)
+
+
+def _parse_time(text: str) -> int:
+    if text.isdecimal():
+        return int(text) * 1000 if len(text) <= _SECONDS_DIGITS_MAX else int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise _unreadable(f"@{text}") from None
+    if moment.tzinfo is None:
+        moment = moment.astimezone()
+    return round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000)
+
+
+def _unreadable(text: str) -> Failure:
+    return Failure(
+        f"--from {text}: this is no place to start",
+        "give earliest, latest, an offset (1200), the last so many (-10), or a time (@2026-01-31T12:00 or @EPOCH_MS)",
+        ExitCode.USAGE,
+    )
+
+
+def first_offset(start: StartAt, earliest: int, end: int, by_time: int | None) -> int:
+    """Always inside what the partition holds, except an explicit offset: that one the broker may refuse."""
+    match start.kind:
+        case "earliest":
+            return earliest
+        case "latest":
+            return end
+        case "tail":
+            return max(earliest, end - start.number)
+        case "time":
+            return end if by_time is None else by_time
+        case "offset":
+            return start.number
