@@ -1,0 +1,1 @@
+"""Headrace measured beside Apache Kafka on one machine with one native client: `python -m bench`."""

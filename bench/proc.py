@@ -1,0 +1,61 @@
+"""CPU seconds and memory of a process and all its descendants, read from /proc.
+
+Invariant: a child that has ended is counted once, through its parent's figures for reaped children.
+"""
+
+import os
+from pathlib import Path
+
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_PPID, _UTIME, _CSTIME = 1, 11, 14  # positions after the command name, which may itself hold spaces and brackets
+
+
+def tree(pid: int) -> list[int]:
+    """The process and its living descendants."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and (fields := _stat(int(entry.name))):
+            children.setdefault(int(fields[_PPID]), []).append(int(entry.name))
+    found = [pid]
+    for parent in found:
+        found.extend(children.get(parent, []))
+    return found
+
+
+def cpu_seconds(pids: list[int]) -> float:
+    """User and system time of these process trees so far."""
+    ticks = 0
+    for pid in _all(pids):
+        if fields := _stat(pid):
+            ticks += sum(int(value) for value in fields[_UTIME : _CSTIME + 1])
+    return ticks / _TICKS_PER_SECOND
+
+
+def rss_mb(pids: list[int]) -> float:
+    """Resident memory of these process trees now."""
+    return sum(_status_mb(pid, "VmRSS:") for pid in _all(pids))
+
+
+def peak_rss_mb(pids: list[int]) -> float:
+    """The sum of each living process's own peak: an upper bound of the tree's peak."""
+    return sum(_status_mb(pid, "VmHWM:") for pid in _all(pids))
+
+
+def _all(pids: list[int]) -> set[int]:
+    return {member for pid in pids for member in tree(pid)}
+
+
+def _stat(pid: int) -> list[str] | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return text.rpartition(")")[2].split()
+
+
+def _status_mb(pid: int, field: str) -> float:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return next((int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith(field)), 0.0)

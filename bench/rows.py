@@ -1,0 +1,205 @@
+"""The rows of the table: which figure of ours stands beside which of Kafka's, and the target it is published with."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from bench.scenarios import ACTIVE_PARTITIONS, BACKLOG_RATE, PACES
+from bench.workload import BULK_1K, BULK_100, PACED, SINGLE, Workload
+
+OURS, THEIRS, MACHINE = "ours", "theirs", "machine"
+BEHIND_MAX = 0.05
+Measured = dict[str, dict[str, list[float]]]  # side -> figure -> one value a round
+
+
+@dataclass(frozen=True)
+class Target:
+    text: str
+    reached: Callable[[float, float | None, "float | None"], bool | None]  # ours, theirs, synced write rate
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    title: str
+    settings: str
+    fsync: str
+    unit: str
+    ours: str
+    theirs: str
+    higher_is_better: bool = True
+    target: Target | None = None
+    pace: str = ""  # the figure that says how far a broker fell behind an open-loop client
+
+    def scenarios(self) -> set[str]:
+        return {self.ours.partition(".")[0], self.theirs.partition(".")[0]}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    row: Row
+    ours: float | None
+    theirs: float | None
+    reached: bool | None
+    ours_kept_pace: bool = True
+    theirs_kept_pace: bool = True
+
+    @property
+    def ratio(self) -> float | None:
+        return self.ours / self.theirs if self.ours is not None and self.theirs else None
+
+
+def ratio_at_least(least: float) -> Target:
+    return Target(f"≥ {least:g}×", lambda ours, theirs, _: None if not theirs else ours / theirs >= least)
+
+
+def not_above() -> Target:
+    return Target("≤ 1×", lambda ours, theirs, _: None if not theirs else ours <= theirs)
+
+
+def below(limit: float, unit: str) -> Target:
+    return Target(f"< {limit:g} {unit}", lambda ours, _theirs, _rate: ours < limit)
+
+
+def _durable_reached(ours: float, theirs: float | None, synced: float | None) -> bool | None:
+    if theirs is None or synced is None:
+        return None
+    return ours >= min(1.2 * theirs, 0.8 * synced)
+
+
+DURABLE = Target("≥ 1.2× or ≥ 80 % of the synced write rate, the lower", _durable_reached)
+
+
+def outcomes(rows: list[Row], measured: Measured) -> list[Outcome]:
+    synced = middle(measured, MACHINE, "disk.synced_mb_per_s")
+    found = []
+    for row in rows:
+        ours, theirs = middle(measured, OURS, row.ours), middle(measured, THEIRS, row.theirs)
+        reached = row.target.reached(ours, theirs, synced) if row.target and ours is not None else None
+        kept = [(middle(measured, side, row.pace) or 0) <= BEHIND_MAX for side in (OURS, THEIRS)]
+        found.append(Outcome(row, ours, theirs, reached, *kept))
+    return found
+
+
+def middle(measured: Measured, side: str, figure: str) -> float | None:
+    values = measured.get(side, {}).get(figure)
+    return median(values) if values else None
+
+
+def _bulk(label: str, scenario: str, load: Workload, least: float, consume_least: float) -> Iterator[Row]:
+    target = ratio_at_least(least)
+    short = scenario.removeprefix("bulk-")
+    for fsync, suffix in (("off", ""), ("on", "-fsync")):
+        figure = f"{scenario}{suffix}.produce_mb_per_s"
+        name = f"produce-{short}{suffix}"
+        yield Row(
+            name, f"produce {label}", load.stated(), fsync, "MB/s", figure, figure, target=None if suffix else target
+        )
+    figure = f"{scenario}.consume_mb_per_s"
+    settings = f"{load.partitions} partitions, prefetch 1M records, written as above"
+    yield Row(
+        f"consume-{short}",
+        f"consume {label}",
+        settings,
+        "–",
+        "MB/s",
+        figure,
+        figure,
+        target=ratio_at_least(consume_least),
+    )
+
+
+def _single() -> Iterator[Row]:
+    for fsync, scenario in (("off", "single"), ("on", "single-fsync")):
+        figure = f"{scenario}.produce_records_per_s"
+        target = ratio_at_least(5) if fsync == "off" else None
+        yield Row(scenario, "one record a request", SINGLE.stated(), fsync, "records/s", figure, figure, target=target)
+
+
+def _latency() -> Iterator[Row]:
+    for rate in PACES:
+        for fsync, suffix in (("off", ""), ("on", "-fsync")):
+            scenario = f"latency-{rate // 1000}k{suffix}"
+            for kind, what, label in (
+                ("e2e", "p50", "end to end p50"),
+                ("e2e", "p99", "end to end p99"),
+                ("e2e", "p999", "end to end p99.9"),
+                ("ack", "p99", "ack p99"),
+            ):
+                figure = f"{scenario}.{kind}_{what}"
+                target = not_above() if (kind, what) == ("e2e", "p99") else None
+                settings = f"{rate:,} records/s, {PACED.stated()}"
+                yield Row(
+                    f"{scenario}-{kind}-{what}",
+                    label,
+                    settings,
+                    fsync,
+                    "ms",
+                    figure,
+                    figure,
+                    False,
+                    target,
+                    f"{scenario}.behind",
+                )
+
+
+def _partitions() -> Iterator[Row]:
+    for count in ACTIVE_PARTITIONS:
+        scenario = f"partitions-{count}"
+        stated = Workload(size=100, fsync=True, acks="all", linger_ms=1, partitions=count).stated()
+        for what, label in (("p50", "p50"), ("p99", "p99"), ("p999", "p99.9")):
+            figure = f"{scenario}.ack_{what}"
+            yield Row(
+                f"{scenario}-{what}",
+                f"ack {label}, {count:,} active",
+                f"1,000 records/s, {stated}",
+                "on",
+                "ms",
+                figure,
+                figure,
+                higher_is_better=False,
+                pace=f"{scenario}.behind",
+            )
+
+
+def _costs() -> Iterator[Row]:
+    for way, label in (("in", "broker CPU per GB in"), ("out", "broker CPU per GB out")):
+        figure = f"bulk-1k.cpu_s_per_gb_{way}"
+        yield Row(f"cpu-{way}", label, "bulk 1 KB rows", "off", "s", figure, figure, False)
+    for name, label, target, unit in (
+        ("start_s", "start to first reply", below(1, "s"), "s"),
+        ("idle_rss_mb", "memory idle", below(60, "MB"), "MB"),
+        ("after_rss_mb", "memory after the bench", below(200, "MB"), "MB"),
+        ("peak_rss_mb", "memory at its peak", None, "MB"),
+    ):
+        figure = f"process.{name}"
+        yield Row(name.replace("_", "-"), label, "whole process tree", "–", unit, figure, figure, False, target)
+
+
+def _all() -> list[Row]:
+    durable = Row(
+        "produce-1k-durable",
+        "produce 1 KB, ours synced, Kafka's not",
+        BULK_1K.stated(),
+        "on / off",
+        "MB/s",
+        "bulk-1k-fsync.produce_mb_per_s",
+        "bulk-1k.produce_mb_per_s",
+        target=DURABLE,
+    )
+    pace = f"{BULK_1K.stated()}; meanwhile {BACKLOG_RATE:,} records/s in"
+    drain, feed = "backlog.consume_mb_per_s", "backlog.produce_mb_per_s"
+    return [
+        *_bulk("1 KB", "bulk-1k", BULK_1K, 2, 1.2),
+        durable,
+        *_bulk("100 B", "bulk-100", BULK_100, 1.5, 0.9),
+        *_single(),
+        *_latency(),
+        *_partitions(),
+        Row("backlog-drain", "5 GB backlog: drained at", pace, "off", "MB/s", drain, drain),
+        Row("backlog-feed", "5 GB backlog: meanwhile produced", pace, "off", "MB/s", feed, feed),
+        *_costs(),
+    ]
+
+
+ROWS = _all()
