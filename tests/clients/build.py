@@ -1,0 +1,105 @@
+"""Fetches the jars and builds the Java and Go client programs, once, into a cache outside the checkout.
+
+A build is keyed by the content of its sources and appears in the cache by one rename, so that two runs at the same time
+and a run that was cut off do no harm. `python tests/clients/build.py` builds all of them ahead of the tests.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+class MissingTool(Exception):
+    """A program that is needed is not on this machine; the message says which and how to get it."""
+
+
+def java_classpath() -> str:
+    """Kafka's jars and the compiled Java client program, for `java -cp`."""
+    jars = _built("jars", [HERE / "java" / "pom.xml"], _fetch_jars)
+    classes = _built("java", [HERE / "java" / "pom.xml", *_sources("java", "*.java")], lambda out: _compile(jars, out))
+    return os.pathsep.join([str(classes), f"{jars}{os.sep}*"])
+
+
+def franz_go() -> Path:
+    """The compiled Go client program."""
+    return _built("go", [*_sources("go", "*.go"), HERE / "go" / "go.mod"], _build_go) / "franz_go"
+
+
+def _fetch_jars(out: Path) -> None:
+    _need("mvn", "maven")
+    pom = HERE / "java" / "pom.xml"
+    _run(["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={out}"], cwd=out)
+
+
+def _compile(jars: Path, out: Path) -> None:
+    _need("javac", "openjdk-17-jdk-headless")
+    shutil.copy(HERE / "java" / "log4j2.xml", out)
+    _run(["javac", "-cp", f"{jars}{os.sep}*", "-d", str(out), *map(str, _sources("java", "*.java"))], cwd=out)
+
+
+def _build_go(out: Path) -> None:
+    _need("go", "golang-go")
+    _run(["go", "build", "-o", str(out / "franz_go"), "."], cwd=HERE / "go")
+
+
+def _built(name: str, sources: list[Path], build: Callable[[Path], None]) -> Path:
+    digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    done = _cache() / f"{name}-{digest}"
+    if not done.exists():
+        print(f"Building {name} for the client tests into {done} (once)", file=sys.stderr, flush=True)
+        partial = Path(tempfile.mkdtemp(dir=_cache(), prefix=f"{name}-partial-"))
+        try:
+            build(partial)
+            partial.rename(done)
+        except OSError:
+            # Another run was first, and its result is as good.
+            if not done.exists():
+                raise
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    return done
+
+
+def _cache() -> Path:
+    chosen = os.environ.get("HEADRACE_CACHE")
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    cache = Path(chosen) if chosen else user / "headrace"
+    cache.mkdir(parents=True, exist_ok=True)
+    return cache
+
+
+def _sources(folder: str, pattern: str) -> list[Path]:
+    return sorted((HERE / folder).glob(pattern))
+
+
+def _need(program: str, package: str) -> None:
+    if shutil.which(program) is None:
+        raise MissingTool(f"{program} is missing. Fix: apt-get install {package}, or `make test` as root on Debian")
+
+
+def _run(command: list[str], cwd: Path) -> None:
+    done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{command[0]} failed with exit code {done.returncode}:\n{done.stdout}")
+
+
+def main() -> int:
+    failed = 0
+    for build in (java_classpath, franz_go):
+        try:
+            build()
+        except (MissingTool, RuntimeError) as error:
+            failed = 1
+            print(error, file=sys.stderr)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

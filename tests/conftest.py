@@ -1,0 +1,27 @@
+"""Rules for every test of this repository: under CI=true a test that skips has failed, since nobody would notice it."""
+
+import os
+
+import pytest
+
+CI = os.environ.get("CI") == "true"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    report = yield
+    return _failed_if_skipped(report)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    report = yield
+    return _failed_if_skipped(report)
+
+
+def _failed_if_skipped(report):
+    # An expected failure is reported as skipped too, and is fine.
+    if CI and report.outcome == "skipped" and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which fails under CI=true: {report.longrepr}"
+    return report
