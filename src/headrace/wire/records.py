@@ -1,0 +1,220 @@
+"""Records inside a batch: built and read for the command line, tests, time look-ups and transaction markers.
+
+The broker's produce and fetch paths never come here; they move whole batches. Reading trusts nothing: whatever the
+bytes, it returns records or raises CorruptBatch, and unpacks at most a given number of bytes.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from struct import Struct as Layout
+from struct import error as StructError
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from headrace.wire.batch import (
+    CONTROL,
+    CRC_START,
+    HEADER,
+    HEADER_SIZE,
+    LENGTH_END,
+    MAGIC,
+    TRANSACTIONAL,
+    BatchHeader,
+    Bytes,
+    CorruptBatch,
+    parse_header,
+)
+from headrace.wire.compression import compress, decompress
+from headrace.wire.varint import read_varint, zigzag
+
+UNPACKED_BYTES_MAX = 128 * 1024 * 1024
+
+_MARKER_KEY = Layout(">hh")
+_MARKER_VALUE = Layout(">hi")
+_ABORT, _COMMIT = 0, 1
+
+
+class Record(NamedTuple):
+    """One record. In a batch to be built, offset -1 stands for the one after the record before it."""
+
+    offset: int = -1
+    timestamp: int = -1
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: Sequence[tuple[str, bytes | None]] = ()
+
+
+class Marker(NamedTuple):
+    """The end of a transaction in one partition, as a control batch says it."""
+
+    commit: bool
+    coordinator_epoch: int
+
+
+def build_batch(
+    records: Iterable[Record],
+    *,
+    codec: int = 0,
+    base_offset: int = 0,
+    leader_epoch: int = -1,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    transactional: bool = False,
+    control: bool = False,
+    last_offset_delta: int | None = None,
+) -> bytes:
+    """One batch. `last_offset_delta` is for a batch whose last records are gone, as compaction leaves them."""
+    base_timestamp = max_timestamp = -1
+    delta, count = -1, 0
+    body = bytearray()
+    for record in records:
+        if count == 0:
+            base_timestamp = record.timestamp
+        max_timestamp = max(max_timestamp, record.timestamp)
+        delta = delta + 1 if record.offset < 0 else record.offset - base_offset
+        body += _encode_record(record, record.timestamp - base_timestamp, delta)
+        count += 1
+    payload = compress(codec, body)
+    header = BatchHeader(
+        base_offset=base_offset,
+        batch_length=HEADER_SIZE - LENGTH_END + len(payload),
+        leader_epoch=leader_epoch,
+        magic=MAGIC,
+        crc=0,
+        attributes=codec | (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0),
+        last_offset_delta=max(delta, 0) if last_offset_delta is None else last_offset_delta,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        record_count=count,
+    )
+    return _sealed(header, payload)
+
+
+def build_marker(
+    marker: Marker,
+    *,
+    producer_id: int,
+    producer_epoch: int,
+    timestamp: int,
+    base_offset: int = 0,
+    leader_epoch: int = -1,
+) -> bytes:
+    """The control batch that commits or aborts a producer's transaction in one partition."""
+    key = _MARKER_KEY.pack(0, _COMMIT if marker.commit else _ABORT)
+    value = _MARKER_VALUE.pack(0, marker.coordinator_epoch)
+    return build_batch(
+        [Record(timestamp=timestamp, key=key, value=value)],
+        base_offset=base_offset,
+        leader_epoch=leader_epoch,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transactional=True,
+        control=True,
+    )
+
+
+def read_marker(batch: Bytes) -> Marker | None:
+    """What a control batch says, or None for a control batch of another kind (KRaft has some) or an emptied one."""
+    records = read_records(batch, max_bytes=HEADER_SIZE)
+    if not records or records[0].key is None or records[0].value is None:
+        return None
+    try:
+        _, kind = _MARKER_KEY.unpack_from(records[0].key)
+        _, coordinator_epoch = _MARKER_VALUE.unpack_from(records[0].value)
+    except StructError as error:
+        raise CorruptBatch(f"malformed control record: {error}") from error
+    return Marker(kind == _COMMIT, coordinator_epoch) if kind in (_ABORT, _COMMIT) else None
+
+
+def read_records(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> list[Record]:
+    """All records of the batch at the start of these bytes; none of an emptied one. Does not check the CRC."""
+    header, body = _open(batch, max_bytes)
+    records = []
+    for pos, end, offset, timestamp in _walk(header, body):
+        key, pos = _read_bytes(body, pos, end)
+        value, pos = _read_bytes(body, pos, end)
+        records.append(Record(offset, timestamp, key, value, _read_headers(body, pos, end)))
+    return records
+
+
+def iter_offsets(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> Iterator[tuple[int, int]]:
+    """(offset, timestamp) of each record, without keys and values: what a look-up by time needs."""
+    header, body = _open(batch, max_bytes)
+    for _, _, offset, timestamp in _walk(header, body):
+        yield offset, timestamp
+
+
+def _sealed(header: BatchHeader, payload: bytes) -> bytes:
+    batch = bytearray(HEADER.pack(*header) + payload)
+    crc = crc32c(memoryview(batch)[CRC_START:])
+    batch[CRC_START - 4 : CRC_START] = crc.to_bytes(4, "big")
+    return bytes(batch)
+
+
+def _encode_record(record: Record, timestamp_delta: int, offset_delta: int) -> bytes:
+    body = bytearray(b"\0") + zigzag(timestamp_delta) + zigzag(offset_delta)
+    body += _sized(record.key) + _sized(record.value) + zigzag(len(record.headers))
+    for name, value in record.headers:
+        body += _sized(name.encode()) + _sized(value)
+    return zigzag(len(body)) + bytes(body)
+
+
+def _sized(value: bytes | None) -> bytes:
+    return b"\x01" if value is None else zigzag(len(value)) + value
+
+
+def _open(batch: Bytes, max_bytes: int) -> tuple[BatchHeader, bytes]:
+    header = parse_header(batch)
+    if header.magic != MAGIC:
+        raise CorruptBatch(f"magic {header.magic} is not the record batch format {MAGIC}")
+    if header.size > len(batch):
+        raise CorruptBatch(f"the batch takes {header.size} bytes, {len(batch)} are there")
+    if header.record_count < 0:
+        raise CorruptBatch(f"a record count of {header.record_count}")
+    if header.record_count == 0:
+        return header, b""
+    return header, decompress(header.codec, memoryview(batch)[HEADER_SIZE : header.size], max_bytes)
+
+
+def _walk(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """(position of the key, end, offset, timestamp) of each record."""
+    pos = 0
+    for _ in range(header.record_count):
+        length, pos = read_varint(body, pos)
+        end = pos + length
+        if length < 0 or end > len(body):
+            raise CorruptBatch(f"a record claims {length} bytes, {len(body) - pos} are left")
+        timestamp_delta, pos = read_varint(body, pos + 1)
+        offset_delta, pos = read_varint(body, pos)
+        timestamp = header.max_timestamp if header.is_log_append_time else header.base_timestamp + timestamp_delta
+        yield pos, end, header.base_offset + offset_delta, timestamp
+        pos = end
+
+
+def _read_bytes(body: bytes, pos: int, end: int) -> tuple[bytes | None, int]:
+    length, pos = read_varint(body, pos)
+    if length < 0:
+        return None, pos
+    if length > end - pos:
+        raise CorruptBatch(f"a field of {length} bytes reaches past its record")
+    return body[pos : pos + length], pos + length
+
+
+def _read_headers(body: bytes, pos: int, end: int) -> list[tuple[str, bytes | None]]:
+    count, pos = read_varint(body, pos)
+    # A header takes two bytes at least.
+    if not 0 <= count <= (end - pos) // 2:
+        raise CorruptBatch(f"{count} headers in {end - pos} bytes")
+    headers = []
+    for _ in range(count):
+        name, pos = _read_bytes(body, pos, end)
+        value, pos = _read_bytes(body, pos, end)
+        try:
+            headers.append(((name or b"").decode(), value))
+        except UnicodeDecodeError as error:
+            raise CorruptBatch(f"a header's name is not UTF-8: {error}") from error
+    return headers

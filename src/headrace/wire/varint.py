@@ -1,0 +1,36 @@
+"""Zig-zag integers of variable length, as records use them (messages use the unsigned kind, see `primitives`)."""
+
+from headrace.wire.batch import CorruptBatch
+
+_BYTES_MAX = 10
+
+
+def zigzag(value: int) -> bytes:
+    """-1 is 1, 1 is 2, -2 is 3: small numbers of either sign take one byte."""
+    value = value << 1 if value >= 0 else (-value << 1) - 1
+    if value < 128:
+        return bytes((value,))
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def read_varint(buf: bytes, pos: int) -> tuple[int, int]:
+    """The value at `pos` and the position after it."""
+    try:
+        byte = buf[pos]
+        if byte < 128:
+            return (byte >> 1) ^ -(byte & 1), pos + 1
+        value = byte & 127
+        for shift in range(7, 7 * _BYTES_MAX, 7):
+            pos += 1
+            byte = buf[pos]
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return (value >> 1) ^ -(value & 1), pos + 1
+    except IndexError:
+        raise CorruptBatch("the records end inside a number") from None
+    raise CorruptBatch(f"a number is longer than {_BYTES_MAX} bytes")
