@@ -41,7 +41,13 @@ class Client(Protocol):
     """Whether the client lets its user choose a record's timestamp."""
 
     def produce(
-        self, topic: str, records: Sequence[Record], *, partition: int = 0, codec: str | None = None, idempotent: bool | None = None
+        self,
+        topic: str,
+        records: Sequence[Record],
+        *,
+        partition: int = 0,
+        codec: str | None = None,
+        idempotent: bool | None = None,
     ) -> None: ...
 
     def consume(self, topic: str, *, partition: int = 0, offset: int = 0, count: int) -> list[Record]: ...
@@ -71,5 +77,3 @@ class Admin(Protocol):
     def create_partitions(self, topic: str, total: int) -> None: ...
 
     def delete_records(self, topic: str, before_offset: int, *, partition: int = 0) -> None: ...
-
-

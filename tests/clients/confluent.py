@@ -58,9 +58,7 @@ class Confluent:
 
     def consume(self, topic: str, *, partition: int = 0, offset: int = 0, count: int) -> list[Record]:
         # librdkafka insists on a group id; with an assigned offset and no commits no group is ever joined.
-        consumer = Consumer(
-            {"bootstrap.servers": self.bootstrap, "group.id": "assigned", "enable.auto.commit": False}
-        )
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "assigned", "enable.auto.commit": False})
         try:
             consumer.assign([TopicPartition(topic, partition, offset)])
             return _poll(consumer, count)

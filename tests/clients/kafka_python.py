@@ -1,13 +1,14 @@
 """kafka-python, the pure Python client, as producer, assigned consumer and admin client."""
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
 from clients.client import EARLIEST, LATEST, WAIT_S, Record, Refused
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 
 class KafkaPython:
@@ -88,7 +89,11 @@ class KafkaPython:
     def set_config(self, topic: str, name: str, value: str) -> None:
         # Unknown names are for the broker to refuse; the library would otherwise look them up first.
         resource = ConfigResource(ConfigResourceType.TOPIC, topic, {name: value})
-        self._ask("alter_configs", [resource], raise_on_unknown=False)
+        outcome = self._ask("alter_configs", [resource], raise_on_unknown=False)["topic"][topic]
+        # The library gives a refusal back as text and raises nothing.
+        refused = re.match(r"\[Error (\d+)\]", str(outcome))
+        if refused:
+            raise Refused(int(refused[1]), outcome)
 
     def config(self, topic: str) -> dict[str, str]:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
@@ -127,7 +132,9 @@ def _poll(consumer: KafkaConsumer, where: TopicPartition, count: int) -> list[Re
     deadline = time.monotonic() + WAIT_S
     while len(records) < count and time.monotonic() < deadline:
         for message in consumer.poll(1000).get(where, ()):
-            records.append(Record(message.key, message.value, tuple(message.headers), message.timestamp, message.offset))
+            records.append(
+                Record(message.key, message.value, tuple(message.headers), message.timestamp, message.offset)
+            )
     return records[:count]
 
 

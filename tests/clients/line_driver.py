@@ -44,7 +44,9 @@ class LineDriver:
         )
 
     def consume(self, topic: str, *, partition: int = 0, offset: int = 0, count: int) -> list[Record]:
-        answer = self._ask("consume", topic=topic, partition=partition, offset=offset, count=count, wait_ms=WAIT_S * 1000)
+        answer = self._ask(
+            "consume", topic=topic, partition=partition, offset=offset, count=count, wait_ms=WAIT_S * 1000
+        )
         return [_incoming(record) for record in answer]
 
     def offset_at(self, topic: str, when: int, *, partition: int = 0) -> int:
@@ -92,7 +94,9 @@ class LineDriver:
 
 def java(bootstrap: str) -> LineDriver:
     # A small heap and one compiler tier: this JVM lives for seconds.
-    return LineDriver("java", ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", java_classpath(), "Driver"], bootstrap)
+    return LineDriver(
+        "java", ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", java_classpath(), "Driver"], bootstrap
+    )
 
 
 def go(bootstrap: str) -> LineDriver:

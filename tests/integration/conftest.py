@@ -5,13 +5,15 @@ HEADRACE_TEST_BOOTSTRAP=host:port runs them against a broker that is already the
 
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 
 import pytest
+
 from clients import aio, confluent, kafka_python, kcat, line_driver
 from clients.build import MissingTool
-from clients.client import Admin, Client
+from clients.client import WAIT_S, Admin, Client
 
 CLIENTS = ("kcat", "confluent-kafka", "kafka-python", "aiokafka", "java", "franz-go")
 ADMINS = CLIENTS[1:]
@@ -79,6 +81,22 @@ def reference(bootstrap: str) -> confluent.Confluent:
     return confluent.Confluent(bootstrap)
 
 
+def created(
+    reference: confluent.Confluent, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None
+) -> str:
+    """This topic, made and seen: Apache Kafka answers before the new topic shows in its metadata."""
+    reference.create_topic(topic, partitions, config)
+    until(lambda: reference.topics().get(topic) == partitions)
+    return topic
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.02)
+
+
 @pytest.fixture
 def new_name() -> Callable[[], str]:
     return lambda: f"t-{uuid.uuid4().hex[:12]}"
@@ -87,9 +105,7 @@ def new_name() -> Callable[[], str]:
 @pytest.fixture
 def new_topic(reference: confluent.Confluent, new_name: Callable[[], str]) -> Callable[..., str]:
     def create(partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
-        topic = new_name()
-        reference.create_topic(topic, partitions, config)
-        return topic
+        return created(reference, new_name(), partitions, config)
 
     return create
 

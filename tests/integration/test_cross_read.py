@@ -4,8 +4,9 @@ import time
 from collections.abc import Callable
 
 import pytest
+
 from clients.client import Client, Record
-from conftest import CLIENTS
+from conftest import CLIENTS, created
 
 START_MS = int(time.time() * 1000) - 600_000
 LARGE = bytes(range(65, 91)) * 34_616  # 900,016 bytes, below every client's default limit of a megabyte
@@ -25,6 +26,11 @@ RECORDS = [
 ]
 
 
+def written(writer: str) -> list[Record]:
+    # kafka-python's producer takes no null as a header's value; its consumer does.
+    return [record for record in RECORDS if writer != "kafka-python" or record.key != b"null header"]
+
+
 @pytest.fixture(scope="session")
 def written_by(client_named: Callable[[str], Client], reference) -> Callable[[str], str]:
     """The topic that holds RECORDS as this client wrote them: written once, read by all."""
@@ -34,8 +40,8 @@ def written_by(client_named: Callable[[str], Client], reference) -> Callable[[st
         if name not in topics:
             client = client_named(name)
             topics[name] = f"cross-{name}-{time.time_ns()}"
-            reference.create_topic(topics[name], 1)
-            client.produce(topics[name], RECORDS)
+            created(reference, topics[name])
+            client.produce(topics[name], written(name))
         return topics[name]
 
     return write
@@ -44,11 +50,12 @@ def written_by(client_named: Callable[[str], Client], reference) -> Callable[[st
 @pytest.mark.parametrize("writer", CLIENTS)
 def test_reads_what_another_wrote(client: Client, writer: str, written_by, client_named) -> None:
     topic = written_by(writer)
-    records = client.consume(topic, count=len(RECORDS))
-    assert [record.content for record in records] == [record.content for record in RECORDS]
-    assert [record.offset for record in records] == list(range(len(RECORDS)))
+    expected = written(writer)
+    records = client.consume(topic, count=len(expected))
+    assert [record.content for record in records] == [record.content for record in expected]
+    assert [record.offset for record in records] == list(range(len(expected)))
     if client_named(writer).can_stamp:
-        assert [record.timestamp_ms for record in records] == [record.timestamp_ms for record in RECORDS]
+        assert [record.timestamp_ms for record in records] == [record.timestamp_ms for record in expected]
     else:
         assert all(record.timestamp_ms > START_MS for record in records)
 

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+
 from clients.client import EARLIEST, LATEST, Client, Record
 
 START_MS = int(time.time() * 1000) - 600_000

@@ -5,15 +5,18 @@ import threading
 import time
 
 import pytest
-from clients.client import CODECS, Client, Record, Refused
 from raw_batches import raw_batches
+
+from clients.client import CODECS, Client, Record, Refused
 
 RECORDS = [Record(None, f"value {number:04} ".encode() * 20) for number in range(200)]
 
 
 def test_default_settings(client: Client, topic: str) -> None:
     client.produce(topic, RECORDS)
-    assert [record.value for record in client.consume(topic, count=len(RECORDS))] == [record.value for record in RECORDS]
+    assert [record.value for record in client.consume(topic, count=len(RECORDS))] == [
+        record.value for record in RECORDS
+    ]
 
 
 def test_offsets_are_dense(client: Client, topic: str) -> None:
@@ -24,7 +27,9 @@ def test_offsets_are_dense(client: Client, topic: str) -> None:
 @pytest.mark.parametrize("codec", CODECS)
 def test_each_codec(client: Client, codec: str, topic: str, bootstrap: str) -> None:
     client.produce(topic, RECORDS, codec=codec)
-    assert [record.value for record in client.consume(topic, count=len(RECORDS))] == [record.value for record in RECORDS]
+    assert [record.value for record in client.consume(topic, count=len(RECORDS))] == [
+        record.value for record in RECORDS
+    ]
     # A client that mistrusts the advertised versions falls back to no compression without a word.
     assert {batch.codec for batch in raw_batches(bootstrap, topic)} == {codec}
 

@@ -1,28 +1,38 @@
 """A topic of a thousand partitions: made, filled, listed, read and deleted."""
 
-from clients.client import Client, Record
+import time
+from collections.abc import Iterator
+
+import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+
+from clients.client import LATEST, Client, Record
+from conftest import created
 
 PARTITIONS = 1000
 
 
-def test_write_and_read_every_partition(new_topic, bootstrap: str, reference) -> None:
-    topic = new_topic(partitions=PARTITIONS)
+@pytest.fixture(scope="module")
+def wide(reference) -> Iterator[str]:
+    topic = created(reference, f"wide-{time.time_ns()}", PARTITIONS)
+    yield topic
+    reference.delete_topic(topic)
+
+
+def test_write_and_read_every_partition(wide: str, bootstrap: str) -> None:
     producer = Producer({"bootstrap.servers": bootstrap})
     for partition in range(PARTITIONS):
-        producer.produce(topic, str(partition).encode(), partition=partition)
+        producer.produce(wide, str(partition).encode(), partition=partition)
     assert producer.flush(60) == 0
-    assert _values(bootstrap, topic) == {partition: str(partition).encode() for partition in range(PARTITIONS)}
-    reference.delete_topic(topic)
+    assert _values(bootstrap, wide) == {partition: str(partition).encode() for partition in range(PARTITIONS)}
 
 
-def test_every_client_sees_and_uses_the_last_partition(client: Client, new_topic, reference) -> None:
-    topic = new_topic(partitions=PARTITIONS)
-    assert client.topics()[topic] == PARTITIONS
-    client.produce(topic, [Record(None, b"last")], partition=PARTITIONS - 1)
-    (record,) = client.consume(topic, partition=PARTITIONS - 1, count=1)
-    assert record.value == b"last"
-    reference.delete_topic(topic)
+def test_every_client_sees_and_uses_the_last_partition(client: Client, wide: str) -> None:
+    assert client.topics()[wide] == PARTITIONS
+    end = client.offset_at(wide, LATEST, partition=PARTITIONS - 1)
+    client.produce(wide, [Record(None, client.name.encode())], partition=PARTITIONS - 1)
+    (record,) = client.consume(wide, partition=PARTITIONS - 1, offset=end, count=1)
+    assert record.value == client.name.encode()
 
 
 def _values(bootstrap: str, topic: str) -> dict[int, bytes]:
