@@ -1,0 +1,51 @@
+"""One offset per partition in one small text file per broker: recovery points, high watermarks, log start offsets.
+
+    headrace-checkpoint 1 2 crc32c=6e1a40cf
+    orders 0 1842
+    orders 1 90
+
+Invariant: a file is read whole and sound or not at all. `save` blocks until durable, so it is for a thread.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from headrace.base.disk import Disk
+from headrace.base.ids import TopicPartition
+
+_MAGIC, _VERSION = "headrace-checkpoint", "1"
+
+
+class Checkpoint(NamedTuple):
+    """`is_damaged`: a file was there and could not be believed; all offsets are then unknown."""
+
+    offsets: dict[TopicPartition, int]
+    is_damaged: bool = False
+
+
+def save(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) -> None:
+    disk.write_atomic(path, encode(offsets))
+
+
+def load(disk: Disk, path: str) -> Checkpoint:
+    return decode(disk.read(path)) if disk.exists(path) else Checkpoint({})
+
+
+def encode(offsets: Mapping[TopicPartition, int]) -> bytes:
+    lines = [f"{topic} {partition} {offset}\n" for (topic, partition), offset in offsets.items()]
+    body = "".join(lines).encode()
+    return f"{_MAGIC} {_VERSION} {len(lines)} crc32c={crc32c(body):08x}\n".encode() + body
+
+
+def decode(content: bytes) -> Checkpoint:
+    head, _, body = content.partition(b"\n")
+    lines = body.splitlines()
+    if head != f"{_MAGIC} {_VERSION} {len(lines)} crc32c={crc32c(body):08x}".encode():
+        return Checkpoint({}, is_damaged=True)
+    offsets = {}
+    for line in lines:
+        topic, partition, offset = line.decode().split(" ")
+        offsets[TopicPartition(topic, int(partition))] = int(offset)
+    return Checkpoint(offsets)

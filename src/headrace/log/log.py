@@ -1,0 +1,423 @@
+"""The log of one partition: batches appended at the end, read as file ranges, cut and forgotten at either end.
+
+    start_offset ≤ synced_end ≤ end_offset        all but the last segment are sealed, the last one is active
+
+Invariant: offsets rise; a batch that `append` returned for is readable at once and survives whatever `on_synced` has
+reported since. Batches arrive whole, checked and stamped: the log opens none. It holds no futures and knows no leader,
+no high watermark and no clock; files are reached through the disk port only, and synced by whoever runs its tickets.
+
+A directory holds, per segment, `{base}.log` and `{base}.index`, and `{offset}.snapshot` files of the state.
+"""
+
+import contextlib
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from headrace.base.clock import Now
+from headrace.base.disk import Chunk, Disk
+from headrace.base.errors import DiskFailed, DiskFull
+from headrace.log.config import LogConfig
+from headrace.log.directory import list_segments, retire, retire_directory, sweep
+from headrace.log.file_range import FileRange
+from headrace.log.pool import FilePool
+from headrace.log.producers import Verdict
+from headrace.log.recovery import Recovered, RecoveryReport, recover, resume
+from headrace.log.segment import RELATIVE_OFFSET_MAX, Segment, log_path
+from headrace.log.snapshots import Snapshots
+from headrace.log.state import LogState
+from headrace.log.sync import SyncState, SyncTicket
+from headrace.log.times import first_at_or_after
+from headrace.wire.batch import BatchHeader
+
+_INDEX_ROW_BYTES = 8
+
+
+class Log:
+    __slots__ = (
+        "_active",
+        "_disk",
+        "_pool",
+        "_retired",
+        "_segments",
+        "_snapshots",
+        "_state",
+        "_sync",
+        "config",
+        "end_offset",
+        "path",
+        "start_offset",
+    )
+
+    def __init__(self, pool: FilePool, path: str, config: LogConfig, start_offset: int, snapshots: Snapshots) -> None:
+        """An empty log without files yet: use `open`."""
+        self._disk: Disk = pool.disk
+        self._pool = pool
+        self._segments: list[Segment] = []
+        self._snapshots = snapshots
+        self._state = LogState()
+        self._sync = SyncState(pool.disk, start_offset)
+        self._retired: list[str] = []
+        self.config = config
+        self.path = path
+        self.start_offset = start_offset
+        self.end_offset = start_offset
+
+    @classmethod
+    def open(
+        cls,
+        disk: Disk,
+        pool: FilePool,
+        path: str,
+        config: LogConfig,
+        now: Now,
+        *,
+        recovery_point: int,
+        clean: bool,
+        start_offset: int | None = None,
+    ) -> tuple["Log", RecoveryReport]:
+        """After an unclean stop `synced_end` is the recovery point until a first ticket has run: run one."""
+        assert disk is pool.disk, "the pool opens files of another disk"
+        is_new = not disk.exists(path)
+        disk.mkdir(path)
+        names = sweep(disk, path)
+        log = cls(pool, path, config, start_offset or 0, Snapshots(disk, path, names))
+        if is_new or not clean:
+            # A directory that is there may not be durable: a killed process leaves the page cache behind.
+            log._sync.touch_directory(path.rpartition("/")[0] or "/")
+        segments = list_segments(pool, path, names, config.index_interval_bytes)
+        if not segments:
+            log._begin_at(log.start_offset)
+            return log, RecoveryReport(below_recovery_point=recovery_point > log.end_offset)
+        recovered = resume(segments, log._snapshots, now.wall) if clean else None
+        if recovered is None:
+            recovered = recover(segments, log._snapshots, recovery_point, now.wall)
+            log._mend(recovered)
+            synced_end = min(recovery_point, recovered.segments[-1].next_offset)
+        else:
+            synced_end = segments[-1].next_offset
+        log._take_up(recovered, synced_end, now)
+        return log, recovered.report
+
+    def _mend(self, recovered: Recovered) -> None:
+        """Makes the files what the scan found them to be. All of it is unsynced: so may the bytes have been."""
+        active = recovered.segments[-1]
+        if active.file.size > active.size:
+            active.file.truncate(active.size)
+        self._drop(recovered.dropped)
+        for segment in recovered.scanned:
+            self._sync.touch(segment.file)
+            if segment is not active:
+                with contextlib.suppress(DiskFull):
+                    self._write_index(segment)
+        self._sync.touch_directory(self.path)
+
+    def _take_up(self, recovered: Recovered, synced_end: int, now: Now) -> None:
+        self._segments = recovered.segments
+        self._active = self._segments[-1]
+        self._state = recovered.state
+        self._sync.synced_end = synced_end
+        self.end_offset = self._active.next_offset
+        if self.start_offset > self.end_offset:
+            self.truncate_fully_to(self.start_offset, now)
+        else:
+            self.start_offset = max(self.start_offset, self._segments[0].base_offset)
+            self._state.epochs.trim_start(self.start_offset)
+
+    @property
+    def synced_end(self) -> int:
+        return self._sync.synced_end
+
+    @property
+    def unsynced_messages(self) -> int:
+        return self.end_offset - self._sync.synced_end
+
+    @property
+    def truncations(self) -> int:
+        return self._sync.truncations
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size for segment in self._segments)
+
+    @property
+    def segment_count(self) -> int:
+        return len(self._segments)
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        """Oldest first; for retention, metrics and inspection."""
+        return self._segments
+
+    @property
+    def active_epoch(self) -> int:
+        """The epoch of the newest batch; -1 when there is none."""
+        return self._state.epochs.latest
+
+    # Writing
+
+    def append(self, buf: Chunk, headers: Sequence[BatchHeader], now: Now) -> None:
+        """Appends the whole batches in `buf`, which `headers` describe. On DiskFull the log is as it was before."""
+        first, last = headers[0], headers[-1]
+        next_offset = last.base_offset + last.last_offset_delta + 1
+        size, wall = len(buf), now.wall
+        assert first.base_offset >= self.end_offset, (self.path, first.base_offset, self.end_offset)
+        if first is last:
+            assert size == first.batch_length + 12, (self.path, size, first.batch_length)
+        else:
+            _assert_rising(headers, size)
+        segment = self._active
+        if segment.size and self._is_over(segment, size, next_offset, wall):
+            self.roll(now)
+            segment = self._active
+        assert next_offset - segment.base_offset <= RELATIVE_OFFSET_MAX, (self.path, segment.base_offset, next_offset)
+        file = self._pool.open(segment.log_path)
+        file.append(buf)
+        if segment.log_path not in self._sync.files:
+            self._sync.touch(file)
+        was_empty = segment.size == 0
+        for header in headers:
+            segment.add(header)
+            self._state.apply(header, wall)
+        if was_empty:
+            segment.first_append_ms = wall
+        self.end_offset = next_offset
+        assert segment.size == file.size, (file.path, segment.size, file.size)
+
+    def _is_over(self, segment: Segment, size: int, next_offset: int, wall: int) -> bool:
+        """Whether these bytes belong into a new segment. One buffer never spans two, even if it is longer than one."""
+        config = self.config
+        return (
+            segment.size + size > config.segment_bytes
+            or wall - segment.first_append_ms > config.segment_ms
+            or next_offset - segment.base_offset > RELATIVE_OFFSET_MAX
+            or len(segment.index) * _INDEX_ROW_BYTES >= config.segment_index_bytes
+        )
+
+    def roll(self, now: Now) -> None:
+        """Begins a new segment; nothing happens to an empty one. On DiskFull the old one stays active."""
+        sealed = self._active
+        if sealed.size == 0:
+            return
+        self._write_index(sealed)
+        self._write_snapshot()
+        self._begin_at(self.end_offset)
+        sealed.seal()
+
+    def check_producer(self, header: BatchHeader) -> Verdict:
+        return self._state.producers.check(header)
+
+    def expire_producers(self, now: Now) -> int:
+        return self._state.producers.expire(now.wall, self.config.producer_expiration_ms)
+
+    # Reading
+
+    def read(self, offset: int, max_bytes: int, end_offset: int, at_least_one: bool = True) -> FileRange | None:
+        """Whole batches of one segment from the one that holds `offset` (or the next) on, below `end_offset`.
+
+        `end_offset` is a batch boundary, such as the high watermark. The first batch comes whole, however long, if
+        `at_least_one`; otherwise None when it does not fit. Release the range.
+        """
+        if end_offset > self.end_offset:
+            end_offset = self.end_offset
+        if offset >= end_offset:
+            return None
+        segment = self._active
+        start = end = 0
+        if offset >= segment.base_offset:
+            start, end = segment.position_of(offset), segment.position_of(end_offset)
+        else:
+            at = self._segment_at(offset)
+            while start >= end and at < len(self._segments):
+                segment = self._segments[at]
+                start, end = segment.position_of(offset), segment.position_of(end_offset)
+                at += 1
+        if start >= end:
+            return None
+        if end - start <= max_bytes:
+            next_offset = min(end_offset, segment.next_offset)
+        else:
+            boundary = segment.boundary_within(start, start + max_bytes, at_least_one)
+            if boundary is None:
+                return None
+            end, next_offset = boundary
+        segment.index.mark(next_offset, end)
+        return FileRange(self._pool.open(segment.log_path), start, end - start, next_offset)
+
+    def bytes_between(self, offset: int, end_offset: int) -> int:
+        """About how many bytes a reader at `offset` has before it: exact at 0, to an index interval elsewhere."""
+        end_offset = min(end_offset, self.end_offset)
+        if offset >= end_offset:
+            return 0
+        first, last = self._segment_at(offset), self._segment_at(end_offset)
+        length = self._segments[last].position_near(end_offset) - self._segments[first].position_near(offset)
+        if first != last:
+            length += sum(segment.size for segment in self._segments[first:last])
+        return max(1, length)
+
+    def find_by_time(self, timestamp: int) -> tuple[int, int] | None:
+        """(offset, timestamp) of the first record that is not older than `timestamp`."""
+        return first_at_or_after(self._segments, timestamp, self.start_offset)
+
+    def max_timestamp(self) -> tuple[int, int]:
+        """(timestamp, offset) of the newest record by timestamp, the first of several; (-1, -1) when there is none."""
+        newest = max(segment.max_timestamp for segment in self._segments)
+        found = self.find_by_time(newest) if newest >= 0 else None
+        return (found[1], found[0]) if found is not None else (-1, -1)
+
+    def epoch_end(self, epoch: int, current_epoch: int = -1) -> tuple[int, int]:
+        """As OffsetForLeaderEpoch asks; `current_epoch` is the leader's, which may have no batch yet."""
+        return self._state.epochs.end_of(epoch, current_epoch, self.end_offset)
+
+    def _segment_at(self, offset: int) -> int:
+        """Which segment holds `offset`: most are asked about the last."""
+        if offset >= self._active.base_offset:
+            return len(self._segments) - 1
+        return max(0, bisect_right(self._segments, offset, key=_base_offset) - 1)
+
+    # Cutting
+
+    def truncate_to(self, offset: int, now: Now) -> None:
+        """Cuts the batches with offsets at or above `offset`.
+
+        Before the call a recovery point at or below `offset` must be durable: after a crash in the midst of this, what
+        lies above may be a mixture of old and new, and only a scan finds out.
+        """
+        if offset >= self.end_offset:
+            return
+        if offset < self._segments[0].base_offset:
+            self.truncate_fully_to(offset, now)
+            return
+        at = self._segment_at(offset)
+        self._drop(self._segments[at + 1 :])
+        del self._segments[at + 1 :]
+        self._active = active = self._segments[at]
+        active.cut(offset)
+        self._disk.unlink(active.index_path)
+        self._sync.touch(active.file)
+        self._after_cut(active.next_offset, now)
+
+    def truncate_fully_to(self, start_offset: int, now: Now) -> None:
+        """Drops everything and goes on, empty, at `start_offset`. The rule about the recovery point holds here too."""
+        self._drop(self._segments)
+        self._segments = []
+        self._snapshots.remove_above(-1)
+        try:
+            self._begin_at(start_offset)
+        except DiskFull as error:
+            raise DiskFailed(f"{self.path}: no room for an empty segment, and the old ones are gone") from error
+        self.start_offset = start_offset
+        self._after_cut(start_offset, now)
+
+    def _after_cut(self, end_offset: int, now: Now) -> None:
+        self.end_offset = end_offset
+        self.start_offset = min(self.start_offset, end_offset)
+        self._snapshots.remove_above(end_offset)
+        _, self._state = self._snapshots.restore(end_offset, self._segments, now.wall)
+        self._state.epochs.trim_start(self.start_offset)
+        self._sync.on_truncated(end_offset)
+        self._sync.touch_directory(self.path)
+
+    def advance_start(self, offset: int) -> int:
+        """Forgets what lies below `offset`, as DeleteRecords and retention want; never goes back."""
+        assert offset <= self.end_offset, (self.path, offset, self.end_offset)
+        if offset > self.start_offset:
+            self.start_offset = offset
+            self._state.epochs.trim_start(offset)
+        return self.start_offset
+
+    def retire_segments(self) -> list[str]:
+        """Lets go of the sealed segments below `start_offset`. What it returns is to be unlinked off the loop."""
+        gone = 0
+        while self._segments[gone] is not self._active and self._segments[gone].next_offset <= self.start_offset:
+            gone += 1
+        self._drop(self._segments[:gone])
+        del self._segments[:gone]
+        retired, self._retired = self._retired, []
+        return retired
+
+    def _drop(self, segments: list[Segment]) -> None:
+        for segment in segments:
+            self._sync.forget(segment.log_path)
+            self._sync.forget(segment.index_path)
+            self._retired.append(retire(self._pool, segment))
+        if segments:
+            self._sync.touch_directory(self.path)
+
+    # Syncing
+
+    def begin_sync(self) -> SyncTicket | None:
+        """What to run, in threads, to prove the log up to its end of now; None when all of it is proven."""
+        return self._sync.begin(self.end_offset)
+
+    def on_synced(self, ticket: SyncTicket) -> int:
+        return self._sync.on_synced(ticket)
+
+    def on_sync_failed(self, ticket: SyncTicket) -> None:
+        self._sync.on_failed(ticket)
+
+    def on_checkpointed(self, recovery_point: int) -> None:
+        """A recovery point is durable: snapshots well below it will not be asked for again."""
+        self._snapshots.prune(recovery_point)
+
+    # Ending
+
+    def close_clean(self) -> None:
+        """Blocks until all is synced. For many logs at once: `prepare_close`, a round of tickets, `close`."""
+        self.prepare_close()
+        ticket = self.begin_sync()
+        if ticket is not None:
+            for job in ticket.jobs:
+                job()
+            self.on_synced(ticket)
+        self.close()
+
+    def prepare_close(self) -> None:
+        """Writes what the next start needs to begin without a scan. On a full disk there will be one."""
+        with contextlib.suppress(DiskFull):
+            if self._active.size:
+                self._write_index(self._active)
+            self._write_snapshot()
+
+    def close(self) -> None:
+        self._sync.release()
+        for segment in self._segments:
+            self._pool.forget(segment.log_path)
+
+    def drop(self) -> str:
+        """Ends the partition. Returns the directory that is left to remove off the loop."""
+        self.close()
+        return retire_directory(self._disk, self.path)
+
+    # Files
+
+    def _begin_at(self, base_offset: int) -> None:
+        path = log_path(self.path, base_offset)
+        self._pool.create(path)
+        segment = Segment(self._pool, path, base_offset, 0, base_offset, self.config.index_interval_bytes)
+        segment.begin_empty()
+        self._segments.append(segment)
+        self._active = segment
+        self._sync.touch_directory(self.path)
+
+    def _write_index(self, segment: Segment) -> None:
+        file = segment.write_index()
+        self._sync.touch(file)
+        file.close()
+
+    def _write_snapshot(self) -> None:
+        file = self._snapshots.write(self.end_offset, self._state)
+        self._sync.touch(file)
+        file.close()
+
+
+def _assert_rising(headers: Sequence[BatchHeader], size: int) -> None:
+    next_offset = headers[0].base_offset
+    for header in headers:
+        assert header.base_offset >= next_offset, (header.base_offset, next_offset)
+        next_offset = header.next_offset
+        size -= header.size
+    assert size == 0, f"{size} bytes are not in the headers"
+
+
+def _base_offset(segment: Segment) -> int:
+    return segment.base_offset

@@ -1,0 +1,140 @@
+"""What each idempotent producer last wrote to this partition: enough to know a resend, a gap and a zombie.
+
+Per producer id the epoch and its last five batches, since a client has at most five requests in flight. Derived from
+batch headers alone, so a follower that appends them, and a recovery that replays them, reach the same state.
+
+Invariant: the batches of one producer are in the order of the log and of one epoch.
+Does not wait, answer or append: it says what a batch is.
+"""
+
+import struct
+from collections import deque
+from typing import NamedTuple
+
+from headrace.wire.batch import BatchHeader
+from headrace.wire.codes import ErrorCode
+
+BATCHES_REMEMBERED = 5
+SEQUENCE_MAX = (1 << 31) - 1
+NO_SEQUENCE = -1
+
+_PRODUCER = struct.Struct(">qhqB")
+_BATCH = struct.Struct(">iiqiq")
+
+
+class WrittenBatch(NamedTuple):
+    first_sequence: int
+    last_sequence: int
+    base_offset: int
+    last_offset_delta: int
+    max_timestamp: int
+
+
+class Duplicate(NamedTuple):
+    """A batch that is in the log already; it is acknowledged like its original, once `next_offset` is committed."""
+
+    base_offset: int
+    next_offset: int
+    max_timestamp: int
+
+
+Verdict = Duplicate | ErrorCode | None
+"""None: append it. A code: refuse it."""
+
+
+class ProducerState:
+    __slots__ = ("batches", "epoch", "last_seen_ms")
+
+    def __init__(self, epoch: int, last_seen_ms: int) -> None:
+        self.epoch = epoch
+        self.last_seen_ms = last_seen_ms
+        self.batches: deque[WrittenBatch] = deque(maxlen=BATCHES_REMEMBERED)
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+
+class Producers:
+    __slots__ = ("_states",)
+
+    def __init__(self) -> None:
+        self._states: dict[int, ProducerState] = {}
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def get(self, producer_id: int) -> ProducerState | None:
+        return self._states.get(producer_id)
+
+    def check(self, header: BatchHeader) -> Verdict:
+        state = self._states.get(header.producer_id)
+        if state is None:
+            # Expired or new: any first sequence is believed, else a producer idle for a day could never go on.
+            return None
+        if header.producer_epoch != state.epoch:
+            if header.producer_epoch < state.epoch:
+                return ErrorCode.INVALID_PRODUCER_EPOCH
+            return None if header.base_sequence == 0 else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        last = state.last_sequence
+        if header.base_sequence == (last + 1 if last != SEQUENCE_MAX else 0):
+            return None
+        return _duplicate_of(header, state) or ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+    def record(self, header: BatchHeader, now_ms: int) -> None:
+        """The batch is in the log, so it is true, whatever was known before."""
+        state = self._states.get(header.producer_id)
+        if state is None:
+            state = self._states[header.producer_id] = ProducerState(header.producer_epoch, now_ms)
+        elif state.epoch != header.producer_epoch:
+            state.epoch = header.producer_epoch
+            state.batches.clear()
+        state.last_seen_ms = now_ms
+        first = header.base_sequence
+        if first < 0:
+            # A transaction marker: it carries the epoch and no sequence.
+            return
+        delta = header.last_offset_delta
+        last = _advanced(first, delta)
+        state.batches.append(WrittenBatch(first, last, header.base_offset, delta, header.max_timestamp))
+
+    def expire(self, now_ms: int, expiration_ms: int) -> int:
+        """How many were forgotten. Goes by when a batch came in, as a client's own timestamps may be years old."""
+        oldest = now_ms - expiration_ms
+        gone = [producer_id for producer_id, state in self._states.items() if state.last_seen_ms < oldest]
+        for producer_id in gone:
+            del self._states[producer_id]
+        return len(gone)
+
+    def encode(self) -> bytes:
+        parts: list[bytes] = []
+        for producer_id, state in self._states.items():
+            parts.append(_PRODUCER.pack(producer_id, state.epoch, state.last_seen_ms, len(state.batches)))
+            parts += [_BATCH.pack(*batch) for batch in state.batches]
+        return b"".join(parts)
+
+    @classmethod
+    def decode(cls, content: bytes) -> "Producers":
+        producers = cls()
+        position = 0
+        while position < len(content):
+            producer_id, epoch, last_seen_ms, count = _PRODUCER.unpack_from(content, position)
+            position += _PRODUCER.size
+            state = producers._states[producer_id] = ProducerState(epoch, last_seen_ms)
+            for _ in range(count):
+                state.batches.append(WrittenBatch(*_BATCH.unpack_from(content, position)))
+                position += _BATCH.size
+        return producers
+
+
+def _duplicate_of(header: BatchHeader, state: ProducerState) -> Duplicate | None:
+    first, last = header.base_sequence, _advanced(header.base_sequence, header.last_offset_delta)
+    for batch in state.batches:
+        if batch.first_sequence == first and batch.last_sequence == last:
+            return Duplicate(batch.base_offset, batch.base_offset + batch.last_offset_delta + 1, batch.max_timestamp)
+    return None
+
+
+def _advanced(sequence: int, by: int) -> int:
+    """Sequences go from 2^31 - 1 back to 0."""
+    return (sequence + by) & SEQUENCE_MAX

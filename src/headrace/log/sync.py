@@ -1,0 +1,88 @@
+"""How far a log is proven to be on disk, and what is still to be synced.
+
+    touch ─▶ [unsynced] ─▶ begin: ticket (target, files, jobs) ─▶ jobs in threads ─▶ on_synced: synced_end = target
+
+Invariant: everything below `synced_end` was in a file, and named in a directory, whose sync was begun after the write
+and has succeeded. One ticket at a time: a later one that overtook it would vouch for files that only the first one
+covers.
+"""
+
+from headrace.base.disk import Disk, File, Job
+
+
+class SyncTicket:
+    __slots__ = ("files", "jobs", "target", "truncations")
+
+    def __init__(self, target: int, truncations: int, files: list[File], jobs: list[Job]) -> None:
+        self.target = target
+        self.truncations = truncations
+        self.files = files
+        self.jobs = jobs
+
+
+class SyncState:
+    __slots__ = ("_directories", "_disk", "_in_flight", "files", "synced_end", "truncations")
+
+    def __init__(self, disk: Disk, synced_end: int) -> None:
+        self._disk = disk
+        self.synced_end = synced_end
+        self.truncations = 0
+        self.files: dict[str, File] = {}
+        self._directories: dict[str, None] = {}
+        self._in_flight: SyncTicket | None = None
+
+    def touch(self, file: File) -> None:
+        """The file was written to. It stays open until synced: write-back errors are told to open files only."""
+        known = self.files.get(file.path)
+        if known is file:
+            return
+        if known is not None:
+            known.unpin()
+        file.pin()
+        self.files[file.path] = file
+
+    def touch_directory(self, path: str) -> None:
+        self._directories[path] = None
+
+    def forget(self, path: str) -> None:
+        """The file is to go: nothing that counts is in it any more."""
+        file = self.files.pop(path, None)
+        if file is not None:
+            file.unpin()
+
+    def begin(self, target: int) -> SyncTicket | None:
+        assert self._in_flight is None, "one sync at a time"
+        if not self.files and not self._directories:
+            return None
+        files = list(self.files.values())
+        jobs = [file.sync_job() for file in files]
+        jobs += [self._disk.sync_dir_job(path) for path in self._directories]
+        self.files, self._directories = {}, {}
+        self._in_flight = SyncTicket(target, self.truncations, files, jobs)
+        return self._in_flight
+
+    def on_synced(self, ticket: SyncTicket) -> int:
+        self._end(ticket)
+        # A truncation since then put other bytes, or none, below the target.
+        if ticket.truncations == self.truncations and ticket.target > self.synced_end:
+            self.synced_end = ticket.target
+        return self.synced_end
+
+    def on_failed(self, ticket: SyncTicket) -> None:
+        self._end(ticket)
+
+    def on_truncated(self, end_offset: int) -> None:
+        self.truncations += 1
+        self.synced_end = min(self.synced_end, end_offset)
+
+    def release(self) -> None:
+        """The log is closed: holds no file open any longer, but those of a ticket still in flight."""
+        for path in list(self.files):
+            self.forget(path)
+        self._directories = {}
+
+    def _end(self, ticket: SyncTicket) -> None:
+        assert ticket is self._in_flight, "not the ticket in flight"
+        self._in_flight = None
+        for file in ticket.files:
+            file.unpin()

@@ -1,0 +1,35 @@
+"""Steps from batch header to batch header through a stretch of a log file, without reading the records between.
+
+The stretch must hold whole batches; a header that makes no sense there is `CorruptBatch`. Checks no CRC: recovery does.
+"""
+
+from collections.abc import Iterator
+
+from headrace.base.disk import File
+from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_header
+
+LOOKUP_BYTES = 8 << 10
+SWEEP_BYTES = 1 << 20
+
+
+def walk(file: File, position: int, end: int, chunk: int = LOOKUP_BYTES) -> Iterator[tuple[int, BatchHeader]]:
+    """(position, header) of each batch in [position, end); `chunk` is how much is read at once."""
+    # The pool may close the file between two steps.
+    file.pin()
+    try:
+        window, window_start = b"", position
+        while position < end:
+            if position + HEADER_SIZE > window_start + len(window):
+                window, window_start = file.pread(min(chunk, end - position), position), position
+            header = _header(window, position - window_start, file, position)
+            yield position, header
+            position += header.size
+    finally:
+        file.unpin()
+
+
+def _header(window: bytes, at: int, file: File, position: int) -> BatchHeader:
+    try:
+        return parse_header(window, at)
+    except CorruptBatch as error:
+        raise CorruptBatch(f"{file.path} at {position}: {error}") from error
