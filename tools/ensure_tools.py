@@ -1,7 +1,7 @@
-"""Puts the programs that the integration tests drive on this machine: kcat, Java, Maven, Go, the jars and the Go client.
+"""Puts what the integration tests drive on this machine: kcat, Java, Maven, Go, the jars and the client programs.
 
 As root on Debian a missing program is installed; elsewhere the command to install it is printed and nothing is changed.
-It never fails a build by itself: a test whose tool is missing skips, and under CI=true a skip is a failure (tests/conftest.py).
+It never fails by itself: a test whose tool is missing skips, and under CI=true a skip fails (tests/conftest.py).
 """
 
 import os

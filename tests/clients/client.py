@@ -1,7 +1,7 @@
 """What a test may ask of a client library. One file beside this one adapts each library to it.
 
-Invariant: an adapter goes through the library's public interface with its default settings, apart from what the call names,
-so that the requests on the wire are those a stranger's program would send. Adapters hold no retry or repair of their own.
+Invariant: an adapter uses the library's public interface with its default settings, apart from what the call names, so
+that the requests on the wire are those a stranger's program would send. Adapters hold no retry or repair of their own.
 """
 
 from collections.abc import Mapping, Sequence

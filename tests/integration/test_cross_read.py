@@ -1,4 +1,4 @@
-"""What one client writes every other reads: keys, nulls, empty and large values, unicode, bytes, headers, timestamps."""
+"""What one client writes all others read: keys, nulls, empty and large values, unicode, bytes, headers, timestamps."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Each client writes with its default settings and with each codec, and reads its own records back by assigned partition."""
+"""Each client writes with its default settings and with each codec, and reads it back by assigned partition."""
 
 import os
 import threading
