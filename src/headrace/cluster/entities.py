@@ -1,0 +1,78 @@
+"""The things the cluster's metadata is about. All immutable; `revision` is that of the commit that last wrote each."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+NO_LEADER: Final = -1
+
+INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+
+
+class Cluster(NamedTuple):
+    id: str
+    revision: int = 0
+
+
+class Broker(NamedTuple):
+    """A registration. That it exists does not mean the broker is alive: its lease says that."""
+
+    id: int
+    epoch: int
+    """Higher at every registration; whoever carries an older one is a ghost."""
+    host: str
+    port: int
+    rack: str | None = None
+    metrics_port: int | None = None
+    boot_id: str = ""
+    """Of the kernel it ran on: another one means the page cache is gone."""
+    directory_id: str = ""
+    """Of its data directory: tells a restart from a second broker with the same number."""
+    revision: int = 0
+
+
+class PartitionState(NamedTuple):
+    replicas: tuple[int, ...]
+    """The first is the preferred leader."""
+    isr: tuple[int, ...]
+    leader: int = NO_LEADER
+    leader_epoch: int = 0
+    partition_epoch: int = 0
+    elr: tuple[int, ...] = ()
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    revision: int = 0
+
+
+MISSING_PARTITION: Final = PartitionState((), (), NO_LEADER, -1, -1)
+"""Stands where a topic counts a partition that the store does not have: offline, and visible as such."""
+
+
+class Topic(NamedTuple):
+    name: str
+    id: bytes
+    partitions: tuple[PartitionState, ...]
+    config: Mapping[str, str]
+    internal: bool
+    revision: int
+
+    @property
+    def replication_factor(self) -> int:
+        return len(self.partitions[0].replicas) if self.partitions else 0
+
+
+class BrokerOverrides(NamedTuple):
+    """Dynamic settings of one broker, or of all."""
+
+    config: Mapping[str, str]
+    revision: int = 0
+
+
+class ProducerIds(NamedTuple):
+    next_id: int = 0
+    """The first that no block has handed out."""
+    revision: int = 0
+
+
+class Features(NamedTuple):
+    levels: Mapping[str, int]
+    revision: int = 0

@@ -1,0 +1,159 @@
+"""What the store holds: the names of the keys, and values as JSON that begins with a format version.
+
+    cluster                          the cluster's id
+    brokers/{id}                     registrations
+    topics/{name}                    id, partition count, config: the topic exists when this key does
+    partitions/{topic id}/{index}    replicas, ISR, leader, epochs
+    config/brokers/{id or default}   dynamic settings
+    producer_ids                     where the next block begins
+    features                         finalized levels
+
+A field that older code can do without may be added under the same version; anything else is a new version, and a newer
+one than ours is refused rather than guessed at.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from headrace.base.errors import UserError
+from headrace.base.ids import format_id, parse_id
+from headrace.cluster.entities import Broker, BrokerOverrides, Cluster, Features, PartitionState, ProducerIds
+
+FORMAT_VERSION: Final = 1
+
+CLUSTER: Final = "cluster"
+PRODUCER_IDS: Final = "producer_ids"
+FEATURES: Final = "features"
+EVERY_BROKER: Final = "default"
+
+
+class TopicRecord(NamedTuple):
+    id: bytes
+    partition_count: int
+    config: Mapping[str, str]
+    revision: int = 0
+
+
+Record = Cluster | Broker | TopicRecord | PartitionState | BrokerOverrides | ProducerIds | Features
+
+
+def broker_key(broker_id: int) -> str:
+    return f"brokers/{broker_id}"
+
+
+def topic_key(name: str) -> str:
+    return f"topics/{name}"
+
+
+def partition_key(topic_id: bytes, index: int) -> str:
+    return f"partitions/{format_id(topic_id)}/{index}"
+
+
+def broker_config_key(broker_id: int | None) -> str:
+    return f"config/brokers/{EVERY_BROKER if broker_id is None else broker_id}"
+
+
+def parse_partition_key(key: str) -> tuple[bytes, int]:
+    try:
+        _, topic_id, index = key.split("/")
+        return parse_id(topic_id), int(index)
+    except ValueError as error:
+        raise _damaged(f"there is a key {key!r}") from error
+
+
+def parse_broker_key(key: str) -> int:
+    try:
+        return int(key.removeprefix("brokers/"))
+    except ValueError as error:
+        raise _damaged(f"there is a key {key!r}") from error
+
+
+def encode(record: Record) -> bytes:
+    return json.dumps({"v": FORMAT_VERSION, **_fields(record)}, separators=(",", ":")).encode()
+
+
+def _fields(record: Record) -> dict[str, Any]:
+    match record:
+        case TopicRecord():
+            return {
+                "id": format_id(record.id),
+                "partitions": record.partition_count,
+                "config": dict(sorted(record.config.items())),
+            }
+        case PartitionState():
+            return _sparse(record, always=5)
+        case Broker():
+            return _sparse(record, always=4)
+    return _sparse(record, always=len(record) - 1)
+
+
+def _sparse(record: Record, always: int) -> dict[str, Any]:
+    """Leaves out trailing fields with nothing in them: most partitions are neither moving nor in trouble."""
+    named = list(record._asdict().items())[:-1]
+    return {name: value for place, (name, value) in enumerate(named) if place < always or value not in (None, "", ())}
+
+
+def decode(key: str, value: bytes, revision: int) -> Record | None:
+    """None for a key of a kind we do not know, which newer code may have written beside ours."""
+    read = _READERS.get(_kind(key))
+    if read is None:
+        return None
+    try:
+        fields = json.loads(value)
+        version = fields["v"]
+        if version == FORMAT_VERSION:
+            return read(fields, revision)
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(f"{key} holds {value[:80]!r}") from error
+    raise UserError(
+        f"the metadata store was written by another version of Headrace: {key} has format {version}, "
+        f"this version reads {FORMAT_VERSION}",
+        "Run the version of Headrace that wrote it, or a newer one.",
+    )
+
+
+def _kind(key: str) -> str:
+    kind, _, rest = key.partition("/")
+    return f"config/{rest.partition('/')[0]}" if kind == "config" else kind
+
+
+def _damaged(what: str) -> UserError:
+    fix = "Restore the store from a backup; brokers leave their data untouched meanwhile."
+    return UserError(f"the metadata store is damaged: {what}", fix)
+
+
+def _read_partition(fields: dict[str, Any], revision: int) -> PartitionState:
+    replicas, isr = tuple(fields["replicas"]), tuple(fields["isr"])
+    return PartitionState(
+        replicas,
+        # 100,000 partitions are mostly in sync: one tuple for both halves their memory.
+        replicas if isr == replicas else isr,
+        fields["leader"],
+        fields["leader_epoch"],
+        fields["partition_epoch"],
+        tuple(fields.get("elr", ())),
+        tuple(fields.get("adding", ())),
+        tuple(fields.get("removing", ())),
+        revision,
+    )
+
+
+def _read_topic(fields: dict[str, Any], revision: int) -> TopicRecord:
+    return TopicRecord(parse_id(fields["id"]), fields["partitions"], fields["config"], revision)
+
+
+def _read_broker(fields: dict[str, Any], revision: int) -> Broker:
+    known = {name: value for name, value in fields.items() if name in Broker._fields}
+    return Broker(**{**known, "revision": revision})
+
+
+_READERS: Final[Mapping[str, Callable[[dict[str, Any], int], Record]]] = {
+    "cluster": lambda fields, revision: Cluster(fields["id"], revision),
+    "brokers": _read_broker,
+    "topics": _read_topic,
+    "partitions": _read_partition,
+    "config/brokers": lambda fields, revision: BrokerOverrides(fields["config"], revision),
+    "producer_ids": lambda fields, revision: ProducerIds(fields["next_id"], revision),
+    "features": lambda fields, revision: Features(fields["levels"], revision),
+}

@@ -1,0 +1,60 @@
+"""Changes around brokers and the cluster itself: its founding, registrations, and blocks of producer ids."""
+
+from typing import Final, NamedTuple
+
+from headrace.cluster.entities import Broker, Cluster, ProducerIds
+from headrace.cluster.image import Image
+from headrace.cluster.records import CLUSTER, PRODUCER_IDS, broker_key, encode
+from headrace.cluster.refused import Refused
+from headrace.cluster.store import ABSENT, Commit
+from headrace.wire.codes import ErrorCode
+
+PRODUCER_ID_BLOCK: Final = 1_000
+
+
+class Registration(NamedTuple):
+    broker: Broker
+    commit: Commit
+
+
+class ProducerIdBlock(NamedTuple):
+    ids: range
+    commit: Commit
+
+
+def found_cluster(cluster_id: str) -> Commit:
+    """Of brokers that start on an empty store together, one founds the cluster; the others conflict and load again."""
+    return Commit({CLUSTER: encode(Cluster(cluster_id))}, {CLUSTER: ABSENT})
+
+
+def next_epoch(image: Image) -> int:
+    """Above every epoch a broker was ever given: those were at most the revision of the commit that wrote them."""
+    return image.revision + 1
+
+
+def register_broker(image: Image, broker: Broker) -> Registration:
+    """A new epoch each time. Take the broker's lease under `next_epoch(image)` first, then commit this."""
+    known = image.brokers.get(broker.id)
+    if known is not None and known.directory_id and broker.directory_id and known.directory_id != broker.directory_id:
+        raise Refused(
+            ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+            f"broker {broker.id} is registered with another data directory, on {known.host}:{known.port}",
+        )
+    fresh = broker._replace(epoch=next_epoch(image))
+    key = broker_key(broker.id)
+    return Registration(fresh, Commit({key: encode(fresh)}, {key: ABSENT if known is None else known.revision}))
+
+
+def unregister_broker(image: Image, broker_id: int) -> Commit:
+    known = image.brokers.get(broker_id)
+    if known is None:
+        raise Refused(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no broker {broker_id}")
+    return Commit({broker_key(broker_id): None}, {broker_key(broker_id): known.revision})
+
+
+def next_producer_ids(image: Image) -> ProducerIdBlock:
+    """Unique in the cluster for ever: a block is written off before its first id is handed out."""
+    first, revision = image.producer_ids
+    record = ProducerIds(first + PRODUCER_ID_BLOCK)
+    commit = Commit({PRODUCER_IDS: encode(record)}, {PRODUCER_IDS: revision})
+    return ProducerIdBlock(range(first, record.next_id), commit)

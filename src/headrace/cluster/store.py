@@ -1,0 +1,150 @@
+"""The port of the metadata store: a small, strongly consistent map with revisions, a watch, and leases.
+
+Every commit has a revision, one higher than any before it. A commit is all or nothing and compares the keys it depends
+on, not one global revision. Leases are apart from the map: they say who is alive, never why a write is safe (epochs and
+comparisons do that), so an adapter may keep them where a renewal does not wait behind the map's disk syncs.
+
+Every call either answers within the adapter's deadline or raises `StoreUnreachable`. After that the outcome of a commit
+is unknown: it may still land, so read back before deciding again.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Final, NamedTuple, Protocol
+
+OPERATIONS_MAX: Final = 100
+"""Of puts and of expectations in one commit: etcd refuses more than 128."""
+
+ABSENT: Final = 0
+"""As an expected revision: the key must not exist."""
+
+FIRST: Final = -1
+"""As an expected revision: the one the first commit of the same list was given. See `commit_all`."""
+
+
+class Entry(NamedTuple):
+    value: bytes
+    revision: int
+    """Of the commit that last wrote the key."""
+
+
+class Snapshot(NamedTuple):
+    revision: int
+    entries: Mapping[str, Entry]
+
+
+class Change(NamedTuple):
+    key: str
+    value: bytes | None
+    revision: int
+
+
+class Changes(NamedTuple):
+    """What happened up to `revision`, whole commits only, oldest first."""
+
+    revision: int
+    changes: tuple[Change, ...]
+
+
+class Commit(NamedTuple):
+    puts: Mapping[str, bytes | None]
+    """None deletes."""
+    expect: Mapping[str, int]
+    """The revision each key must have at this moment."""
+
+
+class Lease(NamedTuple):
+    """A name that one holder has until it stops renewing. The epoch tells one tenure of a holder from the next."""
+
+    name: str
+    holder: str
+    epoch: int
+    ttl_ms: int
+
+
+class Conflict(Exception):
+    """Some expected revisions do not hold; nothing was written. Look again and decide again."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self.keys = tuple(keys)
+        super().__init__(f"changed by someone else: {', '.join(self.keys)}")
+
+
+class Compacted(Exception):
+    """The store no longer remembers what followed the revision. Load, and watch from there."""
+
+
+class LeaseHeld(Exception):
+    """Another holder has the lease, and it has not run out."""
+
+    def __init__(self, lease: Lease) -> None:
+        super().__init__(f"{lease.name} is held by {lease.holder}")
+        self.lease = lease
+
+
+class LeaseLost(Exception):
+    """The lease ran out or someone took it over: its holder is fenced, and must not act on it any more."""
+
+    def __init__(self, lease: Lease) -> None:
+        super().__init__(f"{lease.holder} no longer holds {lease.name}")
+        self.lease = lease
+
+
+class MetaStore(Protocol):
+    async def load(self) -> Snapshot: ...
+
+    def watch(self, after: int) -> AsyncIterator[Changes]:
+        """Every key that changes after a revision, in order; raises `Compacted` when that is too long ago.
+
+        Several writes of one key that a slow watcher has not seen yet may arrive as the last of them.
+        """
+        ...
+
+    async def commit(self, puts: Mapping[str, bytes | None], expect: Mapping[str, int]) -> int:
+        """The new revision, or `Conflict`. At most `OPERATIONS_MAX` puts and as many expectations."""
+        ...
+
+    async def acquire(self, name: str, holder: str, epoch: int, ttl_ms: int) -> Lease:
+        """Takes a lease that is free or has run out, or one of the same holder under a higher epoch; else `LeaseHeld`.
+
+        The same holder may step over itself because it restarts faster than its lease runs out: whoever shares a holder
+        name must already exclude each other by other means, as the lock on a data directory does.
+        """
+        ...
+
+    async def renew(self, lease: Lease) -> None:
+        """Holds it for another `ttl_ms`, or `LeaseLost`. One that has run out cannot be renewed, taken over or not."""
+        ...
+
+    async def release(self, lease: Lease) -> None:
+        """Gives it up at once. Nothing happens if it was lost already."""
+        ...
+
+    async def leases(self) -> Mapping[str, Lease]:
+        """Those that have not run out, by name."""
+        ...
+
+    def watch_leases(self) -> AsyncIterator[Mapping[str, Lease]]:
+        """Those that have not run out: now, and again whenever they are others. A renewal is no change."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+async def commit_all(store: MetaStore, commits: Iterable[Commit]) -> int:
+    """Commits of one change, in their order; the last revision.
+
+    An expectation of `FIRST` becomes the revision of the first commit: so the last commit of a long creation can tell
+    that nobody swept away what the first one wrote.
+    """
+    first = revision = 0
+    for puts, expect in commits:
+        known = {key: first if wanted == FIRST else wanted for key, wanted in expect.items()}
+        revision = await store.commit(puts, known)
+        first = first or revision
+    return revision
+
+
+def check_size(puts: Mapping[str, bytes | None], expect: Mapping[str, int]) -> None:
+    """The same limit in every adapter, so that what works on one host works on many."""
+    size = max(len(puts), len(expect))
+    assert size <= OPERATIONS_MAX, f"a commit of {size} operations, at most {OPERATIONS_MAX} are allowed"
