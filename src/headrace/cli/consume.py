@@ -45,7 +45,7 @@ def consume(
     from headrace.cli.start_at import parse_start
 
     place = parse_start(start)
-    render = to_json if as_json else compile_format(text_format, null_value.encode())
+    as_text = compile_format(text_format, null_value.encode())
     reading = Reading(
         topic=topic,
         partitions=tuple(partition or ()),
@@ -56,4 +56,4 @@ def consume(
     )
     if place.kind == "offset" and len(reading.partitions) != 1:
         raise Failure("an offset belongs to one partition", f"add --partition N to --from {start}", ExitCode.USAGE)
-    Reader(bootstrap, reading).print_all(render)
+    Reader(bootstrap, reading).print_all(to_json if as_json else as_text)

@@ -88,14 +88,14 @@ def to_json(message: Message) -> bytes:
         "partition": message.partition,
         "offset": message.offset,
         "timestamp": message.timestamp,
-        **_json_bytes("key", message.key),
-        **_json_bytes("value", message.value),
-        "headers": [{"name": name, **_json_bytes("value", value)} for name, value in message.headers],
+        **json_fields("key", message.key),
+        **json_fields("value", message.value),
+        "headers": [{"name": name, **json_fields("value", value)} for name, value in message.headers],
     }
     return json.dumps(shown, ensure_ascii=False).encode() + b"\n"
 
 
-def _json_bytes(name: str, raw: bytes | None) -> dict[str, str | None]:
+def json_fields(name: str, raw: bytes | None) -> dict[str, str | None]:
     if raw is None:
         return {name: None}
     try:
@@ -104,7 +104,7 @@ def _json_bytes(name: str, raw: bytes | None) -> dict[str, str | None]:
         return {f"{name}_base64": base64.b64encode(raw).decode()}
 
 
-def json_bytes_of(fields: dict[str, Any], name: str) -> bytes | None:
+def json_bytes(fields: dict[str, Any], name: str) -> bytes | None:
     """The way back. A value that is JSON itself (an object, a number) is sent as its compact text."""
     encoded = fields.get(f"{name}_base64")
     if encoded is not None:

@@ -74,7 +74,8 @@ def _cell(value: Any) -> str:
 
 
 def count_of(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def size_of(count: float) -> str:

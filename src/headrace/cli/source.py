@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from headrace.cli.failure import ExitCode, Failure
-from headrace.cli.message import Headers, json_bytes_of
+from headrace.cli.message import Headers, json_bytes
 
 
 class Outgoing(NamedTuple):
@@ -47,10 +47,10 @@ class LineShape:
     def _parse_json(self, line: bytes) -> Outgoing:
         try:
             fields = json.loads(line)
-            headers = [(item["name"], json_bytes_of(item, "value")) for item in fields.get("headers") or ()]
+            headers = [(item["name"], json_bytes(item, "value")) for item in fields.get("headers") or ()]
             return Outgoing(
-                json_bytes_of(fields, "key"),
-                json_bytes_of(fields, "value"),
+                json_bytes(fields, "key"),
+                json_bytes(fields, "value"),
                 [*headers, *self.headers],
                 self.partition if self.partition is not None else fields.get("partition"),
                 fields.get("timestamp"),

@@ -1,1 +1,76 @@
-def up() -> None: ...
+"""`headrace up`: a cluster on this machine in one command, in the foreground, with its data under one directory."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, UnusedBootstrap, parse_pairs
+from headrace.cli.serve_options import METRICS_PORT, ServeOptions
+
+HOST = "127.0.0.1"
+
+
+def up(
+    brokers: Annotated[int, typer.Option(help="How many broker processes.", min=1, max=100)] = 1,
+    port: Annotated[
+        int, typer.Option(help="Port of broker 1; the next brokers take the next ports.", min=1, max=65535)
+    ] = 9092,
+    http_port: Annotated[int, typer.Option(help="Port of the gateway and the admin UI.", min=1, max=65535)] = 8080,
+    metrics_port: Annotated[int, typer.Option(help="Port of broker 1's /metrics.", min=1, max=65535)] = METRICS_PORT,
+    data: Annotated[Path, typer.Option(help="Where everything is kept.")] = Path("data"),
+    no_gateway: Annotated[bool, typer.Option("--no-gateway", help="Brokers only.")] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A broker setting by Kafka's name; may be repeated."),
+    ] = None,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
+    bootstrap: UnusedBootstrap = DEFAULT_BOOTSTRAP,
+    as_json: AsJson = False,
+) -> int:
+    """Start a cluster on this machine. Ctrl-C stops it cleanly; the data stays."""
+    from headrace.cli import preflight
+    from headrace.cli.child import ServeChild
+    from headrace.cli.output import remark
+    from headrace.cli.supervisor import Supervisor
+    from headrace.cli.welcome import JsonWatcher, PanelWatcher
+
+    chosen = {**default_settings(brokers), **parse_pairs(settings or (), "--set")}
+    preflight.require_data_root(data)
+    for offset in range(brokers):
+        preflight.require_port(HOST, port + offset)
+    remarks = [*preflight.disk_remarks(data), *preflight.descriptor_remarks(), *_other_brokers(data, brokers)]
+    children = [
+        ServeChild(
+            ServeOptions(
+                id=offset + 1,
+                host=HOST,
+                port=port + offset,
+                data=str(data),
+                metrics_port=preflight.metrics_port(HOST, metrics_port + offset),
+                settings=chosen,
+                log_format="json" if as_json else "text",
+                log_level=log_level,
+            )
+        )
+        for offset in range(brokers)
+    ]
+    for line in remarks:
+        remark(f"warning: {line}")
+    return Supervisor(children, JsonWatcher() if as_json else PanelWatcher(data)).run()
+
+
+def default_settings(brokers: int) -> dict[str, str]:
+    """Three copies where there are three brokers, and then an acknowledgement needs two of them."""
+    copies = min(3, brokers)
+    return {"default.replication.factor": str(copies), "min.insync.replicas": "2" if copies == 3 else "1"}
+
+
+def _other_brokers(data: Path, brokers: int) -> list[str]:
+    from headrace.cli.preflight import broker_ids
+
+    others = [number for number in broker_ids(data) if number > brokers]
+    if not others:
+        return []
+    names = ", ".join(map(str, others))
+    return [f"{data} also holds broker {names}: partitions kept only there stay offline (--brokers {others[-1]})"]

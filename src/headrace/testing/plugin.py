@@ -1,8 +1,8 @@
 """The pytest fixtures. Loaded by pytest wherever Headrace is installed, so nothing is imported until a test asks.
 
-    def test_orders(headrace_broker, headrace_topic):
-        producer = Producer({"bootstrap.servers": headrace_broker.bootstrap})
-        producer.produce(headrace_topic, b"hello")
+def test_orders(headrace_broker, headrace_topic):
+    producer = Producer({"bootstrap.servers": headrace_broker.bootstrap})
+    producer.produce(headrace_topic, b"hello")
 """
 
 from collections.abc import Iterator

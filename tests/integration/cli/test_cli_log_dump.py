@@ -37,7 +37,14 @@ def write_index(segment: Path, positions: list[int], offsets: list[int]) -> None
     index = SparseIndex()
     for position, offset in zip(positions, offsets, strict=True):
         index.add(offset, position, 0)
-    summary = IndexSummary(10, segment.stat().st_size, 14, 1_700_000_000_000, len(index))
+    summary = IndexSummary(
+        base_offset=10,
+        log_bytes=segment.stat().st_size,
+        next_offset=14,
+        max_timestamp=1_700_000_000_000,
+        first_append_ms=0,
+        entries=len(index),
+    )
     segment.with_suffix(".index").write_bytes(encode_index(index, summary))
 
 

@@ -1,0 +1,135 @@
+"""A broker in a child process, as its parent sees it: start, wait until it serves, stop, kill.
+
+Two pipes tie them together. Down: the child reads from a pipe that only we hold open, so it stops even when we are
+killed with -9 (a death signal would tie it to one thread of ours). Up: the status line, and end of file at its death.
+The child has its own process group, so that Ctrl-C in a terminal reaches the parent alone and the child is asked once.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+from headrace.base.errors import UserError
+from headrace.cli.serve_options import ServeOptions
+from headrace.cli.status_line import Failed, Ready, parse_status
+
+STOP_SECONDS = 60.0
+
+
+class ServeChild:
+    def __init__(self, options: ServeOptions) -> None:
+        self.options = options
+        self.ready: Ready | None = None
+        self.failed: Failed | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._status_fd = -1
+        self._life_fd = -1
+        self._unread = b""
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None, "not started"
+        return self._process
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def fileno(self) -> int:
+        """Readable when there is news: for select."""
+        return self._status_fd
+
+    def start(self) -> None:
+        assert not self.running, "already started"
+        self.ready, self.failed, self._unread = None, None, b""
+        self._status_fd, child_status = os.pipe()
+        child_life, self._life_fd = os.pipe()
+        options = replace(self.options, ready_fd=child_status, parent_fd=child_life)
+        try:
+            self._process = subprocess.Popen(
+                # -P: a file of the user's that is named like a module must not be imported for it.
+                [sys.executable, "-P", "-m", "headrace.cli.serve", *options.to_arguments()],
+                stdin=subprocess.DEVNULL,
+                pass_fds=(child_status, child_life),
+                process_group=0,
+            )
+        finally:
+            os.close(child_status)
+            os.close(child_life)
+
+    def read_news(self) -> bool:
+        """Takes in what the status pipe holds; False when it is closed, which means that the process has ended."""
+        chunk = os.read(self._status_fd, 65536)
+        *lines, self._unread = (self._unread + chunk).split(b"\n")
+        for line in lines:
+            status = parse_status(line)
+            if isinstance(status, Ready):
+                self.ready = status
+            else:
+                self.failed = status
+        return bool(chunk)
+
+    def until_ready(self, seconds: float) -> Ready:
+        deadline = time.monotonic() + seconds
+        while self.ready is None:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self._status_fd], [], [], left)[0]:
+                self.kill()
+                raise UserError(
+                    f"broker {self.options.id} did not start in {seconds:.0f} s", "its log says what it was doing"
+                )
+            if not self.read_news():
+                self.wait(STOP_SECONDS)
+                raise self.cause_of_death()
+        return self.ready
+
+    def cause_of_death(self) -> UserError:
+        name = f"broker {self.options.id}"
+        if self.failed is not None:
+            return UserError(f"{name}: {self.failed.error}", self.failed.fix)
+        code = self.process.wait()
+        if code < 0:
+            return UserError(
+                f"{name} was ended by {signal.Signals(-code).name}", "see who sent it; the data is safe, start it again"
+            )
+        return UserError(f"{name} ended with exit code {code}", "its last log lines say why")
+
+    def stop(self, seconds: float = STOP_SECONDS) -> None:
+        """Asks for a clean stop and waits; a broker that does not stop in time is killed, and that is said."""
+        if self.running:
+            self.process.terminate()
+        self.wait(seconds)
+
+    def kill(self) -> None:
+        if self.running:
+            self.process.kill()
+        self.wait(STOP_SECONDS)
+
+    def wait(self, seconds: float) -> None:
+        if self._process is None:
+            return
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            raise UserError(
+                f"broker {self.options.id} did not stop in {seconds:.0f} s and was killed",
+                "its log says what it waited for",
+            ) from None
+        finally:
+            self._close_pipes()
+
+    def _close_pipes(self) -> None:
+        for fd in (self._status_fd, self._life_fd):
+            if fd >= 0:
+                os.close(fd)
+        self._status_fd = self._life_fd = -1

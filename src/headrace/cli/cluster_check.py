@@ -1,0 +1,98 @@
+"""What is there already: who holds the ports, what the data directory holds, whether brokers answer."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from headrace.cli.failure import Failure
+from headrace.cli.findings import Finding, fail, ok, warn
+from headrace.cli.output import count_of, size_of
+from headrace.cli.ports import port_holder
+from headrace.cli.preflight import broker_ids, require_data_root
+from headrace.cli.serve_options import METRICS_PORT
+
+
+def check_ports(host: str, port: int, http_port: int) -> Iterator[Finding]:
+    for name, number, option in (
+        ("kafka", port, "--port"),
+        ("metrics", METRICS_PORT, "--metrics-port"),
+        ("http", http_port, "--http-port"),
+    ):
+        yield _port(host, name, number, option)
+
+
+def _port(host: str, name: str, number: int, option: str) -> Finding:
+    label = f"{name} port"
+    try:
+        holder = port_holder(host, number)
+    except OSError as error:
+        return warn(label, f"{number}: {(error.strerror or str(error)).lower()}", f"choose another with {option}")
+    if holder is None:
+        return ok(label, f"{number} is free")
+    if holder.speaks_kafka:
+        return ok(label, f"{number}: {holder} answers")
+    return warn(label, f"{number} is taken by {holder}", f"choose another with {option}, or stop that program")
+
+
+def check_data(data: Path) -> Iterator[Finding]:
+    if not data.exists():
+        yield ok("data", f"{data} does not exist yet; `headrace up` makes it")
+        return
+    try:
+        require_data_root(data)
+    except Failure as failure:
+        yield fail("data", failure.cause, failure.fix)
+        return
+    for number in broker_ids(data):
+        yield _broker_directory(data / f"broker-{number}", number)
+    if not broker_ids(data):
+        yield ok("data", f"{data} is empty")
+
+
+def _broker_directory(directory: Path, number: int) -> Finding:
+    name = f"broker {number}"
+    segments = list(directory.rglob("*.log"))
+    held = f"{size_of(sum(path.stat().st_size for path in segments))} in {count_of(len(segments), 'segment')}"
+    pid = _running_pid(directory / "pid")
+    if pid is not None:
+        return ok(name, f"runs as pid {pid}, {held}")
+    return ok(name, f"not running, {held}")
+
+
+def _running_pid(path: Path) -> int | None:
+    try:
+        pid = int(path.read_text())
+        os.kill(pid, 0)
+    except (OSError, ValueError):
+        return None
+    return pid
+
+
+def check_brokers(bootstrap: str) -> Iterator[Finding]:
+    from headrace.cli.connection import Connection
+
+    try:
+        connection = Connection(bootstrap)
+        topics = connection.describe(connection.topic_names())
+    except Failure as failure:
+        yield warn("brokers", failure.cause, failure.fix)
+        return
+    brokers = connection.admin.list_topics(timeout=5).brokers
+    yield ok("brokers", f"{count_of(len(brokers), 'broker')} at {bootstrap}, {count_of(len(topics), 'topic')}")
+    partitions = [(topic.name, part) for topic in topics for part in topic.partitions]
+    offline = [f"{name}-{part.id}" for name, part in partitions if part.leader is None or part.leader.id < 0]
+    behind = [f"{name}-{part.id}" for name, part in partitions if len(part.isr) < len(part.replicas)]
+    if offline:
+        yield fail(
+            "partitions", f"{len(offline)} without a leader: {_some(offline)}", "start the brokers that hold them"
+        )
+    elif behind:
+        yield warn(
+            "partitions", f"{len(behind)} lack in-sync replicas: {_some(behind)}", "start the brokers that are down"
+        )
+    else:
+        yield ok("partitions", f"{count_of(len(partitions), 'partition')}, each with a leader and all replicas in sync")
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")

@@ -1,0 +1,92 @@
+"""What `up` looks at before it starts anything: ports, data root, disk space, descriptors. One cause and one fix each.
+
+Who holds a broker's own directory, and whether its format and cluster fit, the broker itself checks under its lock: two
+checks of the same thing would drift apart.
+"""
+
+import os
+import resource
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from headrace.cli.failure import Failure
+from headrace.cli.output import size_of
+from headrace.cli.ports import free_port, port_holder
+
+# Below the first a broker refuses users' writes (so do we say); below the second it cannot even keep its own books.
+NEARLY_FULL_BYTES, NEARLY_FULL_SHARE = 1 << 30, 0.02
+FULL_BYTES = 64 << 20
+DESCRIPTORS_WANTED = 4096
+
+
+def require_port(host: str, port: int) -> None:
+    try:
+        holder = port_holder(host, port)
+    except OSError as error:
+        raise Failure(f"cannot listen on {host}:{port}: {error.strerror}", "choose another with --port") from None
+    if holder is None:
+        return
+    stop_it = f" or stop it: kill {holder.pid}" if holder.pid else ""
+    raise Failure(f"port {port} is taken by {holder}", f"choose another with --port{stop_it}")
+
+
+def metrics_port(host: str, wanted: int) -> int:
+    """Metrics are no reason not to start: a second cluster on one machine serves them on a free port, and says so."""
+    try:
+        return wanted if port_holder(host, wanted) is None else free_port(host)
+    except OSError:
+        return free_port(host)
+
+
+def require_data_root(data: Path) -> None:
+    if data.exists() and not data.is_dir():
+        raise Failure(f"{data} is a file", "name a directory with --data")
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+        names = sorted(entry.name for entry in data.iterdir())
+    except OSError as error:
+        raise Failure(
+            f"{data}: {(error.strerror or str(error)).lower()}", "name a directory you may write to with --data"
+        ) from None
+    if not os.access(data, os.W_OK | os.X_OK):
+        raise Failure(
+            f"{data} may not be written by you",
+            f"chown or chmod it, or name another with --data (you are uid {os.getuid()})",
+        )
+    if names and not broker_ids(data) and "meta" not in names:
+        shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+        raise Failure(
+            f"{data} is no data directory of Headrace: it holds {shown}", "name a new or empty directory with --data"
+        )
+
+
+def broker_ids(data: Path) -> list[int]:
+    found = (entry.name.removeprefix("broker-") for entry in data.glob("broker-*"))
+    return sorted(int(number) for number in found if number.isdecimal())
+
+
+def disk_remarks(data: Path) -> Iterator[str]:
+    usage = shutil.disk_usage(data)
+    floor = max(NEARLY_FULL_BYTES, int(usage.total * NEARLY_FULL_SHARE))
+    if usage.free < FULL_BYTES:
+        raise Failure(
+            f"the disk of {data} is full: {size_of(usage.free)} free",
+            "free some space, or name a directory on another disk with --data",
+        )
+    if usage.free < floor:
+        free = size_of(usage.free)
+        yield f"the disk of {data} is nearly full ({free} free): brokers refuse writes below {size_of(floor)}"
+
+
+def descriptor_remarks() -> Iterator[str]:
+    """Raises the soft limit to the hard one; the brokers inherit it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            soft = hard
+        except (OSError, ValueError):
+            pass
+    if soft != resource.RLIM_INFINITY and soft < DESCRIPTORS_WANTED:
+        yield f"only {soft} file descriptors per process (ulimit -n); {DESCRIPTORS_WANTED} or more are wanted"

@@ -1,0 +1,112 @@
+"""`headrace serve`: one broker in the foreground.
+
+Until the node serves, a signal ends the process at once: there is nothing to hand over, and recovery may be repeated.
+From then on the first SIGTERM or SIGINT, or the end of the parent, stops it cleanly, and a second signal at once.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from headrace.base.errors import UserError
+from headrace.broker.node import Node
+from headrace.cli.compose import build_node
+from headrace.cli.failure import ExitCode, show_failure
+from headrace.cli.logs import configure_logs
+from headrace.cli.serve_options import ServeOptions, parse_arguments
+from headrace.cli.status_line import Failed, Ready, StatusPipe
+
+logger = logging.getLogger("headrace.serve")
+
+
+def main(arguments: Sequence[str]) -> int:
+    try:
+        options = parse_arguments(arguments)
+    except UserError as error:
+        show_failure(error.cause, error.fix, "--json" in arguments)
+        return ExitCode.USAGE
+    configure_logs(options.log_format, options.log_level, options.id)
+    status = StatusPipe(options.ready_fd)
+    try:
+        run_to_end(options, status)
+        return ExitCode.OK
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except UserError as error:
+        return _give_up(status, Failed(error.cause, error.fix), options)
+    except Exception as error:
+        logger.critical("the broker stopped: %s", error, exc_info=error)
+        return _give_up(status, Failed(f"{type(error).__name__}: {error}", "the log shows where"), options)
+
+
+def run_to_end(options: ServeOptions, status: StatusPipe) -> None:
+    with asyncio.Runner(loop_factory=event_loop) as runner:
+        runner.run(_serve(options, status))
+
+
+def event_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+async def _serve(options: ServeOptions, status: StatusPipe) -> None:
+    node = build_node(options)
+    await node.start()
+    stop = asyncio.Event()
+    _stop_on_signals(stop)
+    _stop_with_parent(options.parent_fd, stop)
+    status.tell(Ready(options.id, options.host, node.port, node.metrics_port, os.getpid()))
+    stopping = asyncio.create_task(_stop_when(stop, node))
+    try:
+        await node.until_stopped()
+    finally:
+        stopping.cancel()
+
+
+async def _stop_when(stop: asyncio.Event, node: Node) -> None:
+    await stop.wait()
+    await node.stop()
+
+
+def _stop_on_signals(stop: asyncio.Event) -> None:
+    def on_signal(number: int) -> None:
+        if stop.is_set():
+            os._exit(128 + number)
+        logger.info("stopping on %s; once more stops at once", signal.Signals(number).name)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
+
+
+def _stop_with_parent(parent_fd: int, stop: asyncio.Event) -> None:
+    """Nobody ever writes into this pipe: readable means closed."""
+    if parent_fd < 0:
+        return
+    os.set_inheritable(parent_fd, False)
+    loop = asyncio.get_running_loop()
+
+    def on_parent_gone() -> None:
+        loop.remove_reader(parent_fd)
+        logger.warning("the process that started this broker is gone: stopping")
+        stop.set()
+
+    loop.add_reader(parent_fd, on_parent_gone)
+
+
+def _give_up(status: StatusPipe, failed: Failed, options: ServeOptions) -> int:
+    """Whoever holds the status pipe says it to the person; otherwise we do."""
+    status.tell(failed)
+    if options.ready_fd < 0:
+        show_failure(failed.error, failed.fix, options.log_format == "json")
+    return ExitCode.FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

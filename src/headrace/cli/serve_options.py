@@ -1,0 +1,110 @@
+"""What `headrace serve` is told, and its two spellings: the command line and this value.
+
+`parse_arguments(options.to_arguments()) == options`, so whoever starts a broker (`up`, headrace.testing) builds the
+value and never a command line by hand. `data` is the root: the broker's own directory is `broker-ID` below it.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from headrace.base.errors import UserError
+
+METRICS_PORT = 9464
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    id: int = 1
+    host: str = "127.0.0.1"
+    port: int = 9092
+    advertised_host: str = ""
+    data: str = "data"
+    store: str = ""
+    metrics_port: int = METRICS_PORT
+    rack: str = ""
+    settings: dict[str, str] = field(default_factory=dict)
+    log_format: str = "text"
+    log_level: str = "info"
+    ready_fd: int = -1
+    parent_fd: int = -1
+
+    @property
+    def broker_data(self) -> str:
+        return str(Path(self.data) / f"broker-{self.id}")
+
+    @property
+    def store_path(self) -> str:
+        return self.store or str(Path(self.data) / "meta" / "headrace.sqlite")
+
+    def to_arguments(self) -> list[str]:
+        words = []
+        for name, default in vars(ServeOptions()).items():
+            value = getattr(self, name)
+            if name != "settings" and value != default:
+                words += [f"--{name.replace('_', '-')}={value}"]
+        return words + [f"--set={name}={value}" for name, value in self.settings.items()]
+
+
+def parse_arguments(arguments: Sequence[str]) -> ServeOptions:
+    parsed = vars(_parser().parse_args(arguments))
+    pairs = parsed.pop("set")
+    if parsed.pop("json"):
+        parsed["log_format"] = "json"
+    return ServeOptions(**parsed, settings=dict(map(_pair, pairs)))
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name.strip():
+        raise UserError(f"--set {text}: this is not NAME=VALUE", "write for example --set num.partitions=4")
+    return name.strip(), value
+
+
+def _parser() -> argparse.ArgumentParser:
+    plain = ServeOptions()
+    parser = argparse.ArgumentParser(
+        "headrace serve",
+        description="Run one broker in the foreground. SIGTERM or Ctrl-C stops it cleanly, a second one at once.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--id", type=int, default=plain.id, help="broker id")
+    add("--host", default=plain.host, help="address to listen on")
+    add("--port", type=int, default=plain.port, help="port to listen on; 0 takes a free one")
+    add("--advertised-host", default="", help="the host that clients are told to connect to; --host if not given")
+    add("--data", default=plain.data, help="data root; this broker keeps its files in DATA/broker-ID")
+    add(
+        "--store",
+        default="",
+        help="metadata file shared by the brokers of this host; DATA/meta/headrace.sqlite if not given",
+    )
+    add("--metrics-port", type=int, default=plain.metrics_port, help="port of /metrics; 0 takes a free one")
+    add("--rack", default="", help="where this broker stands; replicas are spread over racks")
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a broker setting by Kafka's name; may be repeated",
+    )
+    add("--log-format", choices=("text", "json"), default=plain.log_format, help="log lines for people or for programs")
+    add(
+        "--log-level", choices=("debug", "info", "warning", "error"), default=plain.log_level, help="least level to log"
+    )
+    add("--json", action="store_true", help="as --log-format json, errors too")
+    add("--bootstrap", default=argparse.SUPPRESS, action=_Ignored, help=argparse.SUPPRESS)
+    add(
+        "--ready-fd", type=int, default=-1, help="write a line of JSON there when serving, or why not (for supervisors)"
+    )
+    add("--parent-fd", type=int, default=-1, help="stop when this pipe closes, since then the parent is gone")
+    return parser
+
+
+class _Ignored(argparse.Action):
+    """Every command takes --bootstrap; this one asks no broker."""
+
+    def __call__(self, *_: object) -> None:
+        pass

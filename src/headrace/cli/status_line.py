@@ -1,0 +1,46 @@
+"""What a broker process tells its supervisor over a pipe: one JSON line when it serves, one when it failed.
+
+The pipe closes with the process, however it ends: that is how a supervisor learns of a death without polling.
+"""
+
+import json
+import os
+from typing import NamedTuple
+
+
+class Ready(NamedTuple):
+    id: int
+    host: str
+    port: int
+    metrics_port: int
+    pid: int
+
+
+class Failed(NamedTuple):
+    error: str
+    fix: str
+
+
+class StatusPipe:
+    """The broker's end. Without a descriptor it says nothing; a supervisor that has gone is no reason to fail."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        if fd >= 0:
+            # Children of the broker (compaction, recovery) would keep it open beyond the broker's death.
+            os.set_inheritable(fd, False)
+
+    def tell(self, status: Ready | Failed) -> None:
+        if self.fd < 0:
+            return
+        line = json.dumps({"status": type(status).__name__.lower(), **status._asdict()}) + "\n"
+        try:
+            os.write(self.fd, line.encode())
+        except OSError:
+            pass
+
+
+def parse_status(line: bytes) -> Ready | Failed:
+    fields = json.loads(line)
+    kind = Ready if fields.pop("status") == "ready" else Failed
+    return kind(**fields)

@@ -1,0 +1,82 @@
+"""What `up` shows while it runs: where to connect and lines to copy, or the same as JSON lines."""
+
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from headrace import __version__
+from headrace.base.errors import UserError
+from headrace.cli.child import ServeChild
+from headrace.cli.failure import show_failure
+from headrace.cli.options import DEFAULT_BOOTSTRAP
+from headrace.cli.output import console, count_of, remark, show_json
+
+
+class PanelWatcher:
+    def __init__(self, data: Path) -> None:
+        self.data = data
+
+    def on_serving(self, children: Sequence[ServeChild]) -> None:
+        from rich.markup import escape
+        from rich.padding import Padding
+
+        bootstrap = bootstrap_of(children)
+        screen = console()
+        what = f"{count_of(len(children), 'broker')}, data in {escape(str(self.data))}"
+        screen.print(f"[bold green]Headrace {__version__} is up[/]: {what}\n")
+        screen.print(f"  connect to  [bold]{bootstrap}[/]")
+        screen.print(f"  metrics     {' '.join(metrics_urls(children))}\n")
+        screen.print("  try it in another terminal:")
+        screen.print(Padding(escape("\n".join(lines_to_try(bootstrap))), (0, 0, 0, 4)), style="cyan", soft_wrap=True)
+        screen.print("\n  Ctrl-C stops it; the data stays.")
+        sys.stdout.flush()
+
+    def on_death(self, cause: UserError, left: int) -> None:
+        show_failure(cause.cause, cause.fix, as_json=False)
+        if left:
+            remark(f"{count_of(left, 'broker')} left; start all again with Ctrl-C and `headrace up`")
+
+    def on_stopping(self) -> None:
+        remark("stopping; Ctrl-C again stops at once")
+
+
+class JsonWatcher:
+    def on_serving(self, children: Sequence[ServeChild]) -> None:
+        brokers = [
+            {**child.ready._asdict(), "data": str(Path(child.options.broker_data).resolve())}
+            for child in children
+            if child.ready
+        ]
+        show_json({"status": "serving", "bootstrap": bootstrap_of(children), "brokers": brokers})
+        sys.stdout.flush()
+
+    def on_death(self, cause: UserError, left: int) -> None:
+        show_failure(cause.cause, cause.fix, as_json=True)
+
+    def on_stopping(self) -> None:
+        pass
+
+
+def bootstrap_of(children: Sequence[ServeChild]) -> str:
+    return ",".join(f"{child.ready.host}:{child.ready.port}" for child in children if child.ready)
+
+
+def metrics_urls(children: Sequence[ServeChild]) -> list[str]:
+    return [f"http://{child.ready.host}:{child.ready.metrics_port}/metrics" for child in children if child.ready]
+
+
+def lines_to_try(bootstrap: str) -> list[str]:
+    command = "headrace" if shutil.which("headrace") else shlex.quote(sys.argv[0])
+    where = "" if bootstrap.split(",")[0] == DEFAULT_BOOTSTRAP else f" --bootstrap {bootstrap}"
+    python = (
+        "from confluent_kafka import Producer; "
+        f"p = Producer({{'bootstrap.servers': '{bootstrap}'}}); p.produce('demo', 'hello'); p.flush()"
+    )
+    return [
+        f"echo hello | {command} produce demo{where}",
+        f"{command} consume demo --follow{where}",
+        f"kcat -b {bootstrap} -t demo -C -e",
+        f'python3 -c "{python}"',
+    ]
