@@ -4,6 +4,7 @@
 """
 
 import time
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 
@@ -15,9 +16,18 @@ class Now(NamedTuple):
 class Clock(Protocol):
     def now(self) -> Now: ...
 
+    def boot_id(self) -> str:
+        """Names this run of the kernel: another one means that nothing unsynced survived in the page cache."""
+
 
 class SystemClock:
     """CLOCK_BOOTTIME goes on while the machine sleeps, so a lease that ran out meanwhile is seen to have run out."""
 
     def now(self) -> Now:
         return Now(time.clock_gettime(time.CLOCK_BOOTTIME), time.time_ns() // 1_000_000)
+
+    def boot_id(self) -> str:
+        try:
+            return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        except OSError:
+            return ""

@@ -30,3 +30,12 @@ class DiskFailed(Exception):
 
 class StoreUnreachable(Exception):
     """The metadata store did not answer in time. A state with a deadline, not a reason to guess."""
+
+
+class Refused(Exception):
+    """An expected refusal on its way to the reply: a Kafka error code and a text that names the setting and the fix."""
+
+    def __init__(self, code: int, message: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message

@@ -1,0 +1,69 @@
+"""A broker's data directory: whose it is, that nobody else uses it, and how the last run ended.
+
+lock       held while a broker runs on it
+broker     format, cluster, broker and directory id: a directory is never used for another of them
+clean      written by the last step of a clean stop, taken away by the first step of a start
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from headrace.base.disk import Disk, Job
+from headrace.base.errors import UserError
+
+FORMAT_VERSION = 1
+_OTHER_DIRECTORY = "Give this broker a data directory of its own (--data), or start the broker this one belongs to."
+
+
+class DataDirectory:
+    def __init__(self, disk: Disk, path: str) -> None:
+        self.id = ""
+        self._disk = disk
+        self._path = path
+
+    def lock(self) -> Job:
+        self._disk.mkdir(self._path)
+        return self._disk.lock(f"{self._path}/lock")
+
+    def claim(self, cluster_id: str, broker_id: int, new_id: Callable[[], str]) -> None:
+        """Make it this broker's, or find that it is; `id` is known from here on."""
+        marker = f"{self._path}/broker"
+        if not self._disk.exists(marker):
+            self.id = new_id()
+            mine = {"v": FORMAT_VERSION, "cluster": cluster_id, "broker": broker_id, "directory": self.id}
+            self._disk.write_atomic(marker, json.dumps(mine).encode())
+            return
+        owner = self._read(marker)
+        if owner["v"] != FORMAT_VERSION:
+            raise UserError(
+                f"{self._path} was written in format {owner['v']}; this version reads {FORMAT_VERSION}",
+                "Run the version of Headrace that wrote it, or a newer one.",
+            )
+        if owner["cluster"] != cluster_id:
+            raise UserError(
+                f"{self._path} belongs to cluster {owner['cluster']}, the metadata store to {cluster_id}",
+                _OTHER_DIRECTORY,
+            )
+        if owner["broker"] != broker_id:
+            raise UserError(f"{self._path} belongs to broker {owner['broker']}, not {broker_id}", _OTHER_DIRECTORY)
+        self.id = owner["directory"]
+
+    def _read(self, marker: str) -> dict[str, Any]:
+        try:
+            owner = json.loads(self._disk.read(marker))
+            owner["v"], owner["cluster"], owner["broker"], owner["directory"]
+        except (ValueError, KeyError, TypeError):
+            raise UserError(f"{marker} is damaged", "Restore it from a backup of this directory.") from None
+        return dict(owner)
+
+    def take_clean_mark(self) -> bool:
+        """Whether the last run ended cleanly. The mark is gone before anything is written, so a crash leaves none."""
+        mark = f"{self._path}/clean"
+        was_clean = self._disk.exists(mark)
+        self._disk.unlink(mark)
+        self._disk.sync_dir_job(self._path)()
+        return was_clean
+
+    def leave_clean_mark(self) -> None:
+        self._disk.write_atomic(f"{self._path}/clean", b"1")

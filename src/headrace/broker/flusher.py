@@ -1,0 +1,126 @@
+"""Group commit: one round of fdatasync for everything that became dirty while the last round ran.
+
+    append ─▶ mark ─▶ [dirty] ─▶ round: begin_sync on the loop, jobs in threads, on_synced on the loop ─▶ next round
+
+No timer: under load a round simply holds more. A round proves only what was written before it began (the log's ticket
+remembers), so a write that lands while it runs waits for the next one.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import Any, Protocol
+
+from headrace.base.errors import DiskFailed
+from headrace.base.probe import Probes
+
+THREADS = 32
+Job = Callable[[], None]
+
+
+class Syncable(Protocol):
+    """What can be made durable: a partition. The ticket is its own business."""
+
+    def begin_sync(self) -> Any: ...
+
+    def on_synced(self, ticket: Any) -> None: ...
+
+
+class Flusher:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        threads: Executor,
+        probes: Probes,
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        self._loop = loop
+        self._threads = threads
+        self._probes = probes
+        self._on_failure = on_failure
+        self._dirty: dict[Syncable, None] = {}
+        self._running = False
+        self._scheduled = False
+        self._idle: list[asyncio.Future[None]] = []
+
+    def mark(self, syncable: Syncable) -> None:
+        self._dirty[syncable] = None
+        if not self._running and not self._scheduled:
+            # At the end of this turn: all the frames that one read brought in share a round.
+            self._scheduled = True
+            self._loop.call_soon(self._begin_round)
+
+    async def until_idle(self) -> None:
+        """Returns when nothing is dirty and no round runs."""
+        while self._running or self._dirty:
+            waiting: asyncio.Future[None] = self._loop.create_future()
+            self._idle.append(waiting)
+            await waiting
+
+    def _begin_round(self) -> None:
+        self._scheduled = False
+        dirty, self._dirty = self._dirty, {}
+        tickets: list[tuple[Syncable, Any]] = []
+        jobs: list[Job] = []
+        for syncable in dirty:
+            ticket = syncable.begin_sync()
+            if ticket is not None:
+                tickets.append((syncable, ticket))
+                jobs += ticket.jobs
+        if not tickets:
+            self._rest()
+            return
+        self._running = True
+        started = self._loop.time()
+        self._run_jobs(jobs, lambda error: self._end_round(tickets, started, len(jobs), error))
+
+    def _run_jobs(self, jobs: list[Job], done: Callable[[BaseException | None], None]) -> None:
+        shares = [jobs[i::THREADS] for i in range(min(THREADS, len(jobs)))]
+        outstanding = len(shares)
+        failure: BaseException | None = None
+
+        def on_share(future: asyncio.Future[None]) -> None:
+            nonlocal outstanding, failure
+            outstanding -= 1
+            failure = failure or (future.exception() if not future.cancelled() else asyncio.CancelledError())
+            if outstanding == 0:
+                done(failure)
+
+        for share in shares:
+            work = share[0] if len(share) == 1 else _Sequence(share)
+            self._loop.run_in_executor(self._threads, work).add_done_callback(on_share)
+
+    def _end_round(
+        self, tickets: list[tuple[Syncable, Any]], started: float, files: int, error: BaseException | None
+    ) -> None:
+        self._running = False
+        if error is not None:
+            # What a failed fsync left on disk is unknown and a second one may lie, so it is never tried again.
+            self._on_failure(error if isinstance(error, DiskFailed) else DiskFailed(str(error)))
+            return
+        self._probes.sync_rounds += 1
+        self._probes.sync_files += files
+        self._probes.sync_seconds += self._loop.time() - started
+        for syncable, ticket in tickets:
+            syncable.on_synced(ticket)
+        if self._dirty:
+            self._begin_round()
+        else:
+            self._rest()
+
+    def _rest(self) -> None:
+        idle, self._idle = self._idle, []
+        for waiting in idle:
+            if not waiting.done():
+                waiting.set_result(None)
+
+
+class _Sequence:
+    """Several jobs for one thread."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self._jobs = jobs
+
+    def __call__(self) -> None:
+        for job in self._jobs:
+            job()

@@ -1,0 +1,48 @@
+"""One function per API, and the table of all that work. An API is advertised because it is in this table."""
+
+from headrace.broker.dispatch import Access, Handler
+from headrace.broker.handlers.api_versions import handle_api_versions
+from headrace.broker.handlers.cluster import handle_describe_cluster
+from headrace.broker.handlers.configs import (
+    handle_alter_configs,
+    handle_describe_configs,
+    handle_incremental_alter_configs,
+)
+from headrace.broker.handlers.fetch import handle_fetch
+from headrace.broker.handlers.metadata import handle_metadata
+from headrace.broker.handlers.offsets import (
+    handle_delete_records,
+    handle_list_offsets,
+    handle_offset_for_leader_epoch,
+)
+from headrace.broker.handlers.produce import handle_produce
+from headrace.broker.handlers.producer_ids import handle_init_producer_id
+from headrace.broker.handlers.topics import handle_create_partitions, handle_create_topics, handle_delete_topics
+from headrace.wire.messages.api_versions import ApiVersionsRequest
+from headrace.wire.messages.cluster import DescribeClusterRequest
+from headrace.wire.messages.configs import AlterConfigsRequest, DescribeConfigsRequest, IncrementalAlterConfigsRequest
+from headrace.wire.messages.fetch import FetchRequest
+from headrace.wire.messages.metadata import MetadataRequest
+from headrace.wire.messages.offsets import DeleteRecordsRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
+from headrace.wire.messages.produce import ProduceRequest
+from headrace.wire.messages.topics import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
+from headrace.wire.messages.transactions import InitProducerIdRequest
+
+HANDLERS = (
+    # Produce 0-2 are advertised and refused: without them librdkafka before 2.8 sends everything uncompressed.
+    Handler(ProduceRequest, handle_produce, Access("Write", "Topic"), advertised_min=0),
+    Handler(FetchRequest, handle_fetch, Access("Read", "Topic")),
+    Handler(ListOffsetsRequest, handle_list_offsets, Access("Describe", "Topic")),
+    Handler(MetadataRequest, handle_metadata, Access("Describe", "Topic")),
+    Handler(ApiVersionsRequest, handle_api_versions, None),
+    Handler(CreateTopicsRequest, handle_create_topics, Access("Create", "Cluster")),
+    Handler(DeleteTopicsRequest, handle_delete_topics, Access("Delete", "Topic")),
+    Handler(DeleteRecordsRequest, handle_delete_records, Access("Delete", "Topic")),
+    Handler(InitProducerIdRequest, handle_init_producer_id, Access("IdempotentWrite", "Cluster")),
+    Handler(OffsetForLeaderEpochRequest, handle_offset_for_leader_epoch, Access("Describe", "Topic")),
+    Handler(DescribeConfigsRequest, handle_describe_configs, Access("DescribeConfigs", "Topic")),
+    Handler(AlterConfigsRequest, handle_alter_configs, Access("AlterConfigs", "Topic")),
+    Handler(IncrementalAlterConfigsRequest, handle_incremental_alter_configs, Access("AlterConfigs", "Topic")),
+    Handler(CreatePartitionsRequest, handle_create_partitions, Access("Alter", "Topic")),
+    Handler(DescribeClusterRequest, handle_describe_cluster, Access("Describe", "Cluster")),
+)

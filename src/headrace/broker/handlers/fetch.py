@@ -1,0 +1,191 @@
+"""Fetch: as many whole batches as fit, as file ranges; when there is not enough, wait for more or for the deadline."""
+
+from typing import TYPE_CHECKING
+
+from headrace.base.errors import Refused
+from headrace.broker.dispatch import Request
+from headrace.broker.handlers.hints import leader_hint, node_endpoints
+from headrace.broker.listener import Pending
+from headrace.broker.partition import Partition
+from headrace.broker.sessions import FetchEntry, FetchSession
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.fetch import EpochEndOffset, FetchableTopicResponse, FetchResponse, PartitionData
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+HINTS_SINCE = 16
+_HINTED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+
+
+def handle_fetch(broker: "Broker", request: Request) -> FetchResponse | Pending:
+    try:
+        session = broker.sessions.resolve(request.body, request.version)
+    except Refused as refusal:
+        return FetchResponse(error_code=refusal.code)
+    fetch = ActiveFetch(broker, request, session)
+    if fetch.collect() or request.body.max_wait_ms <= 0 or not session.entries:
+        return fetch.response()
+    return fetch.park()
+
+
+class ActiveFetch:
+    """One fetch: reads what its session says is worth reading, and parks when that is too little."""
+
+    __slots__ = ("_broker", "_collected", "_deadline", "_is_full", "_pending", "_request", "_session")
+
+    def __init__(self, broker: "Broker", request: Request, session: FetchSession) -> None:
+        self._broker = broker
+        self._request = request
+        self._session = session
+        self._is_full = request.body.session_epoch <= 0
+        self._collected: list[tuple[FetchEntry, PartitionData]] = []
+        self._pending: Pending | None = None
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def collect(self) -> bool:
+        """Read every entry worth it; True when the reply should leave now."""
+        body = self._request.body
+        left = min(body.max_bytes, self._broker.fetch_bytes_max)
+        got = 0
+        urgent = False
+        for entry in list(self._session.dirty):
+            part = self._read(entry, min(left - got, entry.max_bytes), at_least_one=got == 0)
+            got += 0 if part.records is None else len(part.records)
+            urgent = urgent or part.error_code != 0 or part.diverging_epoch is not None
+            self._collected.append((entry, part))
+        return urgent or got >= body.min_bytes
+
+    def _read(self, entry: FetchEntry, max_bytes: int, at_least_one: bool) -> PartitionData:
+        part = PartitionData(entry.index, 0, -1, records=b"")
+        session = self._session
+        try:
+            name = self._broker.image.topic_names.get(entry.topic_id) if session.by_id else entry.topic
+            partition = self._broker.partitions.hosted(name, entry.index, by_id=session.by_id)
+            if session.is_kept:
+                entry.follow(partition)
+            self._fill(part, partition, entry, max_bytes, at_least_one)
+        except Refused as refusal:
+            part.error_code = refusal.code
+            if refusal.code in _HINTED and name is not None:
+                part.current_leader = leader_hint(self._broker.image, name, entry.index)
+        else:
+            # Read to its end, it is not worth another look before something moves.
+            if part.records or entry.fetch_offset >= part.high_watermark:
+                session.dirty.pop(entry, None)
+        return part
+
+    def _fill(
+        self, part: PartitionData, partition: Partition, entry: FetchEntry, max_bytes: int, at_least_one: bool
+    ) -> None:
+        partition.check_leader(entry.current_leader_epoch)
+        part.high_watermark = part.last_stable_offset = partition.high_watermark
+        part.log_start_offset = partition.start_offset
+        if self._request.body.isolation_level:
+            part.aborted_transactions = []
+        diverging = self._diverging(partition, entry)
+        if diverging is not None:
+            part.diverging_epoch = diverging
+            return
+        found = partition.read(entry.fetch_offset, max_bytes, at_least_one)
+        if found is not None:
+            part.records = found
+
+    def _diverging(self, partition: Partition, entry: FetchEntry) -> EpochEndOffset | None:
+        if entry.last_fetched_epoch < 0:
+            return None
+        epoch, end_offset = partition.epoch_end(entry.last_fetched_epoch)
+        if epoch < 0:
+            raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, "the last fetched epoch is not known here")
+        if epoch < entry.last_fetched_epoch or end_offset < entry.fetch_offset:
+            return EpochEndOffset(epoch, end_offset)
+        return None
+
+    # -- answering -------------------------------------------------------------------------------------------------
+
+    def response(self) -> FetchResponse:
+        session = self._session
+        topics: dict[tuple[str, bytes], FetchableTopicResponse] = {}
+        hinted = False
+        for entry, part in self._collected:
+            if not self._is_full and not _is_news(entry, part):
+                continue
+            entry.sent_high_watermark = part.high_watermark
+            entry.sent_start_offset = part.log_start_offset
+            hinted = hinted or part.current_leader is not None
+            topic = topics.get((entry.topic, entry.topic_id))
+            if topic is None:
+                topic = topics[entry.topic, entry.topic_id] = FetchableTopicResponse(entry.topic, entry.topic_id, [])
+            topic.partitions.append(part)
+        self._collected = []
+        response = FetchResponse(0, 0, session.id, list(topics.values()))
+        if hinted and self._request.version >= HINTS_SINCE:
+            response.node_endpoints = node_endpoints(self._broker.image)
+        return response
+
+    # -- waiting ---------------------------------------------------------------------------------------------------
+
+    def park(self) -> Pending:
+        self._pending = self._request.defer()
+        self._pending.on_abandoned = self._unpark
+        self._session.parked = self
+        if not self._session.is_kept:
+            for entry, _ in self._collected:
+                name = self._broker.image.topic_names.get(entry.topic_id) if self._session.by_id else entry.topic
+                entry.follow(self._broker.partitions.find(name, entry.index))
+        self._put_back()
+        wait = self._request.body.max_wait_ms / 1000
+        self._deadline = self._broker.deadlines.after(wait, self._finish)
+        return self._pending
+
+    def on_change(self, entry: FetchEntry) -> None:
+        partition = entry.partition
+        if partition is None or not partition.is_leader or self._available() >= self._request.body.min_bytes:
+            self._finish()
+
+    def _available(self) -> int:
+        """Bytes a read would find now; 1 for a partition that has none but whose state changed."""
+        total = 0
+        for entry in self._session.dirty:
+            if entry.partition is not None:
+                total += entry.partition.available_bytes(entry.fetch_offset)
+        return total
+
+    def give_up(self) -> None:
+        self._finish()
+
+    def _finish(self) -> None:
+        pending = self._pending
+        assert pending is not None
+        self._unpark()
+        for entry in self._session.entries.values() if self._is_full else ():
+            self._session.dirty[entry] = None
+        self.collect()
+        if not self._session.is_kept:
+            self._session.unfollow_all()
+        pending.complete(self.response())
+
+    def _unpark(self) -> None:
+        self._deadline.cancel()
+        self._session.parked = None
+        if not self._session.is_kept:
+            self._session.unfollow_all()
+
+    def _put_back(self) -> None:
+        """What was read is too little to send: let go of it, and read it again when there is more."""
+        for entry, part in self._collected:
+            if part.records:
+                part.records.release()
+                self._session.dirty[entry] = None
+        self._collected = []
+
+
+def _is_news(entry: FetchEntry, part: PartitionData) -> bool:
+    return bool(
+        part.error_code
+        or part.records
+        or part.diverging_epoch is not None
+        or part.high_watermark != entry.sent_high_watermark
+        or part.log_start_offset != entry.sent_start_offset
+    )

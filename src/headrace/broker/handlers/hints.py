@@ -1,0 +1,15 @@
+"""Where else to ask: the leader of a partition and the brokers' addresses, as replies carry them (KIP-951)."""
+
+from headrace.cluster.image import Image
+from headrace.wire.messages.leader_hints import LeaderIdAndEpoch, NodeEndpoint
+
+
+def leader_hint(image: Image, topic: str, index: int) -> LeaderIdAndEpoch | None:
+    state = image.partition(topic, index)
+    if state is None or state.leader < 0:
+        return None
+    return LeaderIdAndEpoch(state.leader, state.leader_epoch)
+
+
+def node_endpoints(image: Image) -> list[NodeEndpoint]:
+    return [NodeEndpoint(broker.id, broker.host, broker.port, broker.rack) for broker in image.brokers.values()]

@@ -1,0 +1,101 @@
+"""Metadata: who the brokers are and who leads what; creates a topic on first mention where that is allowed."""
+
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from headrace.base.errors import Refused
+from headrace.base.ids import ZERO_ID
+from headrace.broker.dispatch import Request
+from headrace.cluster.changes import NewTopic
+from headrace.cluster.entities import PartitionState, Topic
+from headrace.cluster.image import Image
+from headrace.cluster.topic_names import check_topic_name
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.metadata import (
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+
+def handle_metadata(broker: "Broker", request: Request) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
+    body = request.body
+    wanted: list[MetadataRequestTopic] | None = body.topics
+    if wanted is None or (request.version == 0 and not wanted):
+        return _answer(broker, [describe(broker.image, topic) for topic in broker.image.topics.values()])
+    missing = _missing(broker, wanted) if body.allow_auto_topic_creation else []
+    if missing:
+        return _create_and_answer(broker, wanted, missing)
+    return _answer(broker, [_find(broker, each, {}) for each in wanted])
+
+
+def _missing(broker: "Broker", wanted: list[MetadataRequestTopic]) -> list[str]:
+    """Topics to create because they were mentioned."""
+    if not broker.config.flag("auto.create.topics.enable"):
+        return []
+    topics = broker.image.topics
+    return [each.name for each in wanted if each.name and each.topic_id == ZERO_ID and each.name not in topics]
+
+
+async def _create_and_answer(
+    broker: "Broker", wanted: list[MetadataRequestTopic], missing: list[str]
+) -> MetadataResponse:
+    refusals: dict[str, int] = {}
+    for name in missing:
+        try:
+            await broker.create_topic(NewTopic(name))
+        except Refused as refusal:
+            if refusal.code != ErrorCode.TOPIC_ALREADY_EXISTS:
+                refusals[name] = refusal.code
+    return _answer(broker, [_find(broker, each, refusals) for each in wanted])
+
+
+def _answer(broker: "Broker", topics: list[MetadataResponseTopic]) -> MetadataResponse:
+    image = broker.image
+    brokers = [MetadataResponseBroker(each.id, each.host, each.port, each.rack) for each in image.brokers.values()]
+    return MetadataResponse(0, brokers, image.cluster_id, broker.controller_id, topics)
+
+
+def _find(broker: "Broker", wanted: MetadataRequestTopic, refusals: dict[str, int]) -> MetadataResponseTopic:
+    image = broker.image
+    if wanted.topic_id != ZERO_ID:
+        name = image.topic_names.get(wanted.topic_id)
+        if name is None:
+            return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, wanted.topic_id)
+        return describe(image, image.topics[name])
+    name = wanted.name or ""
+    topic = image.topics.get(name)
+    if topic is not None:
+        return describe(image, topic)
+    if name in refusals:
+        return MetadataResponseTopic(refusals[name], name)
+    try:
+        check_topic_name(name)
+    except Refused as refusal:
+        return MetadataResponseTopic(refusal.code, name)
+    return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
+
+
+def describe(image: Image, topic: Topic) -> MetadataResponseTopic:
+    parts = [_partition(image, index, state) for index, state in enumerate(topic.partitions)]
+    return MetadataResponseTopic(0, topic.name, topic.id, topic.internal, parts)
+
+
+def _partition(image: Image, index: int, state: PartitionState) -> MetadataResponsePartition:
+    """A leader that is not among the brokers we list would crash clients, so it is told as none (error 5)."""
+    brokers: Any = image.brokers
+    has_leader = state.leader in brokers
+    return MetadataResponsePartition(
+        0 if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
+        index,
+        state.leader if has_leader else -1,
+        state.leader_epoch,
+        list(state.replicas),
+        list(state.isr),
+        [replica for replica in state.replicas if replica not in brokers],
+    )

@@ -1,0 +1,115 @@
+"""Positions in a log: ListOffsets, OffsetForLeaderEpoch, DeleteRecords."""
+
+from typing import TYPE_CHECKING
+
+from headrace.base.errors import Refused
+from headrace.broker.dispatch import Request
+from headrace.broker.partition import Partition
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.offsets import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+    EpochEndOffset,
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
+
+
+def handle_list_offsets(broker: "Broker", request: Request) -> ListOffsetsResponse:
+    seen: set[tuple[str, int]] = set()
+    topics = []
+    for topic in request.body.topics:
+        parts = []
+        for wanted in topic.partitions:
+            if (topic.name, wanted.partition_index) in seen:
+                parts.append(ListOffsetsPartitionResponse(wanted.partition_index, ErrorCode.INVALID_REQUEST))
+                continue
+            seen.add((topic.name, wanted.partition_index))
+            parts.append(_list_offset(broker, topic.name, wanted))
+        topics.append(ListOffsetsTopicResponse(topic.name, parts))
+    return ListOffsetsResponse(0, topics)
+
+
+def _list_offset(broker: "Broker", topic: str, wanted: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+    try:
+        partition = broker.partitions.hosted(topic, wanted.partition_index)
+        partition.check_leader(wanted.current_leader_epoch)
+        timestamp, offset = _find(partition, wanted.timestamp)
+    except Refused as refusal:
+        return ListOffsetsPartitionResponse(wanted.partition_index, refusal.code)
+    epoch = -1 if offset < 0 else partition.epoch_at(offset)
+    return ListOffsetsPartitionResponse(wanted.partition_index, 0, timestamp, offset, epoch)
+
+
+def _find(partition: Partition, timestamp: int) -> tuple[int, int]:
+    """(timestamp, offset) that answers the question; both -1 when there is no such record."""
+    match timestamp:
+        case -1:
+            return -1, partition.high_watermark
+        case -2 | -4:
+            return -1, partition.start_offset
+        case -3:
+            return partition.find_max_timestamp()
+        case -5 | -6:
+            return -1, -1
+        case _ if timestamp < 0:
+            raise Refused(ErrorCode.INVALID_REQUEST, f"there is no offset for the special timestamp {timestamp}")
+    return partition.find_by_time(timestamp)
+
+
+def handle_offset_for_leader_epoch(broker: "Broker", request: Request) -> OffsetForLeaderEpochResponse:
+    return OffsetForLeaderEpochResponse(
+        0,
+        [
+            OffsetForLeaderTopicResult(
+                topic.topic, [_epoch_end(broker, topic.topic, part) for part in topic.partitions]
+            )
+            for topic in request.body.topics
+        ],
+    )
+
+
+def _epoch_end(broker: "Broker", topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
+    try:
+        partition = broker.partitions.hosted(topic, wanted.partition)
+        partition.check_leader(wanted.current_leader_epoch)
+    except Refused as refusal:
+        return EpochEndOffset(refusal.code, wanted.partition)
+    epoch, end_offset = partition.epoch_end(wanted.leader_epoch)
+    return EpochEndOffset(0, wanted.partition, epoch, end_offset)
+
+
+async def handle_delete_records(broker: "Broker", request: Request) -> DeleteRecordsResponse:
+    topics = []
+    for topic in request.body.topics:
+        parts = [_delete(broker, topic.name, part.partition_index, part.offset) for part in topic.partitions]
+        topics.append(DeleteRecordsTopicResult(topic.name, parts))
+    # The new start must survive a crash before anyone is told of it: offsets never come back.
+    await broker.partitions.save_checkpoints()
+    return DeleteRecordsResponse(0, topics)
+
+
+def _delete(broker: "Broker", topic: str, index: int, before: int) -> DeleteRecordsPartitionResult:
+    try:
+        partition = broker.partitions.hosted(topic, index)
+        partition.check_leader()
+        broker.check_may_delete(topic)
+        return DeleteRecordsPartitionResult(index, partition.delete_records(before), 0)
+    except Refused as refusal:
+        return DeleteRecordsPartitionResult(index, -1, refusal.code)

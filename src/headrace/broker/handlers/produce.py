@@ -1,0 +1,128 @@
+"""Produce: append every batch at once, answer when the acks that were asked for are true."""
+
+from typing import TYPE_CHECKING
+
+from headrace.base.errors import DiskFull, Refused
+from headrace.broker.admit import RecordsRefused
+from headrace.broker.dispatch import Request
+from headrace.broker.handlers.hints import leader_hint, node_endpoints
+from headrace.broker.listener import Pending
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+ACKS_ALL = -1
+BY_ID_SINCE = 13
+
+
+def handle_produce(broker: "Broker", request: Request) -> ProduceResponse | Pending | None:
+    body = request.body
+    answer = ProduceAnswer(broker, request)
+    by_id = request.version >= BY_ID_SINCE
+    for topic in body.topic_data:
+        name = broker.image.topic_names.get(topic.topic_id) if by_id else topic.name
+        parts = [answer.append(name, part) for part in topic.partition_data]
+        answer.response.responses.append(TopicProduceResponse(topic.name, topic.topic_id, parts))
+    return answer.result()
+
+
+class ProduceAnswer:
+    """One request's reply in the making; a waiter for each of its partitions whose ack is not true yet."""
+
+    __slots__ = ("_acks", "_broker", "_deadline", "_pending", "_request", "_waiting", "response")
+
+    def __init__(self, broker: "Broker", request: Request) -> None:
+        self.response = ProduceResponse([])
+        self._broker = broker
+        self._request = request
+        self._acks = request.body.acks
+        # A dict, not a set: the order of what times out is the order of the request.
+        self._waiting: dict[int, PartitionProduceResponse] = {}
+        self._pending: Pending | None = None
+
+    def append(self, name: str | None, part: PartitionProduceData) -> PartitionProduceResponse:
+        try:
+            return self._append(name, part)
+        except Refused as refusal:
+            return self._refused(name, part.index, refusal)
+        except DiskFull as full:
+            return self._refused(name, part.index, Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(full)))
+
+    def _append(self, name: str | None, part: PartitionProduceData) -> PartitionProduceResponse:
+        if self._acks not in (ACKS_ALL, 0, 1):
+            raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {self._acks}; allowed are -1 (all), 0 and 1")
+        broker = self._broker
+        partition = broker.partitions.hosted(name, part.index, by_id=self._request.version >= BY_ID_SINCE)
+        broker.check_may_write(partition, self._request)
+        if part.records is None:
+            raise Refused(ErrorCode.INVALID_RECORD, "the request has no records for this partition")
+        appended = partition.append(part.records, self._request.version, broker.clock.now())
+        result = PartitionProduceResponse(
+            part.index, 0, appended.base_offset, appended.log_append_time, partition.start_offset
+        )
+        if self._acks and partition.wait(appended.end_offset, self._acks, self, result):
+            self._waiting[id(result)] = result
+        return result
+
+    def _refused(self, name: str | None, index: int, refusal: Refused) -> PartitionProduceResponse:
+        result = PartitionProduceResponse(index, refusal.code, -1, error_message=refusal.message or None)
+        if isinstance(refusal, RecordsRefused):
+            result.record_errors = [
+                BatchIndexAndErrorMessage(position, refusal.message) for position in refusal.record_indexes
+            ]
+        if refusal.code == ErrorCode.NOT_LEADER_OR_FOLLOWER and name is not None:
+            result.current_leader = leader_hint(self._broker.image, name, index)
+            self.response.node_endpoints = node_endpoints(self._broker.image)
+        return result
+
+    def result(self) -> ProduceResponse | Pending | None:
+        if self._acks == 0:
+            self._close_on_error()
+            return None
+        if not self._waiting:
+            return self.response
+        self._pending = self._request.defer()
+        self._deadline = self._broker.deadlines.after(self._request.body.timeout_ms / 1000, self._on_timeout)
+        # The batches are written; holding on to the request would hold on to the connection's buffer.
+        self._request.body = None
+        return self._pending
+
+    def _close_on_error(self) -> None:
+        """With acks=0 there is no reply to carry an error; a closed connection is how the client learns of it."""
+        for topic in self.response.responses:
+            for part in topic.partition_responses:
+                if part.error_code:
+                    self._request.connection.close()
+                    return
+
+    # -- as a waiter -----------------------------------------------------------------------------------------------
+
+    def on_reached(self, part: PartitionProduceResponse) -> None:
+        if self._waiting.pop(id(part), None) is not None and not self._waiting:
+            self._finish()
+
+    def on_lost(self, part: PartitionProduceResponse, code: int) -> None:
+        part.error_code = code
+        part.base_offset = -1
+        self.on_reached(part)
+
+    def _on_timeout(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for part in waiting.values():
+            part.error_code = ErrorCode.REQUEST_TIMED_OUT
+            part.error_message = "not durable on all in-sync replicas in time; it may still become so"
+        self._finish()
+
+    def _finish(self) -> None:
+        self._deadline.cancel()
+        # A partition can be ready before `result` was asked for only in the simulator's instant disk.
+        if self._pending is not None:
+            self._pending.complete(self.response)

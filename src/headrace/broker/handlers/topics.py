@@ -1,0 +1,120 @@
+"""CreateTopics, DeleteTopics, CreatePartitions: plans over the image, committed one topic at a time."""
+
+from typing import TYPE_CHECKING
+
+from headrace.base.errors import Refused
+from headrace.base.ids import ZERO_ID
+from headrace.broker.dispatch import Request
+from headrace.cluster.changes import NewTopic, create_partitions, delete_topic
+from headrace.cluster.entities import Topic
+from headrace.cluster.topic_config import effective_topic_config
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+    CreateTopicsResponse,
+    DeletableTopicResult,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+
+async def handle_create_topics(broker: "Broker", request: Request) -> CreateTopicsResponse:
+    body = request.body
+    repeated = _repeated([topic.name for topic in body.topics])
+    results = [await _create(broker, topic, body.validate_only, repeated) for topic in body.topics]
+    return CreateTopicsResponse(0, results)
+
+
+async def _create(
+    broker: "Broker", wanted: CreatableTopic, validate_only: bool, repeated: set[str]
+) -> CreatableTopicResult:
+    new = NewTopic(
+        wanted.name,
+        wanted.num_partitions,
+        wanted.replication_factor,
+        {each.name: each.value for each in wanted.configs if each.value is not None},
+        {each.partition_index: each.broker_ids for each in wanted.assignments} or None,
+    )
+    try:
+        _check_once(wanted.name, repeated)
+        topic = await broker.create_topic(new, validate_only)
+    except Refused as refusal:
+        return CreatableTopicResult(wanted.name, ZERO_ID, refusal.code, refusal.message)
+    return _created(broker, topic, validate_only)
+
+
+def _created(broker: "Broker", topic: Topic, validate_only: bool) -> CreatableTopicResult:
+    configs = [
+        CreatableTopicConfigs(name, each.text, not each.setting.dynamic, each.source, each.setting.sensitive)
+        for name, each in effective_topic_config(topic.config, broker.config).items()
+    ]
+    return CreatableTopicResult(
+        topic.name,
+        ZERO_ID if validate_only else topic.id,
+        num_partitions=len(topic.partitions),
+        replication_factor=topic.replication_factor,
+        configs=configs,
+    )
+
+
+async def handle_delete_topics(broker: "Broker", request: Request) -> DeleteTopicsResponse:
+    body = request.body
+    wanted = body.topics or [DeleteTopicState(name) for name in body.topic_names]
+    return DeleteTopicsResponse(0, [await _delete(broker, each) for each in wanted])
+
+
+async def _delete(broker: "Broker", wanted: DeleteTopicState) -> DeletableTopicResult:
+    name = wanted.name
+    try:
+        if name is None:
+            name = broker.image.topic_names.get(wanted.topic_id)
+        if name is None:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
+        if not broker.config.flag("delete.topic.enable"):
+            raise Refused(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false on this cluster")
+        topic = broker.image.topics.get(name)
+        target = name
+        await broker.metadata.change(lambda image: delete_topic(image, target))
+    except Refused as refusal:
+        return DeletableTopicResult(wanted.name, wanted.topic_id, refusal.code, refusal.message)
+    return DeletableTopicResult(name, topic.id if topic is not None else ZERO_ID)
+
+
+async def handle_create_partitions(broker: "Broker", request: Request) -> CreatePartitionsResponse:
+    body = request.body
+    repeated = _repeated([topic.name for topic in body.topics])
+    results = [await _add_partitions(broker, topic, body.validate_only, repeated) for topic in body.topics]
+    return CreatePartitionsResponse(0, results)
+
+
+async def _add_partitions(
+    broker: "Broker", wanted: CreatePartitionsTopic, validate_only: bool, repeated: set[str]
+) -> CreatePartitionsTopicResult:
+    assignment = None
+    if wanted.assignments is not None:
+        assignment = [tuple(each.broker_ids) for each in wanted.assignments]
+    try:
+        _check_once(wanted.name, repeated)
+        await broker.metadata.change(
+            lambda image: create_partitions(image, broker.live, wanted.name, wanted.count, assignment), validate_only
+        )
+    except Refused as refusal:
+        return CreatePartitionsTopicResult(wanted.name, refusal.code, refusal.message)
+    return CreatePartitionsTopicResult(wanted.name)
+
+
+def _repeated(names: list[str]) -> set[str]:
+    return {name for name in names if names.count(name) > 1}
+
+
+def _check_once(name: str, repeated: set[str]) -> None:
+    if name in repeated:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"the request names topic {name!r} more than once")

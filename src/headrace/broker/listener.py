@@ -1,0 +1,414 @@
+"""Connections: bytes become frames, frames become requests, replies leave in the order of their requests.
+
+    socket → buffer → frame ─▶ dispatch ─▶ reply now ──────────────┐
+                                  │                                ├─▶ outbox
+                                  └─▶ Pending … complete(reply) ───┘
+
+A connection owns one buffer. It grows with the bytes that really arrive, never with the length that a frame claims, and
+is used again for the next frame: a handler that keeps a view of its frame must be done with it when it returns, or be a
+coroutine (no later frame is decoded while one runs). Not here: what requests mean (`dispatch`), how bytes leave (`outbox`).
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor
+from struct import Struct
+from typing import Any, Protocol, cast
+
+from headrace.base.errors import PeerError
+from headrace.base.probe import Probes
+from headrace.broker.outbox import Chunk, Outbox, SocketOutbox, TransportOutbox, release_ranges
+
+log = logging.getLogger("headrace.listener")
+
+_LENGTH = Struct(">i")
+SMALL_BUFFER = 4096
+# A client may have this many requests unanswered, or this many reply bytes unread; beyond it we stop reading from it.
+OWED_REPLIES_MAX = 1000
+QUEUED_REPLY_BYTES_MAX = 8 << 20
+
+
+class Budget:
+    """Bytes all connections together may hold in buffers; who needs more than is left waits without being read."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self.bytes_max = bytes_max
+        self.used = 0
+        self._waiting: deque[Connection] = deque()
+
+    def take(self, count: int, connection: "Connection") -> bool:
+        if self.used + count > self.bytes_max and self.used > 0:
+            self._waiting.append(connection)
+            return False
+        self.used += count
+        return True
+
+    def give_back(self, count: int) -> None:
+        self.used -= count
+        while self._waiting and self.used < self.bytes_max:
+            self._waiting.popleft().on_budget()
+
+
+class Pending:
+    """A reply that is owed: completed later, sent when its turn comes."""
+
+    __slots__ = ("_connection", "_frame", "chunks", "on_abandoned")
+
+    def __init__(self, connection: "Connection", frame: Callable[[Any], list[Chunk]]) -> None:
+        self.chunks: list[Chunk] | None = None
+        self.on_abandoned: Callable[[], None] | None = None
+        self._connection = connection
+        self._frame = frame
+
+    def complete(self, response: Any) -> None:
+        assert self.chunks is None, "a request is answered once"
+        self.on_abandoned = None
+        self.chunks = self._frame(response)
+        self._connection.on_reply_ready()
+
+    def abandon(self) -> None:
+        """The connection is gone: nobody waits any more."""
+        if self.chunks is not None:
+            release_ranges(self.chunks)
+        elif self.on_abandoned is not None:
+            self.on_abandoned()
+
+
+class Dispatcher(Protocol):
+    def dispatch(self, connection: "Connection", frame: memoryview) -> None: ...
+
+
+class Connection(asyncio.BufferedProtocol):
+    __slots__ = (
+        "_buffer",
+        "_end",
+        "_listener",
+        "_outgoing",
+        "_owed",
+        "_reading_paused",
+        "_scheduled",
+        "_start",
+        "_task",
+        "_transport",
+        "_view",
+        "_waits_for_budget",
+        "client_software",
+        "last_active",
+        "outbox",
+        "peer",
+        "principal",
+    )
+
+    def __init__(self, listener: "Listener") -> None:
+        self._listener = listener
+        self._buffer = bytearray(SMALL_BUFFER)
+        self._view = memoryview(self._buffer)
+        self._start = 0
+        self._end = 0
+        self._owed: deque[Pending] = deque()
+        self._outgoing: list[Chunk] = []
+        self._scheduled = False
+        self._waits_for_budget = False
+        self._reading_paused = False
+        self._task: asyncio.Task[None] | None = None
+        self._transport: asyncio.Transport | None = None
+        self.peer = "?"
+        self.principal = "User:ANONYMOUS"
+        self.client_software = ""
+        self.last_active = listener.loop.time()
+
+    # -- asyncio's side ------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are not asyncio.Transport by type, only by what they can do.
+        self._transport = transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        self.peer = f"{peer[0]}:{peer[1]}" if peer else "?"
+        self.outbox = self._listener.open_outbox(transport, self._read_frames)
+        self._listener.on_open(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self.outbox.close()
+        if self._task is not None:
+            self._task.cancel()
+        owed, self._owed = self._owed, deque()
+        for pending in owed:
+            pending.abandon()
+        release_ranges(self._outgoing)
+        self._outgoing = []
+        self._shrink()
+        self._listener.on_closed(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._view[self._end :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._end += nbytes
+        self.last_active = self._listener.loop.time()
+        self._listener.probes.bytes_received += nbytes
+        self._read_frames()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def resume_writing(self) -> None:
+        self._read_frames()
+
+    # -- frames in -----------------------------------------------------------------------------------------------
+
+    def _read_frames(self) -> None:
+        """Decode what has arrived, send what is ready, and read on unless something holds this connection back."""
+        progressed = True
+        while progressed and self._transport is not None:
+            progressed = False
+            while not self._is_held and self._next_frame():
+                progressed = True
+            self._flush()
+        self._set_reading()
+
+    def _next_frame(self) -> bool:
+        available = self._end - self._start
+        if available < 4:
+            self._make_room(4)
+            return False
+        (size,) = _LENGTH.unpack_from(self._buffer, self._start)
+        if not 0 < size <= self._listener.frame_bytes_max:
+            self.close_bad_peer(
+                f"frame of {size} bytes; allowed are 1 to {self._listener.frame_bytes_max} (socket.request.max.bytes)"
+            )
+            return False
+        if available < 4 + size:
+            self._make_room(4 + size)
+            return False
+        begin = self._start + 4
+        self._start = begin + size
+        self._dispatch(self._view[begin : begin + size])
+        return self._transport is not None
+
+    def _dispatch(self, frame: memoryview) -> None:
+        try:
+            self._listener.dispatcher.dispatch(self, frame)
+        except PeerError as error:
+            self.close_bad_peer(str(error))
+        except Exception:
+            self._close_after_failure()
+
+    def _close_after_failure(self) -> None:
+        """Our bug, but one poison request must not stop broker after broker as its client retries elsewhere."""
+        self._listener.probes.handler_failures += 1
+        log.exception("request failed; closing the connection", extra={"peer": self.peer})
+        self.close()
+
+    def _make_room(self, frame_bytes: int) -> None:
+        """Have space to receive more of a frame of this size: doubling as bytes arrive, so a claim costs nothing."""
+        held = self._end - self._start
+        capacity = len(self._buffer)
+        if self._start + frame_bytes <= capacity and held:
+            return
+        fresh = self._buffer
+        if frame_bytes > capacity and held * 2 > capacity:
+            wanted = min(frame_bytes, max(2 * capacity, 65536))
+            if not self._listener.budget.take(wanted - capacity, self):
+                self._waits_for_budget = True
+                return
+            fresh = bytearray(wanted)
+        fresh[:held] = self._view[self._start : self._end]
+        if fresh is not self._buffer:
+            self._buffer = fresh
+            self._view = memoryview(fresh)
+        self._start, self._end = 0, held
+
+    def _shrink(self) -> None:
+        """Give a large buffer back when it is empty."""
+        if len(self._buffer) > SMALL_BUFFER and self._start == self._end:
+            extra = len(self._buffer) - SMALL_BUFFER
+            self._buffer = bytearray(SMALL_BUFFER)
+            self._view = memoryview(self._buffer)
+            self._start = self._end = 0
+            self._listener.budget.give_back(extra)
+
+    def on_budget(self) -> None:
+        if self._waits_for_budget:
+            self._waits_for_budget = False
+            self._read_frames()
+
+    # -- replies out ---------------------------------------------------------------------------------------------
+
+    def reply(self, chunks: list[Chunk]) -> None:
+        """Answer the current request at once (it still waits behind earlier ones)."""
+        if self._owed:
+            done = Pending(self, lambda response: [])
+            done.chunks = chunks
+            self._owed.append(done)
+        else:
+            self._outgoing += chunks
+
+    def owe(self, pending: Pending) -> None:
+        self._owed.append(pending)
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """A handler that must wait before it can change anything: no later frame is decoded until it is done."""
+        self._task = self._listener.loop.create_task(self._guard(work))
+        self._task.add_done_callback(self._on_task_done)
+
+    async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except PeerError as error:
+            self.close_bad_peer(str(error))
+        except Exception:
+            self._close_after_failure()
+
+    def _on_task_done(self, task: asyncio.Task[None]) -> None:
+        self._task = None
+        self._read_frames()
+
+    def on_reply_ready(self) -> None:
+        # One flush for all the replies that one sync round or one append made ready.
+        if not self._scheduled:
+            self._scheduled = True
+            self._listener.loop.call_soon(self._flush_scheduled)
+
+    def _flush_scheduled(self) -> None:
+        self._scheduled = False
+        if self._reading_paused:
+            self._read_frames()
+        else:
+            self._flush()
+
+    def _flush(self) -> None:
+        owed = self._owed
+        while owed and (ready := owed[0].chunks) is not None:
+            owed.popleft()
+            self._outgoing += ready
+        if self._outgoing and self._transport is not None:
+            chunks, self._outgoing = self._outgoing, []
+            self.outbox.send(chunks)
+
+    # -- pressure and endings ------------------------------------------------------------------------------------
+
+    @property
+    def _is_held(self) -> bool:
+        """A running handler, too many replies owed or unread, or no buffer budget: then nothing more is decoded."""
+        return (
+            self._task is not None
+            or len(self._owed) >= OWED_REPLIES_MAX
+            or self._waits_for_budget
+            or self.outbox.queued_bytes > QUEUED_REPLY_BYTES_MAX
+        )
+
+    def _set_reading(self) -> None:
+        if self._transport is None or self._is_held == self._reading_paused:
+            return
+        self._reading_paused = not self._reading_paused
+        if self._reading_paused:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._owed and self._task is None
+
+    @property
+    def is_mid_frame(self) -> bool:
+        return self._end > self._start and (not self._reading_paused or self._waits_for_budget)
+
+    def shrink_if_idle(self, idle_since: float) -> None:
+        if self.last_active < idle_since:
+            self._shrink()
+
+    def close_bad_peer(self, cause: str) -> None:
+        self._listener.probes.peer_errors += 1
+        log.warning("closing a connection: %s", cause, extra={"peer": self.peer})
+        self.close()
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self.outbox.close()
+            self._transport.abort()
+            self._transport = None
+
+
+class Listener:
+    """One listening address, its protocol, and the connections that came in on it."""
+
+    def __init__(
+        self,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        dispatcher: Dispatcher,
+        probes: Probes,
+        readers: Executor,
+        frame_bytes_max: int,
+        buffer_bytes_max: int,
+        connections_max: int,
+        idle_seconds_max: float,
+        frame_seconds_max: float = 30.0,
+    ) -> None:
+        self.loop = loop
+        self.dispatcher = dispatcher
+        self.probes = probes
+        self.frame_bytes_max = frame_bytes_max
+        self.budget = Budget(buffer_bytes_max)
+        self.connections: set[Connection] = set()
+        self._readers = readers
+        self._connections_max = connections_max
+        self._idle_seconds_max = idle_seconds_max
+        self._frame_seconds_max = frame_seconds_max
+        self._server: asyncio.Server | None = None
+
+    async def bind(self, host: str, port: int) -> int:
+        """Take the address, without answering yet; the port that it became."""
+        self._server = await self.loop.create_server(
+            lambda: Connection(self), host, port, backlog=1024, start_serving=False
+        )
+        bound: int = self._server.sockets[0].getsockname()[1]
+        return bound
+
+    async def serve(self) -> None:
+        assert self._server is not None, "bind first"
+        await self._server.start_serving()
+
+    def stop_accepting(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    def close_connections(self) -> None:
+        for connection in list(self.connections):
+            connection.close()
+
+    def open_outbox(self, transport: asyncio.Transport, on_drained: Callable[[], None]) -> Outbox:
+        plain = transport.get_extra_info("socket")
+        if plain is None or transport.get_extra_info("sslcontext") is not None:
+            return TransportOutbox(transport, self.probes)
+        return SocketOutbox(transport, self.loop, self._readers, self.probes, on_drained)
+
+    def on_open(self, connection: Connection) -> None:
+        self.probes.connections_accepted += 1
+        if len(self.connections) >= self._connections_max:
+            self.probes.connections_refused += 1
+            log.warning("refusing a connection: max.connections reached", extra={"peer": connection.peer})
+            connection.close()
+            return
+        self.connections.add(connection)
+        self.probes.connections_open = len(self.connections)
+
+    def on_closed(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        self.probes.connections_open = len(self.connections)
+
+    def sweep(self) -> None:
+        """Called every second or so: close who has been silent too long, take back buffers that are not needed."""
+        now = self.loop.time()
+        for connection in list(self.connections):
+            silent = now - connection.last_active
+            if connection.is_mid_frame and silent > self._frame_seconds_max:
+                connection.close_bad_peer(f"a frame was begun and not finished in {self._frame_seconds_max:.0f} s")
+            elif connection.is_idle and silent > self._idle_seconds_max:
+                connection.close()
+            else:
+                connection.shrink_if_idle(now - 2.0)

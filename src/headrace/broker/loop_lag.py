@@ -1,0 +1,33 @@
+"""How long the event loop makes others wait, and who made it: more than 50 ms is a bug.
+
+A timer that should fire every 100 ms measures its own delay. The dispatcher leaves the name of the request it works on
+in `current`, so that a stall has a suspect.
+"""
+
+import asyncio
+import logging
+
+from headrace.base.probe import Probes
+
+log = logging.getLogger("headrace.loop")
+
+INTERVAL_SECONDS = 0.1
+STALL_SECONDS = 0.05
+
+
+class LoopLag:
+    def __init__(self, probes: Probes) -> None:
+        self._probes = probes
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + INTERVAL_SECONDS
+            await asyncio.sleep(INTERVAL_SECONDS)
+            lag = loop.time() - due
+            probes = self._probes
+            probes.loop_lag_seconds = lag
+            probes.loop_lag_max_seconds = max(probes.loop_lag_max_seconds, lag)
+            if lag > STALL_SECONDS:
+                probes.loop_stalls += 1
+                log.warning("the event loop stood still for %d ms; last request: %s", lag * 1000, probes.last_request)

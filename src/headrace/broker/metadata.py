@@ -1,0 +1,83 @@
+"""The cluster as this broker knows it: the newest image, kept up to date from the store, and the way to change it.
+
+    change(plan) → plan(image) → commit, compared with what the plan has read ──conflict──▶ newer image, plan again
+                                     └─▶ watch → image.apply → on_image (partitions open, close, follow) → visible
+
+A change is visible here before `change` returns, so a client that asks this broker next sees what it did.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from headrace.base.errors import Refused
+from headrace.cluster.image import Image
+from headrace.cluster.store import Commit, Compacted, Conflict, MetaStore, commit_all
+from headrace.wire.codes import ErrorCode
+
+Plan = Callable[[Image], list[Commit]]
+CHANGE_TRIES = 20
+CHANGE_SECONDS_MAX = 30.0
+
+
+class Metadata:
+    def __init__(self, store: MetaStore, on_image: Callable[[Image], Awaitable[None]]) -> None:
+        self.store = store
+        self.image = Image()
+        self._on_image = on_image
+        self._visible = 0
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    async def load(self) -> None:
+        snapshot = await self.store.load()
+        await self._show(Image.build(snapshot.entries, snapshot.revision))
+
+    async def run_watch(self) -> None:
+        while True:
+            try:
+                async for changes in self.store.watch(self.image.revision):
+                    await self._show(self.image.apply(changes.changes, changes.revision))
+            except Compacted:
+                await self.load()
+
+    async def _show(self, image: Image) -> None:
+        self.image = image
+        await self._on_image(image)
+        self._visible = image.revision
+        still_waiting = []
+        for revision, future in self._waiting:
+            if revision > self._visible:
+                still_waiting.append((revision, future))
+            elif not future.done():
+                future.set_result(None)
+        self._waiting = still_waiting
+
+    async def until_visible(self, revision: int) -> None:
+        if self._visible < revision:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append((revision, future))
+            await future
+
+    async def change(self, plan: Plan, validate_only: bool = False) -> None:
+        """Commit what `plan` says about the newest image; raises Refused as the plan does, or when it takes too long."""
+        if validate_only:
+            plan(self.image)
+            return
+        try:
+            async with asyncio.timeout(CHANGE_SECONDS_MAX):
+                await self._change(plan)
+        except TimeoutError:
+            raise Refused(
+                ErrorCode.REQUEST_TIMED_OUT, f"the change was not committed in {CHANGE_SECONDS_MAX:.0f} s"
+            ) from None
+
+    async def _change(self, plan: Plan) -> None:
+        for _ in range(CHANGE_TRIES):
+            try:
+                revision = await commit_all(self.store, plan(self.image))
+            except Conflict:
+                # Somebody was faster. What they did is in the store, so the watch will bring it.
+                await self.until_visible(self.image.revision + 1)
+                continue
+            await self.until_visible(revision)
+            return
+        raise Refused(ErrorCode.REQUEST_TIMED_OUT, f"others changed the same metadata {CHANGE_TRIES} times meanwhile")

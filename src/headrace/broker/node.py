@@ -1,0 +1,217 @@
+"""A running broker: the order in which its parts start and stop.
+
+    start   lock the directory → whose is it? → load the image → open and recover logs → bind → register → serve
+    stop    stop accepting → sync what is dirty → answer who waits → close logs → write down → mark clean
+
+Recovery comes before registration: nobody may count on a broker that does not know yet what its disk holds.
+"""
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from headrace.base.clock import Clock
+from headrace.base.disk import Disk
+from headrace.base.errors import UserError
+from headrace.base.ids import format_id
+from headrace.base.probe import Probes
+from headrace.broker.broker import Broker
+from headrace.broker.directory import DataDirectory
+from headrace.broker.flusher import THREADS, Flusher
+from headrace.broker.janitor import Janitor
+from headrace.broker.listener import Listener
+from headrace.broker.loop_lag import LoopLag
+from headrace.broker.metrics import MetricsServer
+from headrace.broker.partitions import Partitions
+from headrace.broker.tasks import Tasks
+from headrace.cluster.broker_config import BrokerConfig
+from headrace.cluster.entities import Broker as BrokerEntity
+from headrace.cluster.image import Image
+from headrace.cluster.registration import found_cluster, register_broker
+from headrace.cluster.store import Conflict, MetaStore
+
+log = logging.getLogger("headrace.node")
+
+DRAIN_SECONDS_MAX = 10.0
+FOUNDING_TRIES = 5
+READ_THREADS = 4
+
+
+class NodeSettings(NamedTuple):
+    broker_id: int
+    data: str
+    host: str = "127.0.0.1"
+    port: int = 9092
+    advertised_host: str | None = None
+    metrics_port: int | None = 9464
+    rack: str | None = None
+    overrides: Mapping[str, str] = {}
+    """Broker settings by Kafka's names, as given with `--set`."""
+
+
+class Node:
+    broker: Broker
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        *,
+        disk: Disk,
+        clock: Clock,
+        store: MetaStore,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.settings = settings
+        self.port = settings.port
+        self.metrics_port = settings.metrics_port
+        self.probes = Probes()
+        self._disk = disk
+        self._clock = clock
+        self._store = store
+        self._rng = rng or random.SystemRandom()
+        self._config = BrokerConfig(settings.overrides)
+        self._directory = DataDirectory(disk, settings.data)
+        self._metrics: MetricsServer | None = None
+        self._stopped: asyncio.Future[None] | None = None
+        self._stopping = False
+
+    # -- starting --------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._stopped = loop.create_future()
+        self._unlock = self._directory.lock()
+        self._sync_threads = ThreadPoolExecutor(THREADS, "sync")
+        self._read_threads = ThreadPoolExecutor(READ_THREADS, "read")
+        self._tasks = Tasks(self._on_failure)
+        self._flusher = Flusher(loop, self._sync_threads, self.probes, self._on_failure)
+        self.broker = Broker(
+            self.settings.broker_id,
+            loop=loop,
+            clock=self._clock,
+            disk=self._disk,
+            store=self._store,
+            config=self._config,
+            rng=self._rng,
+            probes=self.probes,
+        )
+        await self._open_logs()
+        await self._serve(loop)
+        log.info("broker %d serves on %s:%d", self.settings.broker_id, self.settings.host, self.port)
+
+    async def _open_logs(self) -> None:
+        cluster_id = await self._found_or_join()
+        self._directory.claim(cluster_id, self.settings.broker_id, lambda: format_id(self._rng.randbytes(16)))
+        broker = self.broker
+        broker.partitions = Partitions(
+            broker_id=self.settings.broker_id,
+            path=self.settings.data,
+            disk=self._disk,
+            clock=self._clock,
+            flusher=self._flusher,
+            threads=self._sync_threads,
+            probes=self.probes,
+            clean_start=self._directory.take_clean_mark(),
+        )
+        await broker.metadata.load()
+        broker.partitions.set_strays_aside(broker.image)
+        self._tasks.start("watch", broker.metadata.run_watch())
+
+    async def _found_or_join(self) -> str:
+        """The cluster's id; on an empty store the first broker to come founds it."""
+        for _ in range(FOUNDING_TRIES):
+            snapshot = await self._store.load()
+            image = Image.build(snapshot.entries, snapshot.revision)
+            if image.cluster is not None:
+                return image.cluster.id
+            founding = found_cluster(format_id(self._rng.randbytes(16)))
+            with contextlib.suppress(Conflict):
+                await self._store.commit(founding.puts, founding.expect)
+        raise UserError("the metadata store takes no writes", "Look at the store's own log.")
+
+    async def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        settings, config = self.settings, self._config
+        listener = self.broker.listener = Listener(
+            loop=loop,
+            dispatcher=self.broker.dispatch,
+            probes=self.probes,
+            readers=self._read_threads,
+            frame_bytes_max=config.number("socket.request.max.bytes"),
+            buffer_bytes_max=config.number("queued.max.request.bytes"),
+            connections_max=config.number("max.connections"),
+            idle_seconds_max=config.number("connections.max.idle.ms") / 1000,
+        )
+        self.port = await listener.bind(settings.host, settings.port)
+        if settings.metrics_port is not None:
+            self._metrics = MetricsServer(self.broker)
+            self.metrics_port = await self._metrics.start(settings.host, settings.metrics_port)
+        await self._register()
+        await listener.serve()
+        self._tasks.start("janitor", Janitor(self.broker, settings.data).run())
+        self._tasks.start("loop lag", LoopLag(self.probes).run())
+
+    async def _register(self) -> None:
+        settings = self.settings
+        me = BrokerEntity(
+            settings.broker_id,
+            epoch=0,
+            host=settings.advertised_host or settings.host,
+            port=self.port,
+            rack=settings.rack,
+            metrics_port=self.metrics_port,
+            boot_id=self._clock.boot_id(),
+            directory_id=self._directory.id,
+        )
+        await self.broker.metadata.change(lambda image: [register_broker(image, me).commit])
+
+    # -- stopping --------------------------------------------------------------------------------------------------
+
+    async def stop(self) -> None:
+        """Cleanly: everything acknowledged or not is on disk, and the next start need not look."""
+        if self._stopping or self._stopped is None or self._stopped.done():
+            return
+        self._stopping = True
+        broker = self.broker
+        broker.listener.stop_accepting()
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS_MAX):
+                await self._flusher.until_idle()
+                # One turn for the replies that the last round made ready.
+                await asyncio.sleep(0.01)
+        except TimeoutError:
+            log.warning("gave up waiting for the disk after %.0f s", DRAIN_SECONDS_MAX)
+        await self._tasks.stop()
+        broker.listener.close_connections()
+        broker.partitions.close_all()
+        await broker.partitions.save_checkpoints()
+        self._directory.leave_clean_mark()
+        await self._release()
+        log.info("broker %d stopped cleanly", self.settings.broker_id)
+        self._stopped.set_result(None)
+
+    async def until_stopped(self) -> None:
+        """Returns after a clean stop; raises the cause when the node had to stop by itself."""
+        assert self._stopped is not None, "not started"
+        await self._stopped
+
+    async def _release(self) -> None:
+        if self._metrics is not None:
+            self._metrics.stop()
+        await self._store.close()
+        self._sync_threads.shutdown(wait=False)
+        self._read_threads.shutdown(wait=False)
+        self._unlock()
+
+    def _on_failure(self, error: BaseException) -> None:
+        """Something we stand on broke. Nothing is acknowledged from here on; what is on disk is for recovery to find."""
+        if self._stopping or self._stopped is None or self._stopped.done():
+            return
+        self._stopping = True
+        log.critical("broker %d must stop: %s", self.settings.broker_id, error, exc_info=error)
+        self.broker.listener.stop_accepting()
+        self.broker.listener.close_connections()
+        self._stopped.set_exception(error)

@@ -1,0 +1,274 @@
+"""One partition on this broker: its log, its place in the cluster, and who waits for it to move.
+
+Everything that changes it runs on the loop without an await in between, so there are no locks. What is visible to whom:
+
+    start_offset ……… high_watermark ……… synced_end ……… log_end_offset
+      consumers read up to here │       on this disk │       followers read up to here
+"""
+
+from typing import NamedTuple, Protocol
+
+from headrace.base.clock import Now
+from headrace.base.errors import Refused
+from headrace.base.ids import TopicPartition
+from headrace.broker.admit import admit, must_be_opened, opened
+from headrace.broker.flusher import Flusher
+from headrace.broker.waiters import OffsetWaiters, Waiter
+from headrace.cluster.entities import PartitionState
+from headrace.cluster.topic_config import TopicConfig
+from headrace.log.config import LogConfig
+from headrace.log.file_range import FileRange
+from headrace.log.log import Log
+from headrace.log.producers import Duplicate
+from headrace.log.sync import SyncTicket
+from headrace.wire.batch import parse_header, stamp, stamp_log_append_time
+from headrace.wire.codes import ErrorCode
+
+NO_TIMESTAMP = -1
+
+
+class Appended(NamedTuple):
+    base_offset: int
+    end_offset: int
+    log_append_time: int
+
+
+class Watcher(Protocol):
+    """Told when something a reader could see has changed: more records, a new epoch, a new start."""
+
+    def on_change(self) -> None: ...
+
+
+class Partition:
+    __slots__ = (
+        "_broker_id",
+        "_flusher",
+        "_hw_waiters",
+        "_synced_waiters",
+        "_unsynced_since",
+        "bytes_in",
+        "bytes_out",
+        "config",
+        "high_watermark",
+        "id",
+        "log",
+        "records_in",
+        "state",
+        "topic_id",
+        "watchers",
+    )
+
+    def __init__(
+        self,
+        id: TopicPartition,
+        topic_id: bytes,
+        broker_id: int,
+        log: Log,
+        config: TopicConfig,
+        state: PartitionState,
+        flusher: Flusher,
+    ) -> None:
+        self.id = id
+        self.topic_id = topic_id
+        self.log = log
+        self.config = config
+        self.state = state
+        # Ordered, so that the simulator sees the same order every time.
+        self.watchers: dict[Watcher, None] = {}
+        self.records_in = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self._broker_id = broker_id
+        self._flusher = flusher
+        self._hw_waiters = OffsetWaiters()
+        self._synced_waiters = OffsetWaiters()
+        self._unsynced_since: float | None = None
+        self.high_watermark = log.start_offset
+        # What a crash left in the page cache only is not shown to anyone before it is on disk.
+        flusher.mark(self)
+        self._advance()
+
+    # -- its place in the cluster ----------------------------------------------------------------------------------
+
+    @property
+    def is_leader(self) -> bool:
+        return self.state.leader == self._broker_id
+
+    @property
+    def leader_epoch(self) -> int:
+        return self.state.leader_epoch
+
+    @property
+    def is_durable(self) -> bool:
+        return self.config.is_durable
+
+    def check_leader(self, current_leader_epoch: int = -1) -> None:
+        """Refuse what only a leader, in the epoch the client believes in, may answer."""
+        if current_leader_epoch >= 0 and current_leader_epoch != self.leader_epoch:
+            if current_leader_epoch < self.leader_epoch:
+                raise Refused(ErrorCode.FENCED_LEADER_EPOCH, f"the leader epoch is {self.leader_epoch}")
+            raise Refused(ErrorCode.UNKNOWN_LEADER_EPOCH, f"the leader epoch is {self.leader_epoch}")
+        if not self.is_leader:
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.id} is led by broker {self.state.leader}")
+
+    def on_state(self, state: PartitionState) -> None:
+        lost = self.is_leader and (state.leader != self._broker_id or state.leader_epoch != self.leader_epoch)
+        self.state = state
+        if lost:
+            self._lose_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self._notify()
+
+    def on_config(self, config: TopicConfig, log_config: LogConfig) -> None:
+        self.config = config
+        self.log.config = log_config
+        # A topic that became durable owes a sync for what it acknowledged before; one that was relaxed shows its end.
+        self._flusher.mark(self)
+        self._advance()
+
+    def _lose_waiters(self, code: int) -> None:
+        self._hw_waiters.lose_all(code)
+        self._synced_waiters.lose_all(code)
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def append(self, records: memoryview, produce_version: int, now: Now) -> Appended:
+        """Give a producer's batch its offset and write it. Durable and visible only later: see `wait`."""
+        if not self.is_leader:
+            self.check_leader()
+        header = admit(records, self.config, produce_version, now)
+        if must_be_opened(header, self.config):
+            records = memoryview(opened(records, header, self.config))
+            header = parse_header(records)
+        if header.producer_id >= 0:
+            verdict = self.log.check_producer(header)
+            if isinstance(verdict, Duplicate):
+                return self._acknowledge_again(verdict)
+            if verdict is not None:
+                raise Refused(verdict, f"producer {header.producer_id} is out of step with {self.id}")
+        base_offset = self.log.end_offset
+        stamp(records, 0, base_offset, self.leader_epoch)
+        log_append_time = NO_TIMESTAMP
+        if self.config.stamps_append_time:
+            log_append_time = now.wall
+            stamp_log_append_time(records, 0, now.wall)
+        self.log.append(records, (parse_header(records),), now)
+        self.records_in += header.record_count
+        self.bytes_in += header.size
+        self._on_appended()
+        return Appended(base_offset, self.log.end_offset, log_append_time)
+
+    def _acknowledge_again(self, original: Duplicate) -> Appended:
+        """A resend is answered like the original, and no sooner: `wait` holds it to the same tests."""
+        stamped = original.max_timestamp if self.config.stamps_append_time else NO_TIMESTAMP
+        return Appended(original.base_offset, original.next_offset, stamped)
+
+    def wait(self, end_offset: int, acks: int, waiter: Waiter, part: object) -> bool:
+        """False when an ack is already true; otherwise `waiter` is told when it is, or never can be."""
+        if acks == -1:
+            if self.high_watermark >= end_offset:
+                return False
+            self._hw_waiters.add(end_offset, waiter, part)
+            return True
+        if not self.is_durable or self.log.synced_end >= end_offset:
+            return False
+        self._synced_waiters.add(end_offset, waiter, part)
+        return True
+
+    def _on_appended(self) -> None:
+        if self.config.flush_messages == 1:
+            self._flusher.mark(self)
+            return
+        if self.log.unsynced_messages >= self.config.flush_messages or self.log.has_sealed_unsynced:
+            self._flusher.mark(self)
+        self._advance()
+
+    def on_tick(self, now: Now) -> None:
+        """What time alone brings: a relaxed topic's `flush.ms`."""
+        if not self.log.unsynced_messages:
+            self._unsynced_since = None
+        elif self._unsynced_since is None:
+            self._unsynced_since = now.mono
+        elif (now.mono - self._unsynced_since) * 1000 >= self.config.flush_ms:
+            self._unsynced_since = None
+            self._flusher.mark(self)
+
+    # -- becoming durable and visible ------------------------------------------------------------------------------
+
+    def begin_sync(self) -> SyncTicket | None:
+        return self.log.begin_sync()
+
+    def on_synced(self, ticket: SyncTicket) -> None:
+        self.log.on_synced(ticket)
+        self._synced_waiters.reach(self.log.synced_end)
+        self._advance()
+
+    def _advance(self) -> None:
+        """The high watermark follows what an ack may rest on: the disk on a durable topic, the log otherwise."""
+        end = self.log.synced_end if self.is_durable else self.log.end_offset
+        if end > self.high_watermark:
+            self.high_watermark = end
+            self._hw_waiters.reach(end)
+            self._notify()
+
+    def _notify(self) -> None:
+        for watcher in list(self.watchers):
+            watcher.on_change()
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    @property
+    def start_offset(self) -> int:
+        return self.log.start_offset
+
+    def read(self, offset: int, max_bytes: int, at_least_one: bool) -> FileRange | None:
+        """What a consumer may see from `offset` on; None when that is nothing, or does not fit `max_bytes`."""
+        if offset < self.log.start_offset or offset > self.log.end_offset:
+            raise Refused(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"{self.id} holds offsets {self.log.start_offset} to {self.log.end_offset}, not {offset}",
+            )
+        if offset >= self.high_watermark:
+            return None
+        found = self.log.read(offset, max_bytes, self.high_watermark, at_least_one)
+        if found is not None:
+            self.bytes_out += found.length
+        return found
+
+    def available_bytes(self, offset: int) -> int:
+        if not self.log.start_offset <= offset < self.high_watermark:
+            return 0
+        return self.log.bytes_between(offset, self.high_watermark)
+
+    def find_by_time(self, timestamp: int) -> tuple[int, int]:
+        """(timestamp, offset) of the first record a consumer may see that is not older; both -1 when there is none."""
+        found = self.log.find_by_time(timestamp)
+        if found is None or found[0] >= self.high_watermark:
+            return -1, -1
+        return found[1], found[0]
+
+    def find_max_timestamp(self) -> tuple[int, int]:
+        return self.log.max_timestamp()
+
+    def epoch_end(self, epoch: int) -> tuple[int, int]:
+        """(epoch, end offset) as OffsetForLeaderEpoch answers; the current epoch may have no batch yet."""
+        return self.log.epoch_end(epoch, self.leader_epoch)
+
+    def epoch_at(self, offset: int) -> int:
+        if offset >= self.log.end_offset:
+            return self.leader_epoch
+        return self.log.epoch_at(offset)
+
+    def delete_records(self, before: int) -> int:
+        """Move the start of the log up; the new start is what is answered. -1 means up to the high watermark."""
+        before = self.high_watermark if before == -1 else before
+        if not 0 <= before <= self.high_watermark:
+            raise Refused(
+                ErrorCode.OFFSET_OUT_OF_RANGE, f"{self.id} can be cut at 0 to {self.high_watermark}, not at {before}"
+            )
+        self.log.advance_start(before)
+        self._notify()
+        return self.log.start_offset
+
+    def close(self) -> None:
+        self._lose_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self._notify()

@@ -1,0 +1,296 @@
+"""All partitions this broker hosts: opened, kept in step with the image, closed; and where their files are.
+
+    DATA/logs/orders-0/       one directory a partition; the file `topic.id` in it says whose it is
+    DATA/logs/….stray         a directory of a topic the cluster does not know: kept for a person to look at
+    DATA/logs/….deleted       on its way out
+    DATA/recovery-points, DATA/start-offsets      one file each for all partitions
+
+`reconcile` is level-triggered: whatever the last image was and wherever it stopped, the next one puts it right.
+"""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+
+from headrace.base.clock import Clock
+from headrace.base.disk import Disk
+from headrace.base.errors import Refused
+from headrace.base.ids import TopicPartition, format_id
+from headrace.base.probe import Probes
+from headrace.broker.flusher import Flusher
+from headrace.broker.partition import Partition
+from headrace.cluster.broker_config import BrokerConfig
+from headrace.cluster.entities import PartitionState, Topic
+from headrace.cluster.image import Image
+from headrace.cluster.topic_config import TopicConfig, default_topic_config, topic_config
+from headrace.log import checkpoint
+from headrace.log.config import LogConfig
+from headrace.log.log import Log
+from headrace.log.pool import FilePool
+from headrace.log.recovery import RecoveryReport
+from headrace.wire.codes import ErrorCode
+
+log = logging.getLogger("headrace.partitions")
+
+# Opening a partition is a few file operations; after this many the loop gets a turn.
+OPEN_PER_TURN = 20
+_NAME_BYTES_MAX = 240
+
+
+class Partitions:
+    def __init__(
+        self,
+        *,
+        broker_id: int,
+        path: str,
+        disk: Disk,
+        clock: Clock,
+        flusher: Flusher,
+        threads: Executor,
+        probes: Probes,
+        clean_start: bool,
+    ) -> None:
+        self.pool = FilePool(disk)
+        self._broker_id = broker_id
+        self._path = f"{path}/logs"
+        self._disk = disk
+        self._clock = clock
+        self._flusher = flusher
+        self._threads = threads
+        self._probes = probes
+        self._clean_start = clean_start
+        self._hosted: dict[tuple[str, int], Partition] = {}
+        self._damaged: dict[tuple[str, int], str] = {}
+        self._configs: dict[str, TopicConfig] = {}
+        self._image = Image()
+        self._recovery_points_path = f"{path}/recovery-points"
+        self._start_offsets_path = f"{path}/start-offsets"
+        # A damaged file says nothing: logs are then scanned whole, and start at their first segment.
+        self._recovery_points = checkpoint.load(disk, self._recovery_points_path).offsets
+        self._start_offsets = checkpoint.load(disk, self._start_offsets_path).offsets
+        disk.mkdir(self._path)
+
+    # -- looking up ------------------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Partition]:
+        return iter(self._hosted.values())
+
+    def __len__(self) -> int:
+        return len(self._hosted)
+
+    def find(self, topic: str | None, index: int) -> Partition | None:
+        return None if topic is None else self._hosted.get((topic, index))
+
+    def hosted(self, topic: str | None, index: int, by_id: bool = False) -> Partition:
+        """The partition, or the refusal that makes a client ask the right broker, or ask again."""
+        if topic is not None:
+            found = self._hosted.get((topic, index))
+            if found is not None:
+                return found
+            damage = self._damaged.get((topic, index))
+            if damage is not None:
+                raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, damage)
+            if self._image.partition(topic, index) is not None:
+                raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic}-{index} is not on broker {self._broker_id}")
+            if topic in self._image.topics or not by_id:
+                raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {index} of topic {topic!r}")
+        if by_id:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no topic is named")
+
+    # -- following the image ---------------------------------------------------------------------------------------
+
+    async def reconcile(self, image: Image, config: BrokerConfig) -> None:
+        self._image = image
+        self._close_gone(image)
+        defaults = default_topic_config(config)
+        expiration = config.number("producer.id.expiration.ms")
+        missing: list[tuple[Topic, int, TopicConfig]] = []
+        for topic in image.topics.values():
+            settings = self._settings(topic, defaults)
+            for index, state in enumerate(topic.partitions):
+                if self._broker_id in state.replicas and not self._update(topic, index, state, settings):
+                    missing.append((topic, index, settings))
+        await self._open_all(missing, expiration)
+
+    def _settings(self, topic: Topic, defaults: TopicConfig) -> TopicConfig:
+        """The same object as long as nothing changed, so that an unchanged partition is told nothing."""
+        settings = topic_config(topic.config, defaults)
+        known = self._configs.get(topic.name)
+        if known == settings:
+            return known
+        self._configs[topic.name] = settings
+        return settings
+
+    def _update(self, topic: Topic, index: int, state: PartitionState, settings: TopicConfig) -> bool:
+        """False when the partition is still to be opened."""
+        partition = self._hosted.get((topic.name, index))
+        if partition is None:
+            return (topic.name, index) in self._damaged and not settings.unclean_leader_election_enable
+        if partition.config is not settings:
+            partition.on_config(settings, log_config(settings, partition.log.config.producer_expiration_ms))
+        if partition.state is not state:
+            partition.on_state(state)
+        return True
+
+    def _close_gone(self, image: Image) -> None:
+        for key, partition in list(self._hosted.items()):
+            topic = image.topics.get(partition.id.topic)
+            if topic is None or topic.id != partition.topic_id:
+                del self._hosted[key]
+                partition.close()
+                self._delete(partition)
+        for name in [name for name in self._configs if name not in image.topics]:
+            del self._configs[name]
+        for key in [key for key in self._damaged if key[0] not in image.topics]:
+            del self._damaged[key]
+
+    def _delete(self, partition: Partition) -> None:
+        """Out of the way at once, gone from the disk when a thread has found the time."""
+        doomed = partition.log.drop()
+        asyncio.get_running_loop().run_in_executor(self._threads, self._disk.remove_tree, doomed)
+
+    # -- opening ---------------------------------------------------------------------------------------------------
+
+    async def _open_all(self, missing: list[tuple[Topic, int, TopicConfig]], expiration_ms: int) -> None:
+        if not missing:
+            return
+        opened: list[Partition] = []
+        for count, (topic, index, settings) in enumerate(missing, 1):
+            partition = self._open(topic, index, settings, expiration_ms)
+            if partition is not None:
+                opened.append(partition)
+            if count % OPEN_PER_TURN == 0:
+                await asyncio.sleep(0)
+        # The directory that names them must be on disk before any of them may acknowledge a write.
+        await self._in_thread(self._disk.sync_dir_job(self._path))
+        for partition in opened:
+            self._hosted[partition.id] = partition
+
+    def _open(self, topic: Topic, index: int, settings: TopicConfig, expiration_ms: int) -> Partition | None:
+        id = TopicPartition(topic.name, index)
+        directory = self._directory(id)
+        is_new = self._claim(directory, topic.id)
+        store, report = Log.open(
+            self._disk,
+            self.pool,
+            directory,
+            log_config(settings, expiration_ms),
+            self._clock.now(),
+            recovery_point=0 if is_new else self._recovery_points.get(id, 0),
+            clean=self._clean_start and not is_new,
+            start_offset=None if is_new else self._start_offsets.get(id),
+        )
+        if not self._accept(id, report, settings):
+            store.close()
+            return None
+        state = topic.partitions[index]
+        return Partition(id, topic.id, self._broker_id, store, settings, state, self._flusher)
+
+    def _accept(self, id: TopicPartition, report: RecoveryReport, settings: TopicConfig) -> bool:
+        """A torn end is what a crash leaves. A hole in what was known to be on disk is damage, and is not led from."""
+        if report.cut_bytes:
+            log.warning(
+                "%s: cut %d bytes that were not written whole, at offset %s", id, report.cut_bytes, report.cut_offset
+            )
+        if not report.below_recovery_point:
+            self._damaged.pop(id, None)
+            return True
+        if settings.unclean_leader_election_enable:
+            log.error("%s: goes on without the records that were damaged, as its setting says", id)
+            self._probes.unclean_elections += 1
+            self._damaged.pop(id, None)
+            return True
+        self._damaged[id] = (
+            f"{id} is damaged at offset {report.cut_offset}: records that were on disk are gone. To go on without them set "
+            f"unclean.leader.election.enable=true on topic {id.topic}"
+        )
+        log.error("%s", self._damaged[id])
+        return False
+
+    def _directory(self, id: TopicPartition) -> str:
+        return f"{self._path}/{_short(str(id))}"
+
+    def _claim(self, directory: str, topic_id: bytes) -> bool:
+        """Make the directory this topic's; True when it is a new one. One of an older topic is set aside, not reused."""
+        marker = f"{directory}/topic.id"
+        wanted = format_id(topic_id)
+        if self._disk.exists(marker):
+            if self._disk.read(marker).decode() == wanted:
+                return False
+            self._set_aside(directory)
+        elif self._disk.exists(directory) and any(name.endswith(".log") for name in self._disk.listdir(directory)):
+            self._set_aside(directory)
+        self._disk.mkdir(directory)
+        self._disk.write_atomic(marker, wanted.encode())
+        return True
+
+    def _set_aside(self, directory: str) -> None:
+        target = f"{directory}.stray"
+        number = 1
+        while self._disk.exists(target):
+            number += 1
+            target = f"{directory}.{number}.stray"
+        log.warning("%s belongs to no topic of this cluster; kept as %s", directory, target)
+        self._disk.rename(directory, target)
+
+    def set_strays_aside(self, image: Image) -> None:
+        """Once, at start: what lies there and belongs to nobody. What was being deleted is deleted."""
+        known = {
+            _short(f"{topic.name}-{index}") for topic in image.topics.values() for index in range(len(topic.partitions))
+        }
+        for name in self._disk.listdir(self._path):
+            if name.endswith(".deleted"):
+                self._disk.remove_tree(f"{self._path}/{name}")
+            elif name not in known and not name.endswith(".stray"):
+                self._set_aside(f"{self._path}/{name}")
+
+    # -- written down ----------------------------------------------------------------------------------------------
+
+    async def save_checkpoints(self) -> None:
+        """How far each log is known to be on disk, and where it starts. Written in a thread; the values are of now."""
+        points = {each.id: each.log.synced_end for each in self}
+        starts = {each.id: each.start_offset for each in self if each.start_offset}
+        # Starts first: a log that was cut above its recovery point must not look damaged.
+        await self._in_thread(checkpoint.save, self._disk, self._start_offsets_path, starts)
+        await self._in_thread(checkpoint.save, self._disk, self._recovery_points_path, points)
+        for partition in self:
+            partition.log.on_checkpointed(points.get(partition.id, 0))
+
+    async def remove_retired(self) -> None:
+        """Files of segments that left their log, if there are any."""
+        paths = [path for partition in self for path in partition.log.retire_segments()]
+        if paths:
+            await self._in_thread(_unlink_all, self._disk, paths)
+
+    async def _in_thread(self, work: Callable[..., None], *arguments: object) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+
+    def close_all(self) -> None:
+        for partition in self:
+            partition.close()
+            partition.log.close_clean()
+
+
+def _unlink_all(disk: Disk, paths: list[str]) -> None:
+    for path in paths:
+        disk.unlink(path)
+
+
+def log_config(settings: TopicConfig, producer_expiration_ms: int) -> LogConfig:
+    return LogConfig(
+        segment_bytes=settings.segment_bytes,
+        segment_ms=settings.segment_ms,
+        index_interval_bytes=settings.index_interval_bytes,
+        segment_index_bytes=settings.segment_index_bytes,
+        producer_expiration_ms=producer_expiration_ms,
+    )
+
+
+def _short(name: str) -> str:
+    """A file name may have 255 bytes, a topic name takes 249 of them: long ones end in a digest instead."""
+    if len(name) <= _NAME_BYTES_MAX:
+        return name
+    return f"{name[:200]}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"

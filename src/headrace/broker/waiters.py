@@ -1,0 +1,45 @@
+"""Who waits for an offset of a partition: produce requests, in the order of their appends.
+
+Appends happen in offset order, so the waiters do too: one deque, looked at only from its front.
+"""
+
+from collections import deque
+from typing import Any, Protocol
+
+
+class Waiter(Protocol):
+    """Told once for each `part` it waits with: the offset was reached, or never will be."""
+
+    def on_reached(self, part: Any) -> None: ...
+
+    def on_lost(self, part: Any, code: int) -> None: ...
+
+
+class OffsetWaiters:
+    __slots__ = ("_queue",)
+
+    def __init__(self) -> None:
+        self._queue: deque[tuple[int, Waiter, Any]] = deque()
+
+    def add(self, end_offset: int, waiter: Waiter, part: Any) -> None:
+        queue = self._queue
+        if queue and queue[-1][0] > end_offset:
+            # A duplicate waits for its original, which may lie before what others already wait for.
+            position = sum(1 for entry in queue if entry[0] <= end_offset)
+            queue.insert(position, (end_offset, waiter, part))
+        else:
+            queue.append((end_offset, waiter, part))
+
+    def reach(self, offset: int) -> None:
+        queue = self._queue
+        while queue and queue[0][0] <= offset:
+            _, waiter, part = queue.popleft()
+            waiter.on_reached(part)
+
+    def lose_all(self, code: int) -> None:
+        queue, self._queue = self._queue, deque()
+        for _, waiter, part in queue:
+            waiter.on_lost(part, code)
+
+    def __len__(self) -> int:
+        return len(self._queue)
