@@ -14,6 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from clients.go_toolchain import go_command  # noqa: E402  (this file is also run as a script)
 
 
 class MissingTool(Exception):
@@ -46,7 +49,8 @@ def _compile(jars: Path, out: Path) -> None:
 
 def _build_go(out: Path) -> None:
     _need("go", "golang-go")
-    _run(["go", "build", "-o", str(out / "franz_go"), "."], cwd=HERE / "go")
+    go = go_command(HERE / "go" / "go.mod")
+    _run([*go, "build", "-o", str(out / "franz_go"), "."], cwd=HERE / "go")
 
 
 def _built(name: str, sources: list[Path], build: Callable[[Path], None]) -> Path:
