@@ -21,6 +21,9 @@ _INT32 = Layout(">i")
 
 _FIRST_GUESS_MIN = 64 * 1024
 
+# cramjam has one exception for damage and for a buffer that is too small; a large buffer for damaged data is not free.
+_TOO_SMALL = "failed to write whole buffer"
+
 
 def compress(codec: int, data: Bytes) -> bytes:
     if codec == NONE:
@@ -50,7 +53,7 @@ def decompress(codec: int, data: Bytes, limit: int) -> bytes:
 
 def _compress_lz4(data: Bytes) -> bytes:
     stream = cramjam.lz4.Compressor(block_linked=False, content_checksum=False)
-    stream.compress(data)
+    stream.compress(bytes(data))
     return bytes(stream.finish())
 
 
@@ -70,8 +73,8 @@ def _inflate(codec: int, data: Bytes, limit: int) -> bytes:
         out = bytearray(room)
         try:
             return bytes(memoryview(out)[: module.decompress_into(data, out)])
-        except cramjam.DecompressionError:
-            if room >= limit:
+        except cramjam.DecompressionError as error:
+            if room >= limit or _TOO_SMALL not in str(error):
                 raise
             room = min(limit, 8 * room)
 

@@ -73,6 +73,8 @@ def build_batch(
             base_timestamp = record.timestamp
         max_timestamp = max(max_timestamp, record.timestamp)
         delta = delta + 1 if record.offset < 0 else record.offset - base_offset
+        if delta < 0:
+            raise ValueError(f"a record of offset {record.offset} in a batch that starts at {base_offset}")
         body += _encode_record(record, record.timestamp - base_timestamp, delta)
         count += 1
     payload = compress(codec, body)
