@@ -1,0 +1,1 @@
+"""Adapters of `cluster.store.MetaStore`. One contract test holds for all of them."""

@@ -1,0 +1,151 @@
+"""Opening a SQLite file of ours, and transactions on it. Synchronous: for the one thread that owns the connection.
+
+Only `BEGIN IMMEDIATE`: a transaction that starts as a reader and writes later can find that it must not. Several
+processes share the file, so every transaction may find it busy and is tried again, after pauses of random length, until
+the deadline. Nothing else may open the file: closing a second descriptor would drop the locks of the first.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
+
+import apsw
+
+from headrace.base.errors import DiskFailed, DiskFull, StoreUnreachable, UserError
+
+SQLITE_AT_LEAST: Final = (3, 51, 3)
+"""Older ones can corrupt a WAL that several processes write to when one of them resets it."""
+
+BUSY_TIMEOUT_MS: Final = 100
+
+_Answer = TypeVar("_Answer")
+
+
+class Layout(NamedTuple):
+    """What a file of one kind looks like."""
+
+    application_id: int
+    format_version: int
+    schema: str
+    synchronous: str
+
+
+def check_library(version: str = apsw.sqlite_lib_version()) -> None:
+    if tuple(int(part) for part in version.split(".")) < SQLITE_AT_LEAST:
+        needed = ".".join(map(str, SQLITE_AT_LEAST))
+        raise UserError(
+            f"SQLite {version} is too old: several brokers on one file need {needed}",
+            "Install the apsw wheel, which carries its own SQLite: pip install --upgrade --only-binary apsw apsw",
+        )
+
+
+class SqliteFile:
+    def __init__(self, path: Path, layout: Layout, deadline_s: float) -> None:
+        check_library()
+        self.path = path
+        self._deadline_s = deadline_s
+        self._db = self._open(layout)
+
+    def _open(self, layout: Layout) -> apsw.Connection:
+        with self._in_our_words():
+            db = apsw.Connection(str(self.path))
+        try:
+            db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            self.patiently(lambda: self._prepare(db, layout))
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _prepare(self, db: apsw.Connection, layout: Layout) -> None:
+        # Before anything is changed: switching someone else's file to WAL would already be damage.
+        self._check_owner(db, layout)
+        db.pragma("journal_mode", "wal")
+        db.pragma("synchronous", layout.synchronous)
+        with _immediate(db):
+            if self._check_owner(db, layout):
+                return
+            db.execute(layout.schema)
+            db.pragma("application_id", layout.application_id)
+            db.pragma("user_version", layout.format_version)
+
+    def _check_owner(self, db: apsw.Connection, layout: Layout) -> bool:
+        """Whether the file is set up; raises when it is not ours, or of another version. An empty one is nobody's."""
+        owner, version = db.pragma("application_id"), db.pragma("user_version")
+        if owner != layout.application_id:
+            if owner or db.execute("SELECT count(*) FROM sqlite_schema").get:
+                raise UserError(f"{self.path} is a SQLite file, but not one of Headrace's", "Choose another path.")
+            return False
+        if version != layout.format_version:
+            raise UserError(
+                f"{self.path} has format {version}, this version of Headrace reads {layout.format_version}",
+                "Run the version of Headrace that wrote it, or a newer one.",
+            )
+        return True
+
+    def write(self, work: Callable[[apsw.Connection], _Answer]) -> _Answer:
+        """In one transaction; an exception of `work` undoes it. `work` may run more than once."""
+
+        def attempt() -> _Answer:
+            with _immediate(self._db):
+                return work(self._db)
+
+        return self.patiently(attempt)
+
+    def read(self, work: Callable[[apsw.Connection], _Answer]) -> _Answer:
+        """Without a transaction: for one statement, which sees one moment anyway."""
+        return self.patiently(lambda: work(self._db))
+
+    def patiently(self, attempt: Callable[[], _Answer]) -> _Answer:
+        deadline = time.monotonic() + self._deadline_s
+        while True:
+            try:
+                with self._in_our_words():
+                    return attempt()
+            except (apsw.BusyError, apsw.LockedError) as busy:
+                if time.monotonic() >= deadline:
+                    raise StoreUnreachable(f"{self.path} stayed locked for {self._deadline_s:g} s") from busy
+            time.sleep(random.uniform(0.001, 0.02))
+
+    @contextmanager
+    def _in_our_words(self) -> Iterator[None]:
+        try:
+            yield
+        except apsw.FullError as error:
+            raise DiskFull(f"no space left for {self.path}") from error
+        except apsw.IOError as error:
+            raise DiskFailed(f"{self.path}: {error}") from error
+        except (apsw.NotADBError, apsw.CorruptError) as error:
+            raise UserError(
+                f"{self.path} is not a SQLite file, or is damaged: {error}",
+                "Restore it from a backup, or choose another path. Do not delete it: it says which data is whose.",
+            ) from error
+        except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
+            raise UserError(f"cannot open {self.path}: {error}", "Check that the folder exists and is ours.") from error
+
+    def close(self) -> None:
+        self._db.close()
+
+
+@contextmanager
+def _immediate(db: apsw.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        _roll_back(db)
+        raise
+    try:
+        db.execute("COMMIT")
+    except apsw.Error:
+        _roll_back(db)
+        raise
+
+
+def _roll_back(db: apsw.Connection) -> None:
+    # Some errors (a full disk) have rolled back by themselves.
+    if db.in_transaction:
+        db.execute("ROLLBACK")

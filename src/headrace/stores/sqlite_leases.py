@@ -1,0 +1,87 @@
+"""Leases of the brokers of one host, in a SQLite file that is never synced: it need not outlive the machine's uptime.
+
+The file's name carries the kernel's boot id. After a power loss every holder is dead and the file may be torn: nobody
+reads it again, the new boot begins a new one. Moments are CLOCK_BOOTTIME, the same for all processes of the host, so a
+jump of the wall clock moves no lease. Each moment is taken inside the transaction, after the wait for its lock.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from headrace.base.clock import Clock
+from headrace.cluster.store import Lease, LeaseHeld, LeaseLost
+from headrace.stores.sqlite_file import Layout, SqliteFile
+
+_LAYOUT: Final = Layout(
+    application_id=0x48524C31,
+    format_version=1,
+    schema="""
+        CREATE TABLE leases (
+            name TEXT PRIMARY KEY, holder TEXT NOT NULL, epoch INTEGER NOT NULL, ttl_ms INTEGER NOT NULL,
+            ends REAL NOT NULL
+        ) WITHOUT ROWID;
+    """,
+    synchronous="OFF",
+)
+
+
+class SqliteLeases:
+    def __init__(self, beside: Path, boot_id: str, clock: Clock, deadline_s: float) -> None:
+        path = beside.with_name(f"{beside.name}.leases-{boot_id}")
+        _remove_older(beside, path)
+        self._clock = clock
+        self._file = SqliteFile(path, _LAYOUT, deadline_s)
+
+    def acquire(self, lease: Lease) -> Lease:
+        def work(db: apsw.Connection) -> Lease:
+            mono = self._clock.now().mono
+            held = _live(db, mono).get(lease.name)
+            if held is not None and (held.holder != lease.holder or held.epoch >= lease.epoch):
+                raise LeaseHeld(held)
+            ends = mono + lease.ttl_ms / 1000
+            db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)", (*lease, ends))
+            return lease
+
+        return self._file.write(work)
+
+    def renew(self, lease: Lease) -> None:
+        def work(db: apsw.Connection) -> None:
+            mono = self._clock.now().mono
+            db.execute(
+                "UPDATE leases SET ends = ? WHERE name = ? AND holder = ? AND epoch = ? AND ends > ?",
+                (mono + lease.ttl_ms / 1000, lease.name, lease.holder, lease.epoch, mono),
+            )
+            if not db.changes():
+                raise LeaseLost(lease)
+
+        self._file.write(work)
+
+    def release(self, lease: Lease) -> None:
+        self._file.write(
+            lambda db: db.execute(
+                "DELETE FROM leases WHERE name = ? AND holder = ? AND epoch = ?",
+                (lease.name, lease.holder, lease.epoch),
+            )
+        )
+
+    def live(self) -> Mapping[str, Lease]:
+        # The moment first: a lease that is renewed meanwhile is seen as it was or as it is, alive either way.
+        mono = self._clock.now().mono
+        return self._file.read(lambda db: _live(db, mono))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _live(db: apsw.Connection, mono: float) -> dict[str, Lease]:
+    rows = db.execute("SELECT name, holder, epoch, ttl_ms FROM leases WHERE ends > ? ORDER BY name", (mono,))
+    return {row[0]: Lease(*row) for row in rows}
+
+
+def _remove_older(beside: Path, current: Path) -> None:
+    for path in beside.parent.iterdir():
+        if path.name.startswith(f"{beside.name}.leases-") and not path.name.startswith(current.name):
+            path.unlink(missing_ok=True)

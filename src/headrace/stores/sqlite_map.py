@@ -1,0 +1,106 @@
+"""The map of the metadata store in one SQLite file: the newest value of every key, and the revision that wrote it.
+
+A deleted key stays as a tombstone, so that "what changed after revision R" is one query on an index. Tombstones are
+bounded: when the oldest are dropped, `floor` says below which revision that query can no longer be answered.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+
+from headrace.cluster.store import Change, Changes, Compacted, Conflict, Entry, Snapshot
+from headrace.stores.sqlite_file import Layout, SqliteFile
+
+TOMBSTONES_MAX: Final = 10_000
+
+_LAYOUT: Final = Layout(
+    application_id=0x48524D31,
+    format_version=1,
+    schema="""
+        CREATE TABLE head (revision INTEGER NOT NULL, floor INTEGER NOT NULL);
+        INSERT INTO head VALUES (0, 0);
+        CREATE TABLE entries (key TEXT PRIMARY KEY, value BLOB, revision INTEGER NOT NULL) WITHOUT ROWID;
+        CREATE INDEX entries_by_revision ON entries (revision);
+        CREATE INDEX tombstones ON entries (revision) WHERE value IS NULL;
+    """,
+    synchronous="FULL",
+)
+
+
+class SqliteMap:
+    def __init__(self, path: Path, deadline_s: float, tombstones_max: int = TOMBSTONES_MAX) -> None:
+        self._file = SqliteFile(path, _LAYOUT, deadline_s)
+        self._tombstones_max = tombstones_max
+        self._data_version = -1
+        self._revision = 0
+
+    def load(self) -> Snapshot:
+        rows = self._select(
+            "SELECT head.revision, key, value, e.revision FROM head LEFT JOIN entries e ON value IS NOT NULL"
+        )
+        entries = {key: Entry(value, revision) for _, key, value, revision in rows if key is not None}
+        return Snapshot(rows[0][0], entries)
+
+    def changes_after(self, after: int) -> Changes | None:
+        """None when nothing changed, which is nearly always: asking costs one look at SQLite's own version counter."""
+        # The counter is read first: a commit between the two reads is then seen, and looked for again next time.
+        data_version = self._file.read(lambda db: db.pragma("data_version"))
+        if data_version == self._data_version and after >= self._revision:
+            return None
+        rows = self._select(
+            "SELECT head.revision, floor, key, value, e.revision FROM head "
+            "LEFT JOIN entries e ON e.revision > ? ORDER BY e.revision",
+            after,
+        )
+        revision, floor = rows[0][:2]
+        self._data_version, self._revision = data_version, revision
+        if floor > after:
+            raise Compacted(f"revision {after} is no longer remembered")
+        changes = tuple(Change(*row[2:]) for row in rows if row[2] is not None)
+        return Changes(revision, changes) if changes else None
+
+    def _select(self, query: str, *args: int) -> list[Any]:
+        """Always has a row, of `head`, even where nothing else is found. One statement, so it sees one moment."""
+        return self._file.read(lambda db: db.execute(query, args).fetchall())
+
+    def commit(self, puts: Mapping[str, bytes | None], expect: Mapping[str, int]) -> int:
+        revision = self._file.write(lambda db: self._commit(db, puts, expect))
+        self._revision = max(self._revision, revision)
+        return revision
+
+    def _commit(self, db: apsw.Connection, puts: Mapping[str, bytes | None], expect: Mapping[str, int]) -> int:
+        wrong = [key for key, wanted in expect.items() if _revision_of(db, key) != wanted]
+        if wrong:
+            raise Conflict(wrong)
+        revision = int(db.execute("SELECT revision FROM head").get)
+        if not puts:
+            return revision
+        revision += 1
+        db.executemany(
+            "INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", [(key, value, revision) for key, value in puts.items()]
+        )
+        db.execute("UPDATE head SET revision = ?", (revision,))
+        if None in puts.values():
+            self._trim(db, revision)
+        return revision
+
+    def _trim(self, db: apsw.Connection, revision: int) -> None:
+        """Half of them at a time, so that it happens seldom; never the newest, which a watcher may be about to see."""
+        count = db.execute("SELECT count(*) FROM entries WHERE value IS NULL").get
+        if count <= self._tombstones_max:
+            return
+        floor = db.execute(
+            "SELECT revision FROM entries WHERE value IS NULL ORDER BY revision LIMIT 1 OFFSET ?", (count // 2,)
+        ).get
+        floor = min(floor, revision - 1)
+        db.execute("DELETE FROM entries WHERE value IS NULL AND revision <= ?", (floor,))
+        db.execute("UPDATE head SET floor = ?", (floor,))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _revision_of(db: apsw.Connection, key: str) -> int:
+    return int(db.execute("SELECT revision FROM entries WHERE key = ? AND value IS NOT NULL", (key,)).get or 0)

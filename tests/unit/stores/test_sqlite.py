@@ -1,0 +1,169 @@
+"""What is particular to SQLite: other processes, files that are not ours, and a library that is too old."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import apsw
+import pytest
+from test_contract import increment
+from world import SqliteWorld, World, story
+
+from headrace.base.errors import StoreUnreachable, UserError
+from headrace.cluster.store import MetaStore
+from headrace.stores.lane import Lane
+from headrace.stores.sqlite import SqliteStore
+from headrace.stores.sqlite_file import check_library
+from headrace.stores.sqlite_leases import SqliteLeases
+
+RIVAL = """
+import asyncio, sys
+sys.path[:0] = sys.argv[2:]
+from pathlib import Path
+from test_contract import increment
+from headrace.stores.sqlite import SqliteStore
+
+async def main():
+    store = await SqliteStore.open(Path(sys.argv[1]), deadline_s=30)
+    while True:
+        await increment(store, 1)
+        print((await store.load()).entries["count"].value.decode(), flush=True)
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return SqliteWorld(tmp_path)
+
+
+def rival(path: Path) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", RIVAL, str(path), str(Path(__file__).parent)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+@story
+async def test_another_process_commits_beside_us_and_is_killed(world: World) -> None:
+    assert isinstance(world, SqliteWorld)
+    store = await world.open()
+    with rival(world.path) as process:
+        assert process.stdout is not None
+        await asyncio.to_thread(process.stdout.readline)
+        await increment(store, 30)
+        last = int(await asyncio.to_thread(process.stdout.readline))
+        process.kill()
+        for line in process.stdout:
+            last = int(line or last)
+    revision, entries = await store.load()
+    count = int(entries["count"].value)
+    # Each commit added one and took one revision: had an update been lost, the count would lag behind.
+    assert count == revision
+    assert count >= last
+    assert count > 30
+    await increment(store, 1)
+    assert (await (await world.open()).load()).revision == revision + 1
+
+
+async def opened(path: Path) -> MetaStore:
+    return await SqliteStore.open(path)
+
+
+def refusal(path: Path) -> UserError:
+    with pytest.raises(UserError) as refused:
+        asyncio.run(opened(path))
+    assert refused.value.fix
+    assert str(path) in refused.value.cause
+    return refused.value
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "metadata.sqlite"
+    path.write_bytes(b"something else entirely" * 1000)
+    assert "not a SQLite file" in refusal(path).cause
+    assert path.read_bytes() == b"something else entirely" * 1000
+
+
+def test_the_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "metadata.sqlite"
+    with apsw.Connection(str(path)) as db:
+        db.execute("CREATE TABLE customers (name)")
+    db.close()
+    before = path.read_bytes()
+    assert "not one of Headrace's" in refusal(path).cause
+    assert path.read_bytes() == before
+
+
+def test_the_format_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "metadata.sqlite"
+    asyncio.run(SqliteWorld(tmp_path).play(World.open))
+    db = apsw.Connection(str(path))
+    db.pragma("user_version", 2)
+    db.close()
+    assert "format 2" in refusal(path).cause
+
+
+def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
+    assert "cannot open" in refusal(tmp_path / "nowhere" / "metadata.sqlite").cause
+
+
+def test_an_old_library_is_refused() -> None:
+    with pytest.raises(UserError, match=r"3\.51\.2 is too old") as refused:
+        check_library("3.51.2")
+    assert "apsw" in refused.value.fix
+    check_library("3.51.3")
+    check_library("3.100.0")
+
+
+@story
+async def test_leases_of_an_earlier_boot_are_never_read(world: World) -> None:
+    assert isinstance(world, SqliteWorld)
+    store = await world.open()
+    await store.acquire("brokers/1", "dir 1", 1, 60_000)
+    leases = SqliteLeases(world.path, "another-boot", world.clock, 1)
+    assert leases.live() == {}
+    leases.close()
+    assert [path.name for path in world.path.parent.iterdir() if "leases" in path.name] == [
+        "metadata.sqlite.leases-another-boot"
+    ]
+
+
+@story
+async def test_a_file_that_stays_locked_is_a_store_out_of_reach(world: World) -> None:
+    assert isinstance(world, SqliteWorld)
+    await world.open()
+    impatient = await SqliteStore.open(world.path, deadline_s=1)
+    blocker = apsw.Connection(str(world.path))
+    blocker.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreUnreachable):
+        await impatient.commit({"a": b"1"}, {})
+    assert (await impatient.load()).revision == 0
+    blocker.execute("ROLLBACK")
+    blocker.close()
+    assert await impatient.commit({"a": b"1"}, {}) == 1
+    await impatient.close()
+    with pytest.raises(StoreUnreachable, match="closed"):
+        await impatient.load()
+
+
+def test_a_call_that_never_began_never_runs() -> None:
+    async def tell() -> None:
+        lane = Lane("slow disk", 0.05)
+        free = threading.Event()
+        ran: list[str] = []
+
+        def stuck() -> None:
+            free.wait(30)
+            ran.append("first")
+
+        with pytest.raises(StoreUnreachable, match="slow disk did not answer"):
+            await lane.run(stuck)
+        with pytest.raises(StoreUnreachable):
+            await lane.run(ran.append, "second")
+        free.set()
+        await asyncio.to_thread(lane._thread.shutdown)
+        assert ran == ["first"]
+
+    asyncio.run(tell())
