@@ -38,6 +38,10 @@ class Peer(Protocol):
         """Lays out a fresh data directory and returns the commands that run the brokers in the foreground."""
         ...
 
+    def broker_pids(self, data: Path, launched: list[int]) -> list[int]:
+        """The brokers themselves, which a launched command may only look after."""
+        ...
+
 
 @dataclass
 class Running:
@@ -47,6 +51,7 @@ class Running:
     bootstrap: str
     data: Path
     pids: list[int]
+    launched: list[int]
     start_s: float
 
     def cpu_seconds(self) -> float:
@@ -54,6 +59,9 @@ class Running:
 
     def rss_mb(self) -> float:
         return proc.rss_mb(self.pids)
+
+    def rss_with_launcher_mb(self) -> float:
+        return proc.rss_mb(self.launched)
 
     def peak_rss_mb(self) -> float:
         return proc.peak_rss_mb(self.pids)
@@ -74,7 +82,9 @@ def running(peer: Peer, data: Path, brokers: int = 1, port: int = 19092) -> Iter
         for number in range(brokers):
             _until_answers(port + number, brokers, processes, data)
         bootstrap = ",".join(f"127.0.0.1:{port + number}" for number in range(brokers))
-        yield Running(peer, bootstrap, data, [process.pid for process in processes], time.monotonic() - began)
+        start_s = time.monotonic() - began
+        launched = [process.pid for process in processes]
+        yield Running(peer, bootstrap, data, peer.broker_pids(data, launched), launched, start_s)
     finally:
         _stop(processes)
         shutil.rmtree(data, ignore_errors=True)

@@ -5,6 +5,8 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+_METRICS_PORT_SHIFT = 1000  # off the default, where a broker in daily use may be
+
 
 @dataclass
 class Headrace:
@@ -18,10 +20,15 @@ class Headrace:
 
     def prepare(self, data: Path, brokers: int, port: int) -> list[list[str]]:
         command = [str(_executable()), "up", "--port", str(port), "--data", str(data / "data")]
-        command += ["--brokers", str(brokers), "--no-gateway"]
+        command += ["--brokers", str(brokers), "--no-gateway", "--metrics-port", str(port + _METRICS_PORT_SHIFT)]
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]
         return [command]
+
+    def broker_pids(self, data: Path, launched: list[int]) -> list[int]:
+        found = [int(path.read_text()) for path in sorted(data.glob("data/broker-*/pid"))]
+        assert found, f"`headrace up` left no pid file under {data}"
+        return found
 
 
 def missing() -> str | None:

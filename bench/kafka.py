@@ -46,6 +46,9 @@ class Kafka:
             commands.append([*_command(libraries, logging, *heap, *_G1, log), "kafka.Kafka", str(properties)])
         return commands
 
+    def broker_pids(self, data: Path, launched: list[int]) -> list[int]:
+        return launched
+
     def _properties(self, data: Path, node: int, brokers: int, port: int) -> str:
         copies = str(min(3, brokers))
         own, control = port + node - 1, port + node - 1 + _CONTROLLER_PORT_SHIFT

@@ -1,9 +1,10 @@
-"""CPU seconds and memory of a process and all its descendants, read from /proc.
+"""CPU seconds and memory of a process and all its descendants, and the CPU the rest of the machine takes, from /proc.
 
 Invariant: a child that has ended is counted once, through its parent's figures for reaped children.
 """
 
 import os
+import time
 from pathlib import Path
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -39,6 +40,24 @@ def rss_mb(pids: list[int]) -> float:
 def peak_rss_mb(pids: list[int]) -> float:
     """The sum of each living process's own peak: an upper bound of the tree's peak."""
     return sum(_status_mb(pid, "VmHWM:") for pid in _all(pids))
+
+
+class OtherWork:
+    """The share of the machine's CPU that went to processes outside the bench since this was made."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._others = _others_cpu_seconds()
+
+    def share(self) -> float:
+        capacity = (time.monotonic() - self._began) * (os.cpu_count() or 1)
+        return max(0.0, _others_cpu_seconds() - self._others) / capacity
+
+
+def _others_cpu_seconds() -> float:
+    """Kernel threads count as others too, and so does what a hypervisor took away: neither is ours to use."""
+    user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, Path("/proc/stat").read_text().split()[1:9])
+    return (user + nice + system + irq + softirq + steal) / _TICKS_PER_SECOND - cpu_seconds([os.getpid()])
 
 
 def _all(pids: list[int]) -> set[int]:

@@ -4,9 +4,12 @@ import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from bench.rows import MACHINE, OURS, THEIRS, Measured, Outcome, middle
 
+OTHERS_SHARE_MAX = 0.1
+_BUSY = "\n**The machine was busy with other work: these ratios are not fit to be published.**\n"
 _BEHIND = "\n† did not keep the pace: its queue, and with it this figure, grows with the length of the run.\n"
 
 
@@ -23,13 +26,23 @@ class Report:
 
     def markdown(self) -> str:
         ours, theirs = self.names.get(OURS, "Headrace"), self.names.get(THEIRS, "Apache Kafka")
+        heads = [
+            "row",
+            "settings, the same for both",
+            "fsync before ack",
+            ours,
+            theirs,
+            "ratio (range of the rounds)",
+            "target",
+        ]
         lines = [
-            f"| row | settings, the same for both | fsync before ack | {ours} | {theirs} | ratio | target | |",
+            f"| {' | '.join(heads)} | |",
             "|---|---|---|---:|---:|---:|---|---|",
             *(_line(outcome) for outcome in self.outcomes),
             "",
             self._footer(),
             *([_BEHIND] if any(not o.ours_kept_pace or not o.theirs_kept_pace for o in self.outcomes) else []),
+            *([_BUSY] if self._others_share() > OTHERS_SHARE_MAX else []),
             *(f"- not measured: {failure}" for failure in self.failures),
         ]
         return "\n".join(lines) + "\n"
@@ -52,8 +65,19 @@ class Report:
             f"{rounds.capitalize()}{load} in {self.seconds / 60:.0f} min; the machine's own synced write rate: "
             f"{synced or 0:.0f} MB/s; {m['cores']} cores ({m['cpu']}) shared by client and broker, {m['memory']}, "
             f"Linux {m['kernel']}, {m['filesystem']}; librdkafka {m['librdkafka']}, Python {m['python']}, "
-            f"Java {m['java']}; commit {m['commit']}."
+            f"Java {m['java']}; commit {m['commit']}; other processes took {self._others_share():.0%} of the CPU."
         )
+
+    def _others_share(self) -> float:
+        """The middle of what other processes took while a scenario ran."""
+        shares = [
+            share
+            for figures in self.measured.values()
+            for name, values in figures.items()
+            if name.endswith(".others_cpu_share")
+            for share in values
+        ]
+        return median(shares) if shares else 0.0
 
     def _content(self) -> dict[str, object]:
         rows = [
@@ -66,6 +90,7 @@ class Report:
                 "ours": outcome.ours,
                 "theirs": outcome.theirs,
                 "ratio": outcome.ratio,
+                "ratio_range": outcome.ratio_range,
                 "target": outcome.row.target.text if outcome.row.target else None,
                 "reached": outcome.reached,
             }
@@ -86,6 +111,8 @@ def _line(outcome: Outcome) -> str:
     row = outcome.row
     verdict = {True: "reached", False: "**not reached**", None: ""}[outcome.reached]
     ratio = f"{outcome.ratio:.2f}×" if outcome.ratio is not None else "–"
+    if outcome.ratio_range:
+        ratio += f" ({outcome.ratio_range[0]:.2f}–{outcome.ratio_range[1]:.2f})"
     ours = _figure(outcome.ours, row.unit) + ("" if outcome.ours_kept_pace else " †")
     theirs = _figure(outcome.theirs, row.unit) + ("" if outcome.theirs_kept_pace else " †")
     cells = [row.title, row.settings, row.fsync, ours, theirs]

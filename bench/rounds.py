@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import disk
+from bench import disk, proc
 from bench.broker import Peer, Running, running
 from bench.native import ClientError, Clients
 from bench.rows import MACHINE, Measured
@@ -32,10 +32,11 @@ class Bench:
         measured: Measured = {side: {} for side in (*self.peers, MACHINE)}
         failures: list[str] = []
         for number in range(self.rounds):
-            synced = disk.synced_write_mb_per_s(self.data / "disk", 6 * self.scale)
-            _keep(measured[MACHINE], "disk.synced_mb_per_s", synced)
-            self.say(f"round {number + 1} of {self.rounds}: synced writes {synced:.0f} MB/s")
+            self.say(f"round {number + 1} of {self.rounds}")
             for side in self._order(number):
+                synced = disk.synced_write_mb_per_s(self.data / "disk", 5 * self.scale)
+                _keep(measured[MACHINE], "disk.synced_mb_per_s", synced)
+                self.say(f"  the machine's synced writes: {synced:.0f} MB/s")
                 self._one_peer(self.peers[side], number, measured[side], failures)
         return measured, failures
 
@@ -48,6 +49,7 @@ class Bench:
             time.sleep(1)  # idle means idle: what the start left to do is done
             _keep(figures, "process.start_s", broker.start_s)
             _keep(figures, "process.idle_rss_mb", broker.rss_mb())
+            _keep(figures, "process.idle_with_launcher_mb", broker.rss_with_launcher_mb())
             self.say(f"  {peer.name}: up in {broker.start_s:.2f} s, {figures['process.idle_rss_mb'][-1]:.0f} MB")
             self._play_all(broker, number, figures, failures)
             _keep(figures, "process.after_rss_mb", broker.rss_mb())
@@ -59,13 +61,14 @@ class Bench:
         if wanted:
             warm_up(stage)
         for scenario in wanted:
-            began = time.monotonic()
+            began, others = time.monotonic(), proc.OtherWork()
             try:
                 found = scenario.play(stage)
             except (ClientError, TimeoutError) as error:
                 failures.append(f"{broker.peer.name}, {scenario.name}, round {number + 1}: {error}")
                 self.say(f"    {failures[-1]}")
                 continue
+            found["others_cpu_share"] = others.share()
             for what, value in found.items():
                 _keep(figures, f"{scenario.name}.{what}", value)
             shown = "  ".join(f"{what} {value:,.4g}" for what, value in found.items() if not what.endswith("count"))

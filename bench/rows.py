@@ -44,6 +44,8 @@ class Outcome:
     ours_kept_pace: bool = True
     theirs_kept_pace: bool = True
 
+    ratio_range: tuple[float, float] | None = None
+
     @property
     def ratio(self) -> float | None:
         return self.ours / self.theirs if self.ours is not None and self.theirs else None
@@ -76,9 +78,18 @@ def outcomes(rows: list[Row], measured: Measured) -> list[Outcome]:
     for row in rows:
         ours, theirs = middle(measured, OURS, row.ours), middle(measured, THEIRS, row.theirs)
         reached = row.target.reached(ours, theirs, synced) if row.target and ours is not None else None
-        kept = [(middle(measured, side, row.pace) or 0) <= BEHIND_MAX for side in (OURS, THEIRS)]
-        found.append(Outcome(row, ours, theirs, reached, *kept))
+        ours_kept, theirs_kept = ((middle(measured, side, row.pace) or 0) <= BEHIND_MAX for side in (OURS, THEIRS))
+        found.append(Outcome(row, ours, theirs, reached, ours_kept, theirs_kept, _ratio_range(row, measured)))
     return found
+
+
+def _ratio_range(row: Row, measured: Measured) -> tuple[float, float] | None:
+    """Lowest and highest ratio of a single round; None with fewer than two whole rounds."""
+    ours, theirs = measured.get(OURS, {}).get(row.ours, []), measured.get(THEIRS, {}).get(row.theirs, [])
+    if len(ours) != len(theirs) or len(ours) < 2:
+        return None
+    ratios = [mine / other for mine, other in zip(ours, theirs, strict=True) if other]
+    return (min(ratios), max(ratios)) if ratios else None
 
 
 def middle(measured: Measured, side: str, figure: str) -> float | None:
@@ -169,11 +180,14 @@ def _costs() -> Iterator[Row]:
     for name, label, target, unit in (
         ("start_s", "start to first reply", below(1, "s"), "s"),
         ("idle_rss_mb", "memory idle", below(60, "MB"), "MB"),
+        ("idle_with_launcher_mb", "memory idle, with the launcher", None, "MB"),
         ("after_rss_mb", "memory after the bench", below(200, "MB"), "MB"),
         ("peak_rss_mb", "memory at its peak", None, "MB"),
     ):
         figure = f"process.{name}"
-        yield Row(name.replace("_", "-"), label, "whole process tree", "–", unit, figure, figure, False, target)
+        yield Row(
+            name.replace("_", "-"), label, "the broker and its children", "–", unit, figure, figure, False, target
+        )
 
 
 def _all() -> list[Row]:
