@@ -4,7 +4,6 @@ A command's own module imports its heavy libraries when it runs, so that `headra
 """
 
 import os
-import sys
 from collections.abc import Sequence
 
 import typer
@@ -12,6 +11,8 @@ import typer
 from headrace.base.errors import UserError
 from headrace.cli import consume, doctor, logdump, produce, topic, up, version
 from headrace.cli.failure import ExitCode, Failure, show_failure
+
+STDOUT = 1
 
 app = typer.Typer(
     name="headrace",
@@ -44,9 +45,11 @@ def run(arguments: Sequence[str]) -> int:
         return outcome if isinstance(outcome, int) else ExitCode.OK
     except (KeyboardInterrupt, typer.Abort):
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output (`head`, `less`) has gone. Python would complain once more while it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit) as error:
+        # typer turns a broken pipe into exit code 1. But a reader (`head`, `less`) that has seen enough is no failure.
+        if not isinstance(error if isinstance(error, OSError) else error.__context__, BrokenPipeError):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)  # where Python flushes what is left, at exit
         return ExitCode.OK
     except Exception as error:
         if os.environ.get("HEADRACE_DEBUG") == "1":

@@ -25,16 +25,22 @@ class Holder(NamedTuple):
         return f"{what} ({self.name}, pid {self.pid})" if self.pid else what
 
 
-def port_holder(host: str, port: int) -> Holder | None:
-    """None when we could listen there ourselves. Raises OSError when that is not ours to do (a port below 1024)."""
+def is_free(host: str, port: int) -> bool:
+    """Whether we could listen there. Raises OSError when that is not ours to do at all (a port below 1024)."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
-            return None
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
+            return False
+    return True
+
+
+def port_holder(host: str, port: int) -> Holder | None:
+    if is_free(host, port):
+        return None
     pid = listening_pid(port)
     return Holder(port, speaks_kafka(host, port), pid, _process_name(pid))
 
@@ -47,7 +53,7 @@ def free_port(host: str) -> int:
     low, high = 15_000, min(_ephemeral_low(), 32_768)
     for port in random.SystemRandom().sample(range(low, high), k=100):
         with contextlib.suppress(OSError):
-            if port_holder(host, port) is None:
+            if is_free(host, port):
                 return port
     raise OSError(errno.EADDRINUSE, f"no free port between {low} and {high}")
 

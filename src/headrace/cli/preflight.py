@@ -10,9 +10,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from headrace.cli.failure import Failure
+from headrace.base.errors import UserError
+from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.output import size_of
-from headrace.cli.ports import free_port, port_holder
+from headrace.cli.ports import free_port, is_free, port_holder
 
 # Below the first a broker refuses users' writes (so do we say); below the second it cannot even keep its own books.
 NEARLY_FULL_BYTES, NEARLY_FULL_SHARE = 1 << 30, 0.02
@@ -27,14 +28,14 @@ def require_port(host: str, port: int) -> None:
         raise Failure(f"cannot listen on {host}:{port}: {error.strerror}", "choose another with --port") from None
     if holder is None:
         return
-    stop_it = f" or stop it: kill {holder.pid}" if holder.pid else ""
+    stop_it = f", or stop it: kill {holder.pid}" if holder.pid else ""
     raise Failure(f"port {port} is taken by {holder}", f"choose another with --port{stop_it}")
 
 
 def metrics_port(host: str, wanted: int) -> int:
     """Metrics are no reason not to start: a second cluster on one machine serves them on a free port, and says so."""
     try:
-        return wanted if port_holder(host, wanted) is None else free_port(host)
+        return wanted if is_free(host, wanted) else free_port(host)
     except OSError:
         return free_port(host)
 
@@ -59,6 +60,15 @@ def require_data_root(data: Path) -> None:
         raise Failure(
             f"{data} is no data directory of Headrace: it holds {shown}", "name a new or empty directory with --data"
         )
+
+
+def require_settings(settings: dict[str, str]) -> None:
+    from headrace.cluster.broker_config import BrokerConfig
+
+    try:
+        BrokerConfig(settings)
+    except UserError as error:
+        raise Failure(error.cause, error.fix or "docs/configuration.md lists them all", ExitCode.USAGE) from None
 
 
 def broker_ids(data: Path) -> list[int]:

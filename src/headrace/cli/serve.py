@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from headrace.base.errors import UserError
 from headrace.broker.node import Node
-from headrace.cli.compose import build_node
+from headrace.cli.compose import start_node
 from headrace.cli.failure import ExitCode, show_failure
 from headrace.cli.logs import configure_logs
 from headrace.cli.serve_options import ServeOptions, parse_arguments
@@ -56,12 +56,11 @@ def event_loop() -> asyncio.AbstractEventLoop:
 
 
 async def _serve(options: ServeOptions, status: StatusPipe) -> None:
-    node = build_node(options)
-    await node.start()
+    node = await start_node(options)
     stop = asyncio.Event()
     _stop_on_signals(stop)
     _stop_with_parent(options.parent_fd, stop)
-    status.tell(Ready(options.id, options.host, node.port, node.metrics_port, os.getpid()))
+    status.tell(Ready(options.id, options.host, node.port, node.metrics_port or 0, os.getpid()))
     stopping = asyncio.create_task(_stop_when(stop, node))
     try:
         await node.until_stopped()

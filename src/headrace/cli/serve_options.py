@@ -36,7 +36,7 @@ class ServeOptions:
 
     @property
     def store_path(self) -> str:
-        return self.store or str(Path(self.data) / "meta" / "headrace.sqlite")
+        return self.store or str(Path(self.data) / "meta" / "metadata.sqlite")
 
     def to_arguments(self) -> list[str]:
         words = []
@@ -79,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--store",
         default="",
-        help="metadata file shared by the brokers of this host; DATA/meta/headrace.sqlite if not given",
+        help="metadata file shared by the brokers of this host; DATA/meta/metadata.sqlite if not given",
     )
     add("--metrics-port", type=int, default=plain.metrics_port, help="port of /metrics; 0 takes a free one")
     add("--rack", default="", help="where this broker stands; replicas are spread over racks")

@@ -77,7 +77,7 @@ class Supervisor:
 
     def _stop(self) -> None:
         living = {child for child in self.children if child.running}
-        if living:
+        if living and self.signals:
             self.watcher.on_stopping()
         for child in living:
             child.process.terminate()

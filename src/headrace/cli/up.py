@@ -36,6 +36,7 @@ def up(
     from headrace.cli.welcome import JsonWatcher, PanelWatcher
 
     chosen = {**default_settings(brokers), **parse_pairs(settings or (), "--set")}
+    preflight.require_settings(chosen)
     preflight.require_data_root(data)
     for offset in range(brokers):
         preflight.require_port(HOST, port + offset)

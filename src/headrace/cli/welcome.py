@@ -20,7 +20,6 @@ class PanelWatcher:
 
     def on_serving(self, children: Sequence[ServeChild]) -> None:
         from rich.markup import escape
-        from rich.padding import Padding
 
         bootstrap = bootstrap_of(children)
         screen = console()
@@ -29,7 +28,8 @@ class PanelWatcher:
         screen.print(f"  connect to  [bold]{bootstrap}[/]")
         screen.print(f"  metrics     {' '.join(metrics_urls(children))}\n")
         screen.print("  try it in another terminal:")
-        screen.print(Padding(escape("\n".join(lines_to_try(bootstrap))), (0, 0, 0, 4)), style="cyan", soft_wrap=True)
+        for line in lines_to_try(bootstrap):
+            screen.print(f"    [cyan]{escape(line)}[/]", soft_wrap=True)
         screen.print("\n  Ctrl-C stops it; the data stays.")
         sys.stdout.flush()
 

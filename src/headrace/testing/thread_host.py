@@ -7,7 +7,7 @@ from concurrent.futures import Future
 
 from headrace.base.errors import UserError
 from headrace.broker.node import Node
-from headrace.cli.compose import build_node
+from headrace.cli.compose import start_node
 from headrace.cli.serve import event_loop
 from headrace.cli.serve_options import ServeOptions
 from headrace.cli.status_line import Ready
@@ -67,8 +67,7 @@ class ThreadHost:
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        node = build_node(self.options)
-        await node.start()
+        node = await start_node(self.options)
         self._ready.set_result(
             Ready(self.options.id, self.options.host, self.options.port, self.options.metrics_port, self.pid)
         )

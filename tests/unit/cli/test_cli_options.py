@@ -42,7 +42,7 @@ def test_serve_takes_what_every_command_takes() -> None:
 def test_a_root_holds_each_brokers_directory_and_the_store() -> None:
     options = ServeOptions(id=3, data="/somewhere")
     assert options.broker_data == "/somewhere/broker-3"
-    assert options.store_path == "/somewhere/meta/headrace.sqlite"
+    assert options.store_path == "/somewhere/meta/metadata.sqlite"
     assert ServeOptions(store="/other").store_path == "/other"
 
 

@@ -1,0 +1,45 @@
+"""The composition root: where the real clock, the real disk and the store meet a node. Nowhere else are they chosen."""
+
+from pathlib import Path
+
+from headrace.base.clock import SystemClock
+from headrace.base.disk import RealDisk
+from headrace.base.errors import UserError
+from headrace.broker.node import Node, NodeSettings
+from headrace.cli.serve_options import ServeOptions
+from headrace.stores.sqlite import SqliteStore
+
+
+async def start_node(options: ServeOptions) -> Node:
+    """Serving when it returns; the node closes the store when it stops."""
+    clock = SystemClock()
+    store = await SqliteStore.open(_store_path(options), clock)
+    try:
+        node = Node(_settings(options), disk=RealDisk(), clock=clock, store=store)
+        await node.start()
+    except BaseException:
+        await store.close()
+        raise
+    return node
+
+
+def _store_path(options: ServeOptions) -> Path:
+    path = Path(options.store_path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{path.parent}: {error.strerror}", "Name a directory you may write to with --data.") from None
+    return path
+
+
+def _settings(options: ServeOptions) -> NodeSettings:
+    return NodeSettings(
+        broker_id=options.id,
+        data=options.broker_data,
+        host=options.host,
+        port=options.port,
+        advertised_host=options.advertised_host or None,
+        metrics_port=options.metrics_port,
+        rack=options.rack or None,
+        overrides=options.settings,
+    )
