@@ -141,8 +141,8 @@ class _DecoderSource(Source):
             self._flush()
             self.line(f"{target} = {nested}")
 
-    def _length(self, field: Field, target: str, code: str) -> str:
-        """Reads a length or count, answers null, and returns the variable that holds the rest."""
+    def _length(self, code: str) -> str:
+        """Reads a length or count into a variable, which is -1 for null in the old and in the compact form."""
         length = self.fresh("n")
         self._run.append(("B" if self._flexible else code, length))
         self._flush()
@@ -166,7 +166,7 @@ class _DecoderSource(Source):
             self._refuse(f"{field.kind} {field.name} has a null or negative length where none is allowed")
 
     def _slice(self, field: Field, target: str) -> None:
-        length = self._length(field, target, "h" if field.kind == "string" else "i")
+        length = self._length("h" if field.kind == "string" else "i")
         cut = f"buf[pos:pos + {length}]"
         if field.kind == "string":
             cut = f"str({cut}, 'utf-8')" if self._sliced else f"{cut}.decode()"
@@ -177,7 +177,7 @@ class _DecoderSource(Source):
         self._null(field, target, length)
 
     def _array(self, field: Field, target: str) -> None:
-        count = self._length(field, target, "i")
+        count = self._length("i")
         element: Field = field.of
         smallest = max(1, size_min(element, self._version, self._flexible))
         with self.block(f"if {count} >= 0:"):

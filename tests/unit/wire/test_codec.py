@@ -22,6 +22,7 @@ from headrace.wire.messages.fetch import (
 from headrace.wire.messages.groups_classic import HeartbeatRequest, JoinGroupRequest
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from headrace.wire.schema import Message, int32, string
 
 FLEXIBLE = [(cls, version) for cls, version in EVERY_VERSION if version >= cls.FLEXIBLE]
 
@@ -93,8 +94,9 @@ def test_many_unknown_tags_need_a_long_count():
 
 def test_the_last_of_duplicate_tags_wins_and_order_does_not_matter():
     data = encoded(FetchRequest(), 15)[:-1]
-    tags = [b"\x01\x0d" + struct.pack(">iqB", 5, 6, 0), b"\x00\x02\x02a", b"\x00\x02\x02b"]
-    request = decode(FetchRequest, 15, data + b"\x03" + b"".join(tags))
+    unknown = b"\x63\x03\x00\x02\x02"
+    tags = [b"\x01\x0d" + struct.pack(">iqB", 5, 6, 0), b"\x00\x02\x02a", unknown, b"\x00\x02\x02b"]
+    request = decode(FetchRequest, 15, data + b"\x04" + b"".join(tags))
     assert request.cluster_id == "b"
     assert request.replica_state == ReplicaState(replica_id=5, replica_epoch=6)
 
@@ -145,6 +147,17 @@ def test_tags_are_written_in_their_order():
 def test_malformed_bytes_are_the_peers_fault(cls, version, data):
     with pytest.raises(PeerError):
         decode(cls, version, data)
+
+
+@pytest.mark.parametrize("data", [b"\x7f\xff\xff\xff", b"\x00\x00\x00\x03" + b"\x00\x00" * 2])
+def test_a_count_is_checked_before_anything_is_read(data):
+    with pytest.raises(PeerError, match="topics counts more elements than its bytes can hold"):
+        decode(MetadataRequest, 1, data)
+
+
+def test_a_varint_ends_after_five_bytes():
+    with pytest.raises(PeerError, match="longer than 5 bytes"):
+        decode(MetadataRequest, 9, b"\x80\x80\x80\x80\x80\x00" + bytes(9))
 
 
 def test_records_are_a_slice_of_the_callers_buffer():
@@ -207,6 +220,16 @@ def test_defaults_are_not_shared_between_instances():
     ProduceRequest().topic_data.append(TopicProduceData())
     assert ProduceRequest().topic_data == []
     assert decode(ApiVersionsRequest, 0, b"") == ApiVersionsRequest()
+
+
+def test_nothing_is_compiled_before_its_first_use():
+    class Ping(Message, versions="0-2", flexible=1):
+        number: int = int32()
+        text: str = string(versions="1+")
+
+    assert Ping.DECODERS == Ping.ENCODERS == {}
+    assert decode(Ping, 1, encoded(Ping(number=5, text="hi"), 1)) == Ping(5, "hi")
+    assert set(Ping.DECODERS) == set(Ping.ENCODERS) == {1}
 
 
 def test_messages_compare_and_print_by_value():

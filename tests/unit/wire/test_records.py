@@ -183,6 +183,21 @@ def test_what_is_no_batch_is_corrupt(at, value):
         read_records(data)
 
 
+def test_fields_may_not_reach_past_their_record():
+    data = bytearray(build_batch([Record(value=b"a", headers=[("h", b"zz")]), Record(value=b"b" * 30)]))
+    assert len(read_records(data)) == 2
+    data[data.index(b"zz") - 1] = 2 * 20
+    with pytest.raises(CorruptBatch, match="past its record"):
+        read_records(data)
+
+
+def test_a_negative_number_of_headers_is_corrupt():
+    data = bytearray(build_batch([Record(value=b"a")]))
+    data[-1] = 1
+    with pytest.raises(CorruptBatch, match="-1 headers"):
+        read_records(data)
+
+
 def test_a_cut_batch_is_corrupt():
     data = build_batch(RECORDS)
     for end in (0, 60, 61, len(data) - 1):
