@@ -67,21 +67,25 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "headrace serve",
         description="Run one broker in the foreground. SIGTERM or Ctrl-C stops it cleanly, a second one at once.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--id", type=int, default=plain.id, help="broker id")
-    add("--host", default=plain.host, help="address to listen on")
-    add("--port", type=int, default=plain.port, help="port to listen on; 0 takes a free one")
+    add("--id", type=int, default=plain.id, help="broker id (%(default)s)")
+    add("--host", default=plain.host, help="address to listen on (%(default)s)")
+    add("--port", type=int, default=plain.port, help="port to listen on, 0 takes a free one (%(default)s)")
     add("--advertised-host", default="", help="the host that clients are told to connect to; --host if not given")
-    add("--data", default=plain.data, help="data root; this broker keeps its files in DATA/broker-ID")
+    add("--data", default=plain.data, help="data root; this broker keeps its files in DATA/broker-ID (%(default)s)")
     add(
         "--store",
         default="",
         help="metadata file shared by the brokers of this host; DATA/meta/metadata.sqlite if not given",
     )
-    add("--metrics-port", type=int, default=plain.metrics_port, help="port of /metrics; 0 takes a free one")
+    add(
+        "--metrics-port",
+        type=int,
+        default=plain.metrics_port,
+        help="port of /metrics, 0 takes a free one (%(default)s)",
+    )
     add("--rack", default="", help="where this broker stands; replicas are spread over racks")
     add(
         "--set",
@@ -90,9 +94,17 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="a broker setting by Kafka's name; may be repeated",
     )
-    add("--log-format", choices=("text", "json"), default=plain.log_format, help="log lines for people or for programs")
     add(
-        "--log-level", choices=("debug", "info", "warning", "error"), default=plain.log_level, help="least level to log"
+        "--log-format",
+        choices=("text", "json"),
+        default=plain.log_format,
+        help="log lines for people or for programs (%(default)s)",
+    )
+    add(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default=plain.log_level,
+        help="least level to log (%(default)s)",
     )
     add("--json", action="store_true", help="as --log-format json, errors too")
     add("--bootstrap", default=argparse.SUPPRESS, action=_Ignored, help=argparse.SUPPRESS)

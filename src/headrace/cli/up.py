@@ -1,12 +1,14 @@
 """`headrace up`: a cluster on this machine in one command, in the foreground, with its data under one directory."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, UnusedBootstrap, parse_pairs
 from headrace.cli.serve_options import METRICS_PORT, ServeOptions
+
+LogLevel = Literal["debug", "info", "warning", "error"]
 
 HOST = "127.0.0.1"
 
@@ -24,7 +26,7 @@ def up(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A broker setting by Kafka's name; may be repeated."),
     ] = None,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
+    log_level: Annotated[LogLevel, typer.Option(help="What the brokers log on stderr.")] = "warning",
     bootstrap: UnusedBootstrap = DEFAULT_BOOTSTRAP,
     as_json: AsJson = False,
 ) -> int:
