@@ -30,13 +30,22 @@ def uvarint(value: int) -> bytes:
 
 def rest_of_uvarint(buf: Any, pos: int, first: int) -> tuple[int, int]:
     """The value and the position after it, once its first byte has shown that more follow."""
-    value = first & 127
-    for shift in (7, 14, 21, 28):
-        byte = buf[pos]
-        pos += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, pos
+    # Written out, since every batch of more than 126 bytes passes here.
+    byte = buf[pos]
+    if byte < 128:
+        return first & 127 | byte << 7, pos + 1
+    value = first & 127 | (byte & 127) << 7
+    byte = buf[pos + 1]
+    if byte < 128:
+        return value | byte << 14, pos + 2
+    value |= (byte & 127) << 14
+    byte = buf[pos + 2]
+    if byte < 128:
+        return value | byte << 21, pos + 3
+    value |= (byte & 127) << 21
+    byte = buf[pos + 3]
+    if byte < 128:
+        return value | byte << 28, pos + 4
     raise PeerError("a variable-length integer is longer than 5 bytes")
 
 

@@ -22,6 +22,7 @@ from headrace.wire.messages.fetch import (
 from headrace.wire.messages.groups_classic import HeartbeatRequest, JoinGroupRequest
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from headrace.wire.primitives import read_uvarint, uvarint
 from headrace.wire.schema import Message, int32, string
 
 FLEXIBLE = [(cls, version) for cls, version in EVERY_VERSION if version >= cls.FLEXIBLE]
@@ -158,6 +159,12 @@ def test_a_count_is_checked_before_anything_is_read(data):
 def test_a_varint_ends_after_five_bytes():
     with pytest.raises(PeerError, match="longer than 5 bytes"):
         decode(MetadataRequest, 9, b"\x80\x80\x80\x80\x80\x00" + bytes(9))
+
+
+@pytest.mark.parametrize("value", [0, 127, 128, 300, 2**14 - 1, 2**14, 2**21 - 1, 2**21, 2**28 - 1, 2**28, 2**32 - 1])
+def test_uvarints(value):
+    data = uvarint(value)
+    assert read_uvarint(b"x" + data + b"\x7f", 1) == (value, 1 + len(data))
 
 
 def test_records_are_a_slice_of_the_callers_buffer():
