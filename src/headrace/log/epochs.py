@@ -42,6 +42,11 @@ class Epochs:
         end = self._starts[row] if row < len(self._starts) else log_end_offset
         return (self._epochs[row - 1] if row else epoch), end
 
+    def epoch_at(self, offset: int) -> int:
+        """The epoch whose batches reach over an offset; -1 when none does."""
+        row = bisect_right(self._starts, offset)
+        return self._epochs[row - 1] if row else -1
+
     def trim_start(self, start_offset: int) -> None:
         """The log now begins at `start_offset`: the epoch it lies in begins there."""
         keep = bisect_right(self._starts, start_offset) - 1

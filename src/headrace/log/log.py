@@ -84,7 +84,7 @@ class Log:
         if is_new or not clean:
             # A directory that is there may not be durable: a killed process leaves the page cache behind.
             log._sync.touch_directory(path.rpartition("/")[0] or "/")
-        segments = list_segments(pool, path, names, config.index_interval_bytes)
+        segments = log._without_retired(list_segments(pool, path, names, config.index_interval_bytes))
         if not segments:
             log._begin_at(log.start_offset)
             return log, RecoveryReport(below_recovery_point=recovery_point > log.end_offset)
@@ -98,17 +98,24 @@ class Log:
         log._take_up(recovered, synced_end, now)
         return log, recovered.report
 
+    def _without_retired(self, segments: list[Segment]) -> list[Segment]:
+        """A crash may bring some of the retired segments back, with holes between them."""
+        live = [segment for segment in segments if segment is segments[-1] or segment.next_offset > self.start_offset]
+        self._drop(segments[: len(segments) - len(live)])
+        return live
+
     def _mend(self, recovered: Recovered) -> None:
         """Makes the files what the scan found them to be. All of it is unsynced: so may the bytes have been."""
         active = recovered.segments[-1]
         if active.file.size > active.size:
             active.file.truncate(active.size)
         self._drop(recovered.dropped)
+        self._disk.unlink(active.index_path)
         for segment in recovered.scanned:
             self._sync.touch(segment.file)
-            if segment is not active:
-                with contextlib.suppress(DiskFull):
-                    self._write_index(segment)
+        for index in recovered.indexes:
+            self._sync.touch(index)
+            index.close()
         self._sync.touch_directory(self.path)
 
     def _take_up(self, recovered: Recovered, synced_end: int, now: Now) -> None:
@@ -130,6 +137,11 @@ class Log:
     @property
     def unsynced_messages(self) -> int:
         return self.end_offset - self._sync.synced_end
+
+    @property
+    def has_sealed_unsynced(self) -> bool:
+        """Whether a segment was sealed since the last sync: then even a relaxed topic owes one, or recovery grows."""
+        return len(self._sync.files) > 1
 
     @property
     def truncations(self) -> int:
@@ -268,6 +280,10 @@ class Log:
         """As OffsetForLeaderEpoch asks; `current_epoch` is the leader's, which may have no batch yet."""
         return self._state.epochs.end_of(epoch, current_epoch, self.end_offset)
 
+    def epoch_at(self, offset: int) -> int:
+        """The leader epoch of the batch that holds an offset; -1 when it is not known."""
+        return self._state.epochs.epoch_at(offset)
+
     def _segment_at(self, offset: int) -> int:
         """Which segment holds `offset`: most are asked about the last."""
         if offset >= self._active.base_offset:
@@ -326,7 +342,10 @@ class Log:
         return self.start_offset
 
     def retire_segments(self) -> list[str]:
-        """Lets go of the sealed segments below `start_offset`. What it returns is to be unlinked off the loop."""
+        """Lets go of the sealed segments below `start_offset`. What it returns is to be unlinked off the loop.
+
+        Before the call `start_offset` must be durable: a crash may bring back any part of what is let go.
+        """
         gone = 0
         while self._segments[gone] is not self._active and self._segments[gone].next_offset <= self.start_offset:
             gone += 1

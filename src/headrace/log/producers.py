@@ -22,12 +22,8 @@ _PRODUCER = struct.Struct(">qhqB")
 _BATCH = struct.Struct(">iiqiq")
 
 
-class WrittenBatch(NamedTuple):
-    first_sequence: int
-    last_sequence: int
-    base_offset: int
-    last_offset_delta: int
-    max_timestamp: int
+WrittenBatch = tuple[int, int, int, int, int]
+"""First and last sequence, base offset, last offset delta, max timestamp: a bare tuple, as each append makes one."""
 
 
 class Duplicate(NamedTuple):
@@ -52,7 +48,7 @@ class ProducerState:
 
     @property
     def last_sequence(self) -> int:
-        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+        return self.batches[-1][1] if self.batches else NO_SEQUENCE
 
 
 class Producers:
@@ -95,8 +91,8 @@ class Producers:
             # A transaction marker: it carries the epoch and no sequence.
             return
         delta = header.last_offset_delta
-        last = _advanced(first, delta)
-        state.batches.append(WrittenBatch(first, last, header.base_offset, delta, header.max_timestamp))
+        last = (first + delta) & SEQUENCE_MAX
+        state.batches.append((first, last, header.base_offset, delta, header.max_timestamp))
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
         """How many were forgotten. Goes by when a batch came in, as a client's own timestamps may be years old."""
@@ -122,19 +118,13 @@ class Producers:
             position += _PRODUCER.size
             state = producers._states[producer_id] = ProducerState(epoch, last_seen_ms)
             for _ in range(count):
-                state.batches.append(WrittenBatch(*_BATCH.unpack_from(content, position)))
+                state.batches.append(_BATCH.unpack_from(content, position))
                 position += _BATCH.size
         return producers
 
 
 def _duplicate_of(header: BatchHeader, state: ProducerState) -> Duplicate | None:
-    first, last = header.base_sequence, _advanced(header.base_sequence, header.last_offset_delta)
-    for batch in state.batches:
-        if batch.first_sequence == first and batch.last_sequence == last:
-            return Duplicate(batch.base_offset, batch.base_offset + batch.last_offset_delta + 1, batch.max_timestamp)
+    for first_sequence, last_sequence, base_offset, last_offset_delta, max_timestamp in state.batches:
+        if first_sequence == header.base_sequence and last_sequence == header.last_sequence:
+            return Duplicate(base_offset, base_offset + last_offset_delta + 1, max_timestamp)
     return None
-
-
-def _advanced(sequence: int, by: int) -> int:
-    """Sequences go from 2^31 - 1 back to 0."""
-    return (sequence + by) & SEQUENCE_MAX

@@ -8,9 +8,12 @@ Invariant: nothing above the recovery point is trusted but for its own CRC and i
 Reports what it cut; whether that is damage or a torn end is for the broker to act on.
 """
 
-from bisect import bisect_right
+import contextlib
+from bisect import bisect_left
 from typing import NamedTuple
 
+from headrace.base.disk import File
+from headrace.base.errors import DiskFull
 from headrace.log.scan import has_sound_batch, sound_batches
 from headrace.log.segment import Segment
 from headrace.log.snapshots import Snapshots
@@ -36,6 +39,7 @@ class Recovered(NamedTuple):
     report: RecoveryReport
     scanned: list[Segment]
     dropped: list[Segment]
+    indexes: list[File]
 
 
 def resume(segments: list[Segment], snapshots: Snapshots, now_ms: int) -> Recovered | None:
@@ -46,11 +50,13 @@ def resume(segments: list[Segment], snapshots: Snapshots, now_ms: int) -> Recove
     elif not active.load_active():
         return None
     _, state = snapshots.restore(active.next_offset, segments, now_ms)
-    return Recovered(segments, state, RecoveryReport(), [], [])
+    return Recovered(segments, state, RecoveryReport(), [], [], [])
 
 
 def recover(segments: list[Segment], snapshots: Snapshots, recovery_point: int, now_ms: int) -> Recovered:
-    first = max(0, bisect_right([segment.base_offset for segment in segments], recovery_point) - 1)
+    # The one before a segment that begins right at the recovery point is read too: it may have been cut there, and have
+    # its old end back.
+    first = max(0, bisect_left([segment.base_offset for segment in segments], recovery_point) - 1)
     # One above the recovery point may be of a history that was truncated since.
     snapshots.remove_above(recovery_point)
     snapshot_offset, state = snapshots.restore(recovery_point, segments[:first], now_ms)
@@ -64,7 +70,8 @@ def recover(segments: list[Segment], snapshots: Snapshots, recovery_point: int, 
     if end_offset < snapshot_offset:
         snapshots.remove_above(end_offset)
         _, state = snapshots.restore(end_offset, kept, now_ms)
-    return Recovered(kept, state, _report(scan, kept, dropped, recovery_point), kept[first:], dropped)
+    report = _report(scan, kept, dropped, recovery_point)
+    return Recovered(kept, state, report, kept[first:], dropped, scan.indexes)
 
 
 def _report(scan: "_Scan", kept: list[Segment], dropped: list[Segment], recovery_point: int) -> RecoveryReport:
@@ -89,6 +96,7 @@ class _Scan:
         self.bytes = 0
         self.unsound_bytes = 0
         self.epoch = -1
+        self.indexes: list[File] = []
         self._state = state
         self._apply_from = apply_from
         self._now_ms = now_ms
@@ -102,7 +110,7 @@ class _Scan:
 
     def read(self, segment: Segment) -> None:
         if self._last is not None:
-            self._last.seal()
+            self._seal(self._last)
         self._last = segment
         file_bytes = segment.size
         segment.begin_empty()
@@ -113,3 +121,9 @@ class _Scan:
                 self._state.apply(header, self._now_ms)
         self.bytes += file_bytes
         self.unsound_bytes = file_bytes - segment.size
+
+    def _seal(self, segment: Segment) -> None:
+        """The index is written at once: the file that is there may be of another history, and look as if it fitted."""
+        with contextlib.suppress(DiskFull):
+            self.indexes.append(segment.write_index())
+        segment.seal()

@@ -1,4 +1,4 @@
-"""Reads a log file that nobody vouches for: which batches are sound, and whether any stands after the first unsound one.
+"""Reads a log file that nobody vouches for: which batches are sound, and whether any is after the first that is not.
 
 A batch is sound when its CRC fits and its offset and epoch go on from those before it. The CRC leaves these two fields
 out, so a jump in offsets (compaction leaves gaps) is doubted when the batch after it says otherwise.
@@ -60,8 +60,9 @@ class _Window:
         self._start = 0
 
     def header(self, position: int) -> BatchHeader | None:
+        at = self._reach(position, HEADER_SIZE)
         try:
-            return parse_header(self._bytes, self._reach(position, HEADER_SIZE))
+            return parse_header(self._bytes, at)
         except CorruptBatch:
             return None
 

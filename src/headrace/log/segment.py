@@ -24,7 +24,7 @@ from headrace.log.index import (
     encode_index,
 )
 from headrace.log.pool import FilePool
-from headrace.log.walk import SWEEP_BYTES, walk
+from headrace.log.walk import SWEEP_BYTES, steps, walk
 from headrace.wire.batch import BatchHeader, CorruptBatch
 
 RELATIVE_OFFSET_MAX = (1 << 31) - 1
@@ -162,8 +162,8 @@ class Segment:
         return position if position is not None else index.position_before(offset - self.base_offset)
 
     def _walk_to(self, offset: int, start: int) -> int:
-        for position, header in walk(self.file, start, self.size):
-            if header.last_offset >= offset:
+        for position, _, next_offset in steps(self.file, start, self.size):
+            if next_offset > offset:
                 return position
         return self.size
 
@@ -176,11 +176,10 @@ class Segment:
         if found is not None:
             return found[0], self.base_offset + found[1]
         best: tuple[int, int] | None = None
-        for position, header in walk(self.file, start, self.size):
-            end = position + header.size
+        for _, end, next_offset in steps(self.file, start, self.size):
             if end > limit and (best is not None or not at_least_one):
                 break
-            best = end, header.next_offset
+            best = end, next_offset
         return best
 
     def walk(self, position: int = 0, end: int | None = None) -> Iterator[tuple[int, BatchHeader]]:

@@ -3,11 +3,13 @@
 The stretch must hold whole batches; a header that makes no sense there is `CorruptBatch`. Checks no CRC: recovery does.
 """
 
+import struct
 from collections.abc import Iterator
 
 from headrace.base.disk import File
-from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_header
+from headrace.wire.batch import HEADER_SIZE, LENGTH_END, BatchHeader, CorruptBatch, parse_header
 
+_STEP = struct.Struct(">qi11xi")
 LOOKUP_BYTES = 8 << 10
 SWEEP_BYTES = 1 << 20
 
@@ -24,6 +26,25 @@ def walk(file: File, position: int, end: int, chunk: int = LOOKUP_BYTES) -> Iter
             header = _header(window, position - window_start, file, position)
             yield position, header
             position += header.size
+    finally:
+        file.unpin()
+
+
+def steps(file: File, position: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """(position, end position, next offset) of each batch in [position, end): all that a look-up needs of a header."""
+    file.pin()
+    try:
+        window, window_start = b"", position
+        while position < end:
+            if position + HEADER_SIZE > window_start + len(window):
+                window, window_start = file.pread(min(LOOKUP_BYTES, end - position), position), position
+                _header(window, 0, file, position)
+            base_offset, length, last_offset_delta = _STEP.unpack_from(window, position - window_start)
+            following = position + length + LENGTH_END
+            if following < position + HEADER_SIZE:
+                raise CorruptBatch(f"{file.path} at {position}: a batch of {following - position} bytes")
+            yield position, following, base_offset + last_offset_delta + 1
+            position = following
     finally:
         file.unpin()
 
