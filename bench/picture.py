@@ -7,11 +7,13 @@ import matplotlib
 matplotlib.use("Agg")  # no display is needed, and none may be there
 
 from matplotlib import pyplot
+from matplotlib.patches import Patch
 
 from bench.report import Report
 from bench.rows import OURS, THEIRS, Outcome
 
 _REACHED, _MISSED, _NO_TARGET = "#2a9d8f", "#e76f51", "#8d99ae"
+_LEGEND = {_REACHED: "target reached", _MISSED: "target not reached", _NO_TARGET: "no target"}
 
 
 def draw(report: Report, folder: Path) -> Path:
@@ -22,7 +24,9 @@ def draw(report: Report, folder: Path) -> Path:
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_xscale("log")
     axes.set_xlabel("times better (right) or worse (left)")
-    axes.set_title(f"{report.names.get(OURS, '')} beside {report.names.get(THEIRS, '')}")
+    busy = "\nmeasured on a busy machine: not fit to be published" if report.machine_was_busy() else ""
+    axes.set_title(f"{report.names.get(OURS, '')} beside {report.names.get(THEIRS, '')}{busy}")
+    axes.legend(handles=[Patch(color=colour, label=meaning) for colour, meaning in _LEGEND.items()], fontsize=8)
     axes.tick_params(axis="y", labelsize=8)
     figure.tight_layout()
     path = folder / "bench.png"

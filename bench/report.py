@@ -42,7 +42,7 @@ class Report:
             "",
             self._footer(),
             *([_BEHIND] if any(not o.ours_kept_pace or not o.theirs_kept_pace for o in self.outcomes) else []),
-            *([_BUSY] if self._others_share() > OTHERS_SHARE_MAX else []),
+            *([_BUSY] if self.machine_was_busy() else []),
             *(f"- not measured: {failure}" for failure in self.failures),
         ]
         return "\n".join(lines) + "\n"
@@ -67,6 +67,9 @@ class Report:
             f"Linux {m['kernel']}, {m['filesystem']}; librdkafka {m['librdkafka']}, Python {m['python']}, "
             f"Java {m['java']}; commit {m['commit']}; other processes took {self._others_share():.0%} of the CPU."
         )
+
+    def machine_was_busy(self) -> bool:
+        return self._others_share() > OTHERS_SHARE_MAX
 
     def _others_share(self) -> float:
         """The middle of what other processes took while a scenario ran."""

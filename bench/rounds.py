@@ -45,7 +45,9 @@ class Bench:
         return sides if number % 2 == 0 else sides[::-1]
 
     def _one_peer(self, peer: Peer, number: int, figures: dict[str, list[float]], failures: list[str]) -> None:
+        others = proc.OtherWork()
         with running(peer, self.data / "broker", port=self.port) as broker:
+            _keep(figures, "process.others_cpu_share", others.share())
             time.sleep(1)  # idle means idle: what the start left to do is done
             _keep(figures, "process.start_s", broker.start_s)
             _keep(figures, "process.idle_rss_mb", broker.rss_mb())
