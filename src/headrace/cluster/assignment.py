@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from headrace.base.errors import Refused
 from headrace.cluster.entities import PartitionState
 from headrace.cluster.image import Image
 from headrace.cluster.place import place
-from headrace.cluster.refused import Refused
 from headrace.wire.codes import ErrorCode
 
 NEW_PARTITIONS_MAX: Final = 10_000

@@ -11,13 +11,13 @@ partition as it saw it. So of a creation and a sweep that met, only one can fini
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
+from headrace.base.errors import Refused
 from headrace.base.settings import SettingError, UnknownSetting
 from headrace.cluster.assignment import assign_new, place_new
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import INTERNAL_TOPICS, PartitionState, Topic
 from headrace.cluster.image import Image
 from headrace.cluster.records import TopicRecord, encode, partition_key, topic_key
-from headrace.cluster.refused import Refused
 from headrace.cluster.store import ABSENT, FIRST, OPERATIONS_MAX, Commit
 from headrace.cluster.topic_config import default_topic_config, validate_topic_overrides
 from headrace.cluster.topic_names import check_no_clash, check_topic_name

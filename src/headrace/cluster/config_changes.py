@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
+from headrace.base.errors import Refused
 from headrace.base.settings import Kind, Setting, SettingError, UnknownSetting, render
 from headrace.cluster.broker_config import BrokerConfig, parse_broker_setting
 from headrace.cluster.broker_settings import BROKER_SETTINGS
@@ -13,7 +14,6 @@ from headrace.cluster.changes import check_topic_overrides, known_topic
 from headrace.cluster.entities import BrokerOverrides
 from headrace.cluster.image import Image
 from headrace.cluster.records import EVERY_BROKER, TopicRecord, broker_config_key, encode, topic_key
-from headrace.cluster.refused import Refused
 from headrace.cluster.store import ABSENT, Commit
 from headrace.cluster.topic_config import default_topic_config, topic_config
 from headrace.cluster.topic_settings import TOPIC_SETTINGS

@@ -118,32 +118,42 @@ def _lead_evenly(chosen: Sequence[Sequence[int]], brokers: Sequence[int]) -> lis
 
 
 def _even_out(chosen: Sequence[Sequence[int]], leaders: list[int], leads: Counter[int]) -> bool:
-    """Moves one leadership from the busiest broker to one with two fewer, over others if need be; whether it could."""
-    busiest = max(leads, key=leads.__getitem__)
-    if leads[busiest] - min(leads.values()) <= 1:
+    """Moves one leadership to a broker with at least two fewer, over others if need be; whether it could."""
+    most, least = max(leads.values()), min(leads.values())
+    if most - least <= 1:
         return False
-    led: dict[int, list[int]] = {}
-    for partition, leader in enumerate(leaders):
-        led.setdefault(leader, []).append(partition)
-    came_from: dict[int, int] = {}
-    seen, waiting = {busiest}, deque([busiest])
-    while waiting:
-        broker = waiting.popleft()
-        if leads[busiest] - leads[broker] > 1:
-            _shift(leaders, came_from, broker, busiest)
-            leads[busiest] -= 1
-            leads[broker] += 1
+    # Both ends: the laziest may be within reach of some busy broker but not of the busiest, and the other way round.
+    for givers, takers in (
+        ([broker for broker in leads if leads[broker] > least + 1], least),
+        ([broker for broker in leads if leads[broker] == most], most - 2),
+    ):
+        chain = _find_chain(chosen, leaders, givers, {broker for broker in leads if leads[broker] <= takers})
+        if chain:
+            giver, taker = leaders[chain[0][0]], chain[-1][1]
+            leads[giver] -= 1
+            leads[taker] += 1
+            for partition, leader in chain:
+                leaders[partition] = leader
             return True
-        for partition in led.get(broker, ()):
-            for replica in chosen[partition]:
-                if replica not in seen:
-                    seen.add(replica)
-                    came_from[replica] = partition
-                    waiting.append(replica)
     return False
 
 
-def _shift(leaders: list[int], came_from: Mapping[int, int], broker: int, busiest: int) -> None:
-    while broker != busiest:
-        partition = came_from[broker]
-        broker, leaders[partition] = leaders[partition], broker
+def _find_chain(
+    chosen: Sequence[Sequence[int]], leaders: Sequence[int], givers: Sequence[int], takers: set[int]
+) -> list[tuple[int, int]]:
+    """Partitions and their new leaders, from a giver on: each takes from the one before, the last is a taker."""
+    led: dict[int, list[int]] = {}
+    for partition, leader in enumerate(leaders):
+        led.setdefault(leader, []).append(partition)
+    chains: dict[int, list[tuple[int, int]]] = {broker: [] for broker in givers}
+    waiting = deque(givers)
+    while waiting:
+        broker = waiting.popleft()
+        if broker in takers:
+            return chains[broker]
+        for partition in led.get(broker, ()):
+            for replica in chosen[partition]:
+                if replica not in chains:
+                    chains[replica] = [*chains[broker], (partition, replica)]
+                    waiting.append(replica)
+    return []

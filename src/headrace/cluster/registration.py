@@ -2,10 +2,10 @@
 
 from typing import Final, NamedTuple
 
+from headrace.base.errors import Refused
 from headrace.cluster.entities import Broker, Cluster, ProducerIds
 from headrace.cluster.image import Image
 from headrace.cluster.records import CLUSTER, PRODUCER_IDS, broker_key, encode
-from headrace.cluster.refused import Refused
 from headrace.cluster.store import ABSENT, Commit
 from headrace.wire.codes import ErrorCode
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from headrace.cluster.refused import Refused
+from headrace.base.errors import Refused
 from headrace.wire.codes import ErrorCode
 
 NAME_LENGTH_MAX: Final = 249

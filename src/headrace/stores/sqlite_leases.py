@@ -5,6 +5,7 @@ reads it again, the new boot begins a new one. Moments are CLOCK_BOOTTIME, the s
 jump of the wall clock moves no lease. Each moment is taken inside the transaction, after the wait for its lock.
 """
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -29,10 +30,12 @@ _LAYOUT: Final = Layout(
 
 
 class SqliteLeases:
-    def __init__(self, beside: Path, boot_id: str, clock: Clock, deadline_s: float) -> None:
-        path = beside.with_name(f"{beside.name}.leases-{boot_id}")
+    def __init__(self, beside: Path, clock: Clock, deadline_s: float) -> None:
+        path = beside.with_name(f"{beside.name}.leases-{clock.boot_id()}")
         _remove_older(beside, path)
         self._clock = clock
+        self._data_version: object = None
+        self._next_end = 0.0
         self._file = SqliteFile(path, _LAYOUT, deadline_s)
 
     def acquire(self, lease: Lease) -> Lease:
@@ -43,6 +46,8 @@ class SqliteLeases:
                 raise LeaseHeld(held)
             ends = mono + lease.ttl_ms / 1000
             db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)", (*lease, ends))
+            # SQLite's counter leaves out what we write ourselves.
+            self._next_end = 0.0
             return lease
 
         return self._file.write(work)
@@ -60,6 +65,7 @@ class SqliteLeases:
         self._file.write(work)
 
     def release(self, lease: Lease) -> None:
+        self._next_end = 0.0
         self._file.write(
             lambda db: db.execute(
                 "DELETE FROM leases WHERE name = ? AND holder = ? AND epoch = ?",
@@ -72,6 +78,15 @@ class SqliteLeases:
         mono = self._clock.now().mono
         return self._file.read(lambda db: _live(db, mono))
 
+    def has_changed(self) -> bool:
+        """Whether another process wrote since we last asked, or a lease may have run out."""
+        before, self._data_version = self._data_version, self._file.read(lambda db: db.pragma("data_version"))
+        mono = self._clock.now().mono
+        if self._data_version == before and mono < self._next_end:
+            return False
+        self._next_end = self._file.read(lambda db: _next_end(db, mono))
+        return True
+
     def close(self) -> None:
         self._file.close()
 
@@ -79,6 +94,11 @@ class SqliteLeases:
 def _live(db: apsw.Connection, mono: float) -> dict[str, Lease]:
     rows = db.execute("SELECT name, holder, epoch, ttl_ms FROM leases WHERE ends > ? ORDER BY name", (mono,))
     return {row[0]: Lease(*row) for row in rows}
+
+
+def _next_end(db: apsw.Connection, mono: float) -> float:
+    end = db.execute("SELECT min(ends) FROM leases WHERE ends > ?", (mono,)).get
+    return math.inf if end is None else float(end)
 
 
 def _remove_older(beside: Path, current: Path) -> None:

@@ -33,8 +33,7 @@ class SqliteMap:
     def __init__(self, path: Path, deadline_s: float, tombstones_max: int = TOMBSTONES_MAX) -> None:
         self._file = SqliteFile(path, _LAYOUT, deadline_s)
         self._tombstones_max = tombstones_max
-        self._data_version = -1
-        self._revision = 0
+        self._data_version: object = None
 
     def load(self) -> Snapshot:
         rows = self._select(
@@ -43,19 +42,18 @@ class SqliteMap:
         entries = {key: Entry(value, revision) for _, key, value, revision in rows if key is not None}
         return Snapshot(rows[0][0], entries)
 
+    def has_changed(self) -> bool:
+        """Whether another process has committed since we last asked: SQLite's own counter, a few microseconds."""
+        before, self._data_version = self._data_version, self._file.read(lambda db: db.pragma("data_version"))
+        return self._data_version != before
+
     def changes_after(self, after: int) -> Changes | None:
-        """None when nothing changed, which is nearly always: asking costs one look at SQLite's own version counter."""
-        # The counter is read first: a commit between the two reads is then seen, and looked for again next time.
-        data_version = self._file.read(lambda db: db.pragma("data_version"))
-        if data_version == self._data_version and after >= self._revision:
-            return None
         rows = self._select(
             "SELECT head.revision, floor, key, value, e.revision FROM head "
             "LEFT JOIN entries e ON e.revision > ? ORDER BY e.revision",
             after,
         )
         revision, floor = rows[0][:2]
-        self._data_version, self._revision = data_version, revision
         if floor > after:
             raise Compacted(f"revision {after} is no longer remembered")
         changes = tuple(Change(*row[2:]) for row in rows if row[2] is not None)
@@ -66,9 +64,9 @@ class SqliteMap:
         return self._file.read(lambda db: db.execute(query, args).fetchall())
 
     def commit(self, puts: Mapping[str, bytes | None], expect: Mapping[str, int]) -> int:
-        revision = self._file.write(lambda db: self._commit(db, puts, expect))
-        self._revision = max(self._revision, revision)
-        return revision
+        # The counter leaves out our own commits. One whose caller gave up waiting would be news to nobody.
+        self._data_version = None
+        return self._file.write(lambda db: self._commit(db, puts, expect))
 
     def _commit(self, db: apsw.Connection, puts: Mapping[str, bytes | None], expect: Mapping[str, int]) -> int:
         wrong = [key for key, wanted in expect.items() if _revision_of(db, key) != wanted]

@@ -1,6 +1,7 @@
 import pytest
 from ledger import Ledger
 
+from headrace.base.errors import Refused
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.changes import (
     NewTopic,
@@ -10,7 +11,6 @@ from headrace.cluster.changes import (
     delete_topic,
     sweep_orphans,
 )
-from headrace.cluster.refused import Refused
 from headrace.wire.codes import ErrorCode
 
 ID = bytes(range(16))

@@ -3,6 +3,7 @@ from collections.abc import Mapping
 import pytest
 from ledger import Ledger
 
+from headrace.base.errors import Refused
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.changes import NewTopic, create_topic
 from headrace.cluster.config_changes import (
@@ -13,7 +14,6 @@ from headrace.cluster.config_changes import (
     replace_broker_config,
     replace_topic_config,
 )
-from headrace.cluster.refused import Refused
 from headrace.wire.codes import ErrorCode
 
 SET, DELETE, APPEND, SUBTRACT = Operation

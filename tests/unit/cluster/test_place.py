@@ -1,7 +1,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headrace.cluster.entities import Broker
@@ -30,7 +30,7 @@ def loads(placed: list[tuple[int, ...]], brokers: list[Broker]) -> tuple[list[in
     return [replicas[broker.id] for broker in brokers], [leaders[broker.id] for broker in brokers]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     racks=st.integers(1, 5),
     brokers_per_rack=st.integers(1, 5),
@@ -38,6 +38,7 @@ def loads(placed: list[tuple[int, ...]], brokers: list[Broker]) -> tuple[list[in
     factor=st.integers(1, 25),
     start=st.integers(0, 1000),
 )
+@example(racks=3, brokers_per_rack=5, partitions=16, factor=2, start=2)
 def test_even_racks_are_loaded_evenly(
     racks: int, brokers_per_rack: int, partitions: int, factor: int, start: int
 ) -> None:
@@ -50,7 +51,7 @@ def test_even_racks_are_loaded_evenly(
     assert placed == place(list(reversed(brokers)), partitions, factor, start)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     racks=st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=3), min_size=1, max_size=4),
     partitions=st.integers(1, 30),

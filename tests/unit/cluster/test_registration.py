@@ -1,8 +1,8 @@
 import pytest
 from ledger import Ledger
 
+from headrace.base.errors import Refused
 from headrace.cluster.entities import Broker
-from headrace.cluster.refused import Refused
 from headrace.cluster.registration import found_cluster, next_producer_ids, register_broker, unregister_broker
 from headrace.wire.codes import ErrorCode
 

@@ -9,14 +9,13 @@ from pathlib import Path
 import apsw
 import pytest
 from test_contract import increment
-from world import SqliteWorld, World, story
+from world import SqliteWorld, World, first, story
 
 from headrace.base.errors import StoreUnreachable, UserError
 from headrace.cluster.store import MetaStore
 from headrace.stores.lane import Lane
 from headrace.stores.sqlite import SqliteStore
 from headrace.stores.sqlite_file import check_library
-from headrace.stores.sqlite_leases import SqliteLeases
 
 RIVAL = """
 import asyncio, sys
@@ -122,12 +121,21 @@ async def test_leases_of_an_earlier_boot_are_never_read(world: World) -> None:
     assert isinstance(world, SqliteWorld)
     store = await world.open()
     await store.acquire("brokers/1", "dir 1", 1, 60_000)
-    leases = SqliteLeases(world.path, "another-boot", world.clock, 1)
-    assert leases.live() == {}
-    leases.close()
-    assert [path.name for path in world.path.parent.iterdir() if "leases" in path.name] == [
-        "metadata.sqlite.leases-another-boot"
-    ]
+    world.clock.boot = "boot-2"
+    assert await (await world.open()).leases() == {}
+    assert not [path.name for path in world.path.parent.iterdir() if "boot-1" in path.name]
+
+
+@story
+async def test_a_commit_that_landed_after_its_deadline_is_still_told_to_our_watchers(world: World) -> None:
+    store = await world.open()
+    assert isinstance(store, SqliteStore)
+    watch = store.watch(0)
+    waiting = asyncio.create_task(first(watch))
+    await store.load()
+    # What a late answer amounts to: the map has changed, and nobody came back to say so.
+    await store._map_lane.run(store._map.commit, {"a": b"1"}, {})
+    assert (await waiting).revision == 1
 
 
 @story
@@ -150,7 +158,7 @@ async def test_a_file_that_stays_locked_is_a_store_out_of_reach(world: World) ->
 
 def test_a_call_that_never_began_never_runs() -> None:
     async def tell() -> None:
-        lane = Lane("slow disk", 0.05)
+        lane = Lane("slow disk", 0.05, 1)
         free = threading.Event()
         ran: list[str] = []
 
@@ -163,7 +171,8 @@ def test_a_call_that_never_began_never_runs() -> None:
         with pytest.raises(StoreUnreachable):
             await lane.run(ran.append, "second")
         free.set()
-        await asyncio.to_thread(lane._thread.shutdown)
+        lane._jobs.put(None)
+        await asyncio.to_thread(lane._thread.join)
         assert ran == ["first"]
 
     asyncio.run(tell())

@@ -19,9 +19,13 @@ POLL_S = 0.002
 class HandClock:
     def __init__(self) -> None:
         self.mono = 1000.0
+        self.boot = "boot-1"
 
     def now(self) -> Now:
         return Now(self.mono, 0)
+
+    def boot_id(self) -> str:
+        return self.boot
 
     def advance(self, seconds: float) -> None:
         self.mono += seconds
