@@ -19,7 +19,7 @@ from headrace.stores.sqlite_leases import SqliteLeases
 from headrace.stores.sqlite_map import TOMBSTONES_MAX, SqliteMap
 
 DEADLINE_S: Final = 5.0
-POLL_S: Final = 0.025
+POLL_S: Final = 0.05
 
 
 class SqliteStore:
