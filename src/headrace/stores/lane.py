@@ -3,8 +3,8 @@
 Calls run one after the other, in order. A call that is not answered in time raises `StoreUnreachable`; if it had begun,
 it goes on in its thread and its outcome is unknown, otherwise it never runs.
 
-Between calls the thread looks for news by itself, and bothers the event loop only when there are some: twenty questions
-a second through the loop would cost a broker that has nothing to do a few per cent of a core.
+Between calls the thread looks for news by itself, and bothers the event loop only when there are some: asking through
+the loop would wake two threads for every question, and the answer is nearly always no.
 """
 
 import asyncio
