@@ -72,11 +72,12 @@ class Metadata:
 
     async def _change(self, plan: Plan) -> None:
         for _ in range(CHANGE_TRIES):
+            planned_on = self.image
             try:
-                revision = await commit_all(self.store, plan(self.image))
+                revision = await commit_all(self.store, plan(planned_on))
             except Conflict:
-                # Somebody was faster. What they did is in the store, so the watch will bring it.
-                await self.until_visible(self.image.revision + 1)
+                # Somebody was faster. What they did is in the store, so the watch brings it, or has done so already.
+                await self.until_visible(planned_on.revision + 1)
                 continue
             await self.until_visible(revision)
             return

@@ -47,7 +47,7 @@ def create_topic(
     """`topic_id` is fresh and random; `live` are the brokers whose lease is."""
     check_topic_name(new.name)
     if new.name in image.topics:
-        raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {new.name} exists already")
+        raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {new.name} already exists")
     check_no_clash(new.name, image.topics)
     partitions = _new_partitions(image, live, new, defaults)
     check_topic_overrides(new.config, defaults)

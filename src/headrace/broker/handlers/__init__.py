@@ -8,6 +8,7 @@ from headrace.broker.handlers.configs import (
     handle_describe_configs,
     handle_incremental_alter_configs,
 )
+from headrace.broker.handlers.coordinators import handle_find_coordinator
 from headrace.broker.handlers.fetch import handle_fetch
 from headrace.broker.handlers.metadata import handle_metadata
 from headrace.broker.handlers.offsets import (
@@ -21,6 +22,7 @@ from headrace.broker.handlers.topics import handle_create_partitions, handle_cre
 from headrace.wire.messages.api_versions import ApiVersionsRequest
 from headrace.wire.messages.cluster import DescribeClusterRequest
 from headrace.wire.messages.configs import AlterConfigsRequest, DescribeConfigsRequest, IncrementalAlterConfigsRequest
+from headrace.wire.messages.coordinators import FindCoordinatorRequest
 from headrace.wire.messages.fetch import FetchRequest
 from headrace.wire.messages.metadata import MetadataRequest
 from headrace.wire.messages.offsets import DeleteRecordsRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
@@ -34,6 +36,7 @@ HANDLERS = (
     Handler(FetchRequest, handle_fetch, Access("Read", "Topic")),
     Handler(ListOffsetsRequest, handle_list_offsets, Access("Describe", "Topic")),
     Handler(MetadataRequest, handle_metadata, Access("Describe", "Topic")),
+    Handler(FindCoordinatorRequest, handle_find_coordinator, Access("Describe", "Group")),
     Handler(ApiVersionsRequest, handle_api_versions, None),
     Handler(CreateTopicsRequest, handle_create_topics, Access("Create", "Cluster")),
     Handler(DeleteTopicsRequest, handle_delete_topics, Access("Delete", "Topic")),
