@@ -82,6 +82,8 @@ class Disk(Protocol):
 
     def free_bytes(self, path: str) -> int: ...
 
+    def total_bytes(self, path: str) -> int: ...
+
     def lock(self, path: str) -> Job:
         """Holds the path for this process until the returned release is called or the process dies."""
 
@@ -219,6 +221,11 @@ class RealDisk:
         with _translated(path):
             status = os.statvfs(path)
         return status.f_bavail * status.f_frsize
+
+    def total_bytes(self, path: str) -> int:
+        with _translated(path):
+            status = os.statvfs(path)
+        return status.f_blocks * status.f_frsize
 
     def lock(self, path: str) -> Job:
         with _translated(path):

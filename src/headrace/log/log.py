@@ -88,7 +88,7 @@ class Log:
         if not segments:
             log._begin_at(log.start_offset)
             return log, RecoveryReport(below_recovery_point=recovery_point > log.end_offset)
-        recovered = resume(segments, log._snapshots, now.wall) if clean else None
+        recovered = resume(segments, log._snapshots, recovery_point, now.wall) if clean else None
         if recovered is None:
             recovered = recover(segments, log._snapshots, recovery_point, now.wall)
             log._mend(recovered)

@@ -42,7 +42,7 @@ class Recovered(NamedTuple):
     indexes: list[File]
 
 
-def resume(segments: list[Segment], snapshots: Snapshots, now_ms: int) -> Recovered | None:
+def resume(segments: list[Segment], snapshots: Snapshots, recovery_point: int, now_ms: int) -> Recovered | None:
     """After a clean stop; None when its index is not as it was left, and the log has to be recovered after all."""
     active = segments[-1]
     if active.size == 0:
@@ -50,7 +50,8 @@ def resume(segments: list[Segment], snapshots: Snapshots, now_ms: int) -> Recove
     elif not active.load_active():
         return None
     _, state = snapshots.restore(active.next_offset, segments, now_ms)
-    return Recovered(segments, state, RecoveryReport(), [], [], [])
+    report = RecoveryReport(below_recovery_point=active.next_offset < recovery_point)
+    return Recovered(segments, state, report, [], [], [])
 
 
 def recover(segments: list[Segment], snapshots: Snapshots, recovery_point: int, now_ms: int) -> Recovered:

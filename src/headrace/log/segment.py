@@ -25,7 +25,7 @@ from headrace.log.index import (
 )
 from headrace.log.pool import FilePool
 from headrace.log.walk import SWEEP_BYTES, steps, walk
-from headrace.wire.batch import BatchHeader, CorruptBatch
+from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch
 
 RELATIVE_OFFSET_MAX = (1 << 31) - 1
 
@@ -245,7 +245,7 @@ class Segment:
         if not index.positions:
             return True
         try:
-            _, header = next(walk(self.file, index.positions[-1], self.size))
+            _, header = next(walk(self.file, index.positions[-1], self.size, HEADER_SIZE))
         except (CorruptBatch, StopIteration):
             return False
         return header.base_offset == self.base_offset + index.offsets[-1]

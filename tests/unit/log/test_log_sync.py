@@ -1,0 +1,131 @@
+"""What a sync proves, and what it does not."""
+
+import pytest
+from logs import NOW, PATH, Rig
+
+from headrace.base.errors import DiskFailed
+
+
+def run(jobs: list) -> None:
+    for job in jobs:
+        job()
+
+
+def test_a_ticket_proves_what_was_there_when_it_began() -> None:
+    rig = Rig()
+    rig.sync()
+    rig.fill(3)
+    ticket = rig.log.begin_sync()
+    assert ticket is not None
+    rig.fill(2)
+    run(ticket.jobs)
+    assert rig.log.on_synced(ticket) == 3
+    assert rig.log.unsynced_messages == 2
+    assert rig.sync() == 5
+    assert rig.log.begin_sync() is None
+
+
+def test_a_new_log_syncs_its_directory_and_the_one_above() -> None:
+    rig = Rig()
+    ticket = rig.log.begin_sync()
+    assert ticket is not None
+    assert len(ticket.jobs) == 2
+    run(ticket.jobs)
+    assert PATH.rpartition("/")[2] in rig.machine.directory("/data").durable
+    assert len(rig.machine.directory(PATH).durable) == 1
+
+
+def test_a_plain_append_syncs_one_file() -> None:
+    rig = Rig()
+    rig.sync()
+    rig.fill(1)
+    ticket = rig.log.begin_sync()
+    assert ticket is not None
+    assert [file.path for file in ticket.files] == [rig.log.segments[-1].log_path]
+    assert len(ticket.jobs) == 1
+
+
+def test_a_roll_syncs_the_sealed_file_and_the_directory_too() -> None:
+    rig = Rig()
+    rig.sync()
+    rig.fill(1)
+    rig.log.roll(NOW)
+    rig.fill(1)
+    ticket = rig.log.begin_sync()
+    assert ticket is not None
+    logs = [file.path for file in ticket.files if file.path.endswith(".log")]
+    assert logs == [segment.log_path for segment in rig.log.segments]
+    run(ticket.jobs)
+    assert f"{1:020d}.log" in rig.machine.directory(PATH).durable
+
+
+def test_a_truncation_voids_the_ticket_in_flight() -> None:
+    rig = Rig()
+    rig.fill(2)
+    rig.sync()
+    rig.fill(3)
+    ticket = rig.log.begin_sync()
+    assert ticket is not None
+    rig.log.truncate_to(4, NOW)
+    rig.fill(4)
+    run(ticket.jobs)
+    assert rig.log.on_synced(ticket) == 2
+    assert rig.sync() == 8
+
+
+def test_a_truncation_lowers_the_synced_end() -> None:
+    rig = Rig()
+    rig.fill(5)
+    rig.sync()
+    rig.log.truncate_to(2, NOW)
+    assert rig.log.synced_end == 2
+    assert rig.log.begin_sync() is not None
+
+
+def test_one_ticket_at_a_time() -> None:
+    rig = Rig()
+    rig.fill(1)
+    assert rig.log.begin_sync() is not None
+    with pytest.raises(AssertionError):
+        rig.log.begin_sync()
+
+
+def test_a_failed_sync_proves_nothing() -> None:
+    rig = Rig()
+    rig.sync()
+    rig.fill(1)
+    rig.machine.fail_syncs.append(".log")
+    ticket = rig.log.begin_sync()
+    assert ticket is not None
+    with pytest.raises(DiskFailed):
+        run(ticket.jobs)
+    rig.log.on_sync_failed(ticket)
+    assert rig.log.synced_end == 0
+    assert all(file.pins == 0 for file in ticket.files)
+
+
+def test_files_are_pinned_while_unsynced() -> None:
+    rig = Rig()
+    rig.fill(1)
+    file = rig.log.segments[-1].file
+    assert file.pins == 1
+    ticket = rig.log.begin_sync()
+    assert ticket is not None
+    rig.fill(1)
+    assert file.pins == 2
+    run(ticket.jobs)
+    rig.log.on_synced(ticket)
+    assert file.pins == 1
+    rig.sync()
+    assert file.pins == 0
+
+
+def test_a_log_dropped_in_the_midst_of_a_sync() -> None:
+    rig = Rig()
+    rig.fill(1)
+    ticket = rig.log.begin_sync()
+    assert ticket is not None
+    rig.log.drop()
+    run(ticket.jobs)
+    rig.log.on_synced(ticket)
+    assert all(file.pins == 0 for file in ticket.files)
