@@ -4,20 +4,15 @@ HEADRACE_TEST_BOOTSTRAP=host:port runs them against a broker that is already the
 """
 
 import os
-import shutil
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 
 import pytest
+from eventually import created
 
-from clients import aio, confluent, kafka_python, kcat, line_driver
+from clients import confluent, line_driver, roster
 from clients.build import MissingTool
-from clients.client import WAIT_S, Admin, Client
-
-CLIENTS = ("kcat", "confluent-kafka", "kafka-python", "aiokafka", "java", "franz-go")
-ADMINS = CLIENTS[1:]
-WITH_TOPIC_IDS = ("confluent-kafka", "kafka-python", "java", "franz-go")
+from clients.client import Admin, Client
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +34,10 @@ def client_named(bootstrap: str) -> Iterator[Callable[[str], Client]]:
 
     def named(name: str) -> Client:
         if name not in made:
-            made[name] = _make(name, bootstrap)
+            try:
+                made[name] = roster.make(name, bootstrap)
+            except MissingTool as missing:
+                pytest.skip(str(missing))
         return made[name]
 
     yield named
@@ -48,29 +46,12 @@ def client_named(bootstrap: str) -> Iterator[Callable[[str], Client]]:
             client.close()
 
 
-def _make(name: str, bootstrap: str) -> Client:
-    makers: dict[str, Callable[[str], Client]] = {
-        "kcat": kcat.Kcat,
-        "confluent-kafka": confluent.Confluent,
-        "kafka-python": kafka_python.KafkaPython,
-        "aiokafka": aio.Aiokafka,
-        "java": line_driver.java,
-        "franz-go": line_driver.go,
-    }
-    if name == "kcat" and shutil.which("kcat") is None:
-        pytest.skip("kcat is missing. Fix: apt-get install kcat, or `make test` as root on Debian")
-    try:
-        return makers[name](bootstrap)
-    except MissingTool as missing:
-        pytest.skip(str(missing))
-
-
-@pytest.fixture(params=CLIENTS)
+@pytest.fixture(params=roster.CLIENTS)
 def client(request: pytest.FixtureRequest, client_named: Callable[[str], Client]) -> Client:
     return client_named(request.param)
 
 
-@pytest.fixture(params=ADMINS)
+@pytest.fixture(params=roster.ADMINS)
 def admin(request: pytest.FixtureRequest, client_named: Callable[[str], Client]) -> Admin:
     return client_named(request.param)
 
@@ -79,22 +60,6 @@ def admin(request: pytest.FixtureRequest, client_named: Callable[[str], Client])
 def reference(bootstrap: str) -> confluent.Confluent:
     """The client that prepares and checks what another client is tested on."""
     return confluent.Confluent(bootstrap)
-
-
-def created(
-    reference: confluent.Confluent, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None
-) -> str:
-    """This topic, made and seen: Apache Kafka answers before the new topic shows in its metadata."""
-    reference.create_topic(topic, partitions, config)
-    until(lambda: reference.topics().get(topic) == partitions)
-    return topic
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.02)
 
 
 @pytest.fixture

@@ -4,9 +4,10 @@ import time
 from collections.abc import Callable
 
 import pytest
+from eventually import created
 
 from clients.client import Client, Record
-from conftest import CLIENTS, created
+from clients.roster import CLIENTS
 
 START_MS = int(time.time() * 1000) - 600_000
 LARGE = bytes(range(65, 91)) * 34_616  # 900,016 bytes, below every client's default limit of a megabyte

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from eventually import created
 
 from clients.client import LATEST, Client, Record
-from conftest import created
 
 PARTITIONS = 1000
 
