@@ -1,6 +1,6 @@
 """The log of one partition: batches appended at the end, read as file ranges, cut and forgotten at either end.
 
-    start_offset ≤ synced_end ≤ end_offset        all but the last segment are sealed, the last one is active
+    start_offset, synced_end ≤ end_offset        all segments but the last are sealed, the last one is active
 
 Invariant: offsets rise; a batch that `append` returned for is readable at once and survives whatever `on_synced` has
 reported since. Batches arrive whole, checked and stamped: the log opens none. It holds no futures and knows no leader,
@@ -78,12 +78,14 @@ class Log:
         """After an unclean stop `synced_end` is the recovery point until a first ticket has run: run one."""
         assert disk is pool.disk, "the pool opens files of another disk"
         is_new = not disk.exists(path)
-        disk.mkdir(path)
+        if is_new:
+            disk.mkdir(path)
         names = sweep(disk, path)
         log = cls(pool, path, config, start_offset or 0, Snapshots(disk, path, names))
         if is_new or not clean:
             # A directory that is there may not be durable: a killed process leaves the page cache behind.
-            log._sync.touch_directory(path.rpartition("/")[0] or "/")
+            above, slash, _ = path.rpartition("/")
+            log._sync.touch_directory(above or slash or ".")
         segments = log._without_retired(list_segments(pool, path, names, config.index_interval_bytes))
         if not segments:
             log._begin_at(log.start_offset)

@@ -36,7 +36,7 @@ def has_sound_batch(file: File, position: int, next_offset: int, epoch: int) -> 
     high = sorted({(offset >> 32).to_bytes(4, "big", signed=True) for offset in (next_offset, next_offset + (1 << 31))})
     pattern = re.compile(b"(?=(?:%s).{%d}%c)" % (b"|".join(map(re.escape, high)), _MAGIC_AT - 4, MAGIC), re.DOTALL)
     while position + HEADER_SIZE <= file.size:
-        chunk = file.pread(_WINDOW_BYTES, position)
+        chunk = file.pread(min(_WINDOW_BYTES, file.size - position), position)
         for match in pattern.finditer(chunk):
             header = window.sound_header(position + match.start())
             if header is not None and header.base_offset >= next_offset and header.leader_epoch >= epoch:
@@ -77,6 +77,7 @@ class _Window:
 
     def _reach(self, position: int, length: int) -> int:
         if position < self._start or position + length > self._start + len(self._bytes):
-            self._bytes = self._file.pread(max(length, _WINDOW_BYTES), position)
+            ahead = min(_WINDOW_BYTES, self._file.size - position)
+            self._bytes = self._file.pread(max(length, ahead), position)
             self._start = position
         return position - self._start
