@@ -53,7 +53,7 @@ class Reader:
 
     def _print_batch(self, pending: set[int], render: Render, out: BinaryIO) -> None:
         wanted = BATCH_MESSAGES if self.left is None else min(BATCH_MESSAGES, self.left)
-        for received in self.consumer.consume(wanted, timeout=POLL_SECONDS):
+        for received in self._receive(wanted):
             error = received.error()
             if error is not None:
                 self._on_event(error, received, pending)
@@ -68,6 +68,13 @@ class Reader:
             self._on_position(partition, message.offset + 1, pending)
         # Whoever follows wants to see a message when it comes, not when a buffer is full.
         out.flush()
+
+    def _receive(self, wanted: int) -> list[Any]:
+        """Waits for the first only: `consume` alone would hold it back until all that are wanted have come."""
+        first = self.consumer.poll(POLL_SECONDS)
+        if first is None:
+            return []
+        return [first, *(self.consumer.consume(wanted - 1, timeout=0) if wanted > 1 else ())]
 
     def _on_event(self, error: KafkaError, received: Any, pending: set[int]) -> None:
         if error.code() == KafkaError._PARTITION_EOF:
