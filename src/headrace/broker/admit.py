@@ -7,14 +7,24 @@ compacted ones (every record needs a key) and ones with a codec of their own (th
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
 from headrace.cluster.topic_config import TopicConfig
-from headrace.wire.batch import BatchHeader, CorruptBatch, crc_ok, parse_header
+from headrace.wire.batch import (
+    CODEC_MASK,
+    CONTROL,
+    LENGTH_END,
+    LOG_APPEND_TIME,
+    MAGIC,
+    BatchHeader,
+    CorruptBatch,
+    crc_ok,
+)
 from headrace.wire.codes import ErrorCode
 from headrace.wire.records import build_batch, read_records
 
 CODEC_BY_NAME = {"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
-CODECS = frozenset(CODEC_BY_NAME.values())
 ZSTD = CODEC_BY_NAME["zstd"]
 ZSTD_SINCE_PRODUCE = 7
+# Bits that only brokers set.
+_RESERVED = LOG_APPEND_TIME | CONTROL
 # A batch is opened in memory only up to this size, whatever it claims to hold.
 OPENED_BYTES_MAX = 64 << 20
 
@@ -27,29 +37,40 @@ class RecordsRefused(Refused):
         self.record_indexes = record_indexes
 
 
-def admit(records: memoryview, config: TopicConfig, produce_version: int, now: Now) -> BatchHeader:
-    """The header of the one valid batch in `records`; raises Refused with the code that Kafka would give."""
-    try:
-        header = parse_header(records)
-    except CorruptBatch as error:
-        raise Refused(ErrorCode.INVALID_RECORD, f"not a record batch: {error}") from error
-    _check_shape(records, header)
-    _check_limits(header, config, produce_version, now)
-    if not crc_ok(records, 0, header.size):
+def admit(records: memoryview, header: BatchHeader, config: TopicConfig, produce_version: int, now: Now) -> None:
+    """Raises Refused, with the code that Kafka would give, unless `records` is one valid batch with this header.
+
+    Nearly every batch passes, so all rules are one expression; only one that fails is asked which rule it broke.
+    """
+    size = header.batch_length + LENGTH_END
+    codec = header.attributes & CODEC_MASK
+    if not (
+        size == len(records)
+        and header.magic == MAGIC
+        and 0 < header.record_count == header.last_offset_delta + 1
+        and not header.attributes & _RESERVED
+        and codec <= ZSTD
+        and (header.producer_id < 0 or (header.base_sequence >= 0 and header.producer_epoch >= 0))
+        and size <= config.max_message_bytes
+        and size <= config.segment_bytes
+        and (codec != ZSTD or produce_version >= ZSTD_SINCE_PRODUCE)
+        and header.max_timestamp - now.wall <= config.message_timestamp_after_max_ms
+        and now.wall - header.base_timestamp <= config.message_timestamp_before_max_ms
+    ):
+        _check_shape(records, header)
+        _check_limits(header, config, produce_version, now)
+    if not crc_ok(records, 0, size):
         raise Refused(ErrorCode.CORRUPT_MESSAGE, "the checksum of the batch does not match its bytes")
-    return header
 
 
 def _check_shape(records: memoryview, header: BatchHeader) -> None:
-    if header.magic != 2:
+    if header.magic != MAGIC:
         raise Refused(ErrorCode.INVALID_RECORD, f"record format {header.magic} is not supported; the only one is 2")
     if header.size != len(records):
         raise Refused(
             ErrorCode.INVALID_RECORD,
             f"exactly one batch per partition is allowed; the first is {header.size} bytes of {len(records)}",
         )
-    if header.base_offset != 0:
-        raise Refused(ErrorCode.INVALID_RECORD, f"a producer's batch starts at offset 0, not {header.base_offset}")
     if header.record_count <= 0 or header.last_offset_delta + 1 != header.record_count:
         raise Refused(
             ErrorCode.INVALID_RECORD,
@@ -59,7 +80,7 @@ def _check_shape(records: memoryview, header: BatchHeader) -> None:
         raise Refused(ErrorCode.INVALID_RECORD, "producers may not write control batches")
     if header.producer_id >= 0 and (header.base_sequence < 0 or header.producer_epoch < 0):
         raise Refused(ErrorCode.INVALID_RECORD, "a batch with a producer id needs an epoch and a sequence number")
-    if header.codec not in CODECS:
+    if header.codec > ZSTD:
         raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"unknown compression codec {header.codec}")
 
 
@@ -86,8 +107,8 @@ def _check_timestamps(header: BatchHeader, config: TopicConfig, now: Now) -> Non
     if header.max_timestamp - now.wall > config.message_timestamp_after_max_ms:
         raise Refused(
             ErrorCode.INVALID_TIMESTAMP,
-            f"timestamp {header.max_timestamp} is {header.max_timestamp - now.wall} ms in the future; this topic allows "
-            f"{config.message_timestamp_after_max_ms} (message.timestamp.after.max.ms)",
+            f"timestamp {header.max_timestamp} is {header.max_timestamp - now.wall} ms in the future; "
+            f"this topic allows {config.message_timestamp_after_max_ms} (message.timestamp.after.max.ms)",
         )
     if header.base_timestamp >= 0 and now.wall - header.base_timestamp > config.message_timestamp_before_max_ms:
         raise Refused(
@@ -105,8 +126,8 @@ def _codec(config: TopicConfig) -> int:
     return CODEC_BY_NAME[config.compression_type]
 
 
-def opened(records: memoryview, header: BatchHeader, config: TopicConfig) -> bytearray:
-    """The batch as this topic wants to store it, after a look at every record."""
+def opened(records: memoryview, header: BatchHeader, config: TopicConfig) -> memoryview:
+    """The batch as this topic wants to store it, after a look at every record. Offset and epoch stay as they are."""
     try:
         content = read_records(records, max_bytes=OPENED_BYTES_MAX)
     except CorruptBatch as error:
@@ -117,14 +138,17 @@ def opened(records: memoryview, header: BatchHeader, config: TopicConfig) -> byt
             raise RecordsRefused("a compacted topic (cleanup.policy=compact) takes only records with a key", keyless)
     codec = header.codec if config.compression_type == "producer" else _codec(config)
     if codec == header.codec:
-        return bytearray(records)
-    return bytearray(
+        return records
+    packed = bytearray(
         build_batch(
             content,
             codec=codec,
+            base_offset=header.base_offset,
+            leader_epoch=header.leader_epoch,
             producer_id=header.producer_id,
             producer_epoch=header.producer_epoch,
             base_sequence=header.base_sequence,
             transactional=header.is_transactional,
         )
     )
+    return memoryview(packed)

@@ -12,7 +12,7 @@ from headrace.base.disk import Disk
 from headrace.base.errors import Refused
 from headrace.base.probe import Probes
 from headrace.broker.deadlines import Deadlines
-from headrace.broker.dispatch import Dispatch, Request
+from headrace.broker.dispatch import Dispatch
 from headrace.broker.handlers import HANDLERS
 from headrace.broker.listener import Listener
 from headrace.broker.metadata import Metadata
@@ -94,8 +94,8 @@ class Broker:
         assert creation is not None
         return creation.topic
 
-    def check_may_write(self, partition: Partition, request: Request) -> None:
-        if partition.id.topic in INTERNAL_TOPICS:
+    def check_may_write(self, partition: Partition) -> None:
+        if partition.is_internal:
             raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.id.topic} is written by brokers only")
         if self.is_disk_low:
             raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is nearly full; free space or lower retention")

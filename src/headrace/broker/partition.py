@@ -11,20 +11,21 @@ from typing import NamedTuple, Protocol
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.broker.admit import admit, must_be_opened, opened
+from headrace.broker.admit import admit, opened
 from headrace.broker.flusher import Flusher
 from headrace.broker.waiters import OffsetWaiters, Waiter
-from headrace.cluster.entities import PartitionState
+from headrace.cluster.entities import INTERNAL_TOPICS, PartitionState
 from headrace.cluster.topic_config import TopicConfig
 from headrace.log.config import LogConfig
 from headrace.log.file_range import FileRange
 from headrace.log.log import Log
 from headrace.log.producers import Duplicate
 from headrace.log.sync import SyncTicket
-from headrace.wire.batch import parse_header, stamp, stamp_log_append_time
+from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_header, stamp, stamp_log_append_time
 from headrace.wire.codes import ErrorCode
 
 NO_TIMESTAMP = -1
+_ZERO_OFFSET = bytes(8)
 
 
 class Appended(NamedTuple):
@@ -51,6 +52,10 @@ class Partition:
         "config",
         "high_watermark",
         "id",
+        "is_durable",
+        "is_internal",
+        "is_leader",
+        "leader_epoch",
         "log",
         "records_in",
         "state",
@@ -70,15 +75,17 @@ class Partition:
     ) -> None:
         self.id = id
         self.topic_id = topic_id
+        self.is_internal = id.topic in INTERNAL_TOPICS
         self.log = log
         self.config = config
-        self.state = state
+        self.is_durable = config.is_durable
+        self._broker_id = broker_id
+        self._take_state(state)
         # Ordered, so that the simulator sees the same order every time.
         self.watchers: dict[Watcher, None] = {}
         self.records_in = 0
         self.bytes_in = 0
         self.bytes_out = 0
-        self._broker_id = broker_id
         self._flusher = flusher
         self._hw_waiters = OffsetWaiters()
         self._synced_waiters = OffsetWaiters()
@@ -89,18 +96,6 @@ class Partition:
         self._advance()
 
     # -- its place in the cluster ----------------------------------------------------------------------------------
-
-    @property
-    def is_leader(self) -> bool:
-        return self.state.leader == self._broker_id
-
-    @property
-    def leader_epoch(self) -> int:
-        return self.state.leader_epoch
-
-    @property
-    def is_durable(self) -> bool:
-        return self.config.is_durable
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
         """Refuse what only a leader, in the epoch the client believes in, may answer."""
@@ -113,13 +108,20 @@ class Partition:
 
     def on_state(self, state: PartitionState) -> None:
         lost = self.is_leader and (state.leader != self._broker_id or state.leader_epoch != self.leader_epoch)
-        self.state = state
+        self._take_state(state)
         if lost:
             self._lose_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self._notify()
 
+    def _take_state(self, state: PartitionState) -> None:
+        # Kept beside the state because every request asks for them.
+        self.state = state
+        self.is_leader = state.leader == self._broker_id
+        self.leader_epoch = state.leader_epoch
+
     def on_config(self, config: TopicConfig, log_config: LogConfig) -> None:
         self.config = config
+        self.is_durable = config.is_durable
         self.log.config = log_config
         # A topic that became durable owes a sync for what it acknowledged before; one that was relaxed shows its end.
         self._flusher.mark(self)
@@ -135,30 +137,44 @@ class Partition:
         """Give a producer's batch its offset and write it. Durable and visible only later: see `wait`."""
         if not self.is_leader:
             self.check_leader()
-        header = admit(records, self.config, produce_version, now)
-        if must_be_opened(header, self.config):
-            records = memoryview(opened(records, header, self.config))
+        log, config = self.log, self.config
+        base_offset = log.end_offset
+        header = self._stamped_header(records, base_offset)
+        admit(records, header, config, produce_version, now)
+        if config.compacts or config.compression_type != "producer":
+            records = opened(records, header, config)
             header = parse_header(records)
         if header.producer_id >= 0:
-            verdict = self.log.check_producer(header)
-            if isinstance(verdict, Duplicate):
-                return self._acknowledge_again(verdict)
+            verdict = log.check_producer(header)
             if verdict is not None:
-                raise Refused(verdict, f"producer {header.producer_id} is out of step with {self.id}")
-        base_offset = self.log.end_offset
-        stamp(records, 0, base_offset, self.leader_epoch)
+                return self._acknowledge_again(header, verdict)
         log_append_time = NO_TIMESTAMP
-        if self.config.stamps_append_time:
+        if config.stamps_append_time:
             log_append_time = now.wall
             stamp_log_append_time(records, 0, now.wall)
-        self.log.append(records, (parse_header(records),), now)
+            header = parse_header(records)
+        log.append(records, (header,), now)
         self.records_in += header.record_count
-        self.bytes_in += header.size
+        self.bytes_in += len(records)
         self._on_appended()
-        return Appended(base_offset, self.log.end_offset, log_append_time)
+        return Appended(base_offset, log.end_offset, log_append_time)
 
-    def _acknowledge_again(self, original: Duplicate) -> Appended:
+    def _stamped_header(self, records: memoryview, base_offset: int) -> BatchHeader:
+        """Stamped before it is admitted, so that it is parsed once; the bytes of one that is refused go nowhere."""
+        if len(records) < HEADER_SIZE:
+            raise Refused(ErrorCode.INVALID_RECORD, f"{len(records)} bytes are no record batch")
+        if records[:8] != _ZERO_OFFSET:
+            raise Refused(ErrorCode.INVALID_RECORD, "a producer's batch starts at offset 0")
+        stamp(records, 0, base_offset, self.leader_epoch)
+        try:
+            return parse_header(records)
+        except CorruptBatch as error:
+            raise Refused(ErrorCode.INVALID_RECORD, f"not a record batch: {error}") from error
+
+    def _acknowledge_again(self, header: BatchHeader, original: Duplicate | ErrorCode) -> Appended:
         """A resend is answered like the original, and no sooner: `wait` holds it to the same tests."""
+        if not isinstance(original, Duplicate):
+            raise Refused(original, f"producer {header.producer_id} is out of step with {self.id}")
         stamped = original.max_timestamp if self.config.stamps_append_time else NO_TIMESTAMP
         return Appended(original.base_offset, original.next_offset, stamped)
 
@@ -175,7 +191,7 @@ class Partition:
         return True
 
     def _on_appended(self) -> None:
-        if self.config.flush_messages == 1:
+        if self.is_durable:
             self._flusher.mark(self)
             return
         if self.log.unsynced_messages >= self.config.flush_messages or self.log.has_sealed_unsynced:

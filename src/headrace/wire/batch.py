@@ -28,6 +28,7 @@ _OFFSET = Layout(">q")
 _INT32 = Layout(">i")
 _UINT32 = Layout(">I")
 _INT16 = Layout(">h")
+_new = tuple.__new__
 
 Bytes = bytes | bytearray | memoryview
 
@@ -89,7 +90,8 @@ def parse_header(buf: Bytes, pos: int = 0) -> BatchHeader:
     """The header at `pos`. The records need not be there yet; the magic is the caller's to judge."""
     if len(buf) - pos < HEADER_SIZE:
         raise CorruptBatch(f"a batch header takes {HEADER_SIZE} bytes, {len(buf) - pos} are there")
-    header = BatchHeader._make(HEADER.unpack_from(buf, pos))
+    # What `_make` does, without its Python frame: this runs for every batch.
+    header = _new(BatchHeader, HEADER.unpack_from(buf, pos))
     if header.batch_length < HEADER_SIZE - LENGTH_END:
         raise CorruptBatch(f"batch length {header.batch_length} is less than a header")
     return header

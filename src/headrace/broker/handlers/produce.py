@@ -19,7 +19,7 @@ from headrace.wire.messages.produce import (
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-ACKS_ALL = -1
+_KNOWN_ACKS = (-1, 0, 1)
 BY_ID_SINCE = 13
 
 
@@ -37,38 +37,34 @@ def handle_produce(broker: "Broker", request: Request) -> ProduceResponse | Pend
 class ProduceAnswer:
     """One request's reply in the making; a waiter for each of its partitions whose ack is not true yet."""
 
-    __slots__ = ("_acks", "_broker", "_deadline", "_pending", "_request", "_waiting", "response")
+    __slots__ = ("_acks", "_broker", "_deadline", "_now", "_pending", "_request", "_waiting", "response")
 
     def __init__(self, broker: "Broker", request: Request) -> None:
         self.response = ProduceResponse([])
         self._broker = broker
         self._request = request
         self._acks = request.body.acks
+        self._now = broker.clock.now()
         # A dict, not a set: the order of what times out is the order of the request.
         self._waiting: dict[int, PartitionProduceResponse] = {}
         self._pending: Pending | None = None
 
     def append(self, name: str | None, part: PartitionProduceData) -> PartitionProduceResponse:
+        broker, request, acks = self._broker, self._request, self._acks
         try:
-            return self._append(name, part)
+            if acks not in _KNOWN_ACKS:
+                raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {acks}; allowed are -1 (all), 0 and 1")
+            partition = broker.partitions.hosted(name, part.index, request.version >= BY_ID_SINCE)
+            broker.check_may_write(partition)
+            if part.records is None:
+                raise Refused(ErrorCode.INVALID_RECORD, "the request has no records for this partition")
+            base_offset, end_offset, log_append_time = partition.append(part.records, request.version, self._now)
         except Refused as refusal:
             return self._refused(name, part.index, refusal)
         except DiskFull as full:
             return self._refused(name, part.index, Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(full)))
-
-    def _append(self, name: str | None, part: PartitionProduceData) -> PartitionProduceResponse:
-        if self._acks not in (ACKS_ALL, 0, 1):
-            raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {self._acks}; allowed are -1 (all), 0 and 1")
-        broker = self._broker
-        partition = broker.partitions.hosted(name, part.index, by_id=self._request.version >= BY_ID_SINCE)
-        broker.check_may_write(partition, self._request)
-        if part.records is None:
-            raise Refused(ErrorCode.INVALID_RECORD, "the request has no records for this partition")
-        appended = partition.append(part.records, self._request.version, broker.clock.now())
-        result = PartitionProduceResponse(
-            part.index, 0, appended.base_offset, appended.log_append_time, partition.start_offset
-        )
-        if self._acks and partition.wait(appended.end_offset, self._acks, self, result):
+        result = PartitionProduceResponse(part.index, 0, base_offset, log_append_time, partition.log.start_offset)
+        if acks and partition.wait(end_offset, acks, self, result):
             self._waiting[id(result)] = result
         return result
 
