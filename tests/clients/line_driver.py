@@ -5,6 +5,7 @@ The program stays up between calls: a JVM's start would otherwise outweigh the t
 
 import base64
 import json
+import select
 import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,12 +19,15 @@ class LineDriver:
 
     def __init__(self, name: str, command: list[str], bootstrap: str) -> None:
         self.name = name
-        self._process = subprocess.Popen(
-            [*command, bootstrap], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+        self._command = [*command, bootstrap]
+        self._process: subprocess.Popen[bytes] | None = None
 
     def close(self) -> None:
-        self._process.communicate(timeout=WAIT_S)
+        """Ends the program; the next call starts it anew."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
 
     def produce(
         self,
@@ -80,16 +84,33 @@ class LineDriver:
         self._ask("delete_records", topic=topic, partition=partition, before_offset=before_offset)
 
     def _ask(self, op: str, **arguments: Any) -> Any:
-        assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(json.dumps({"op": op, **arguments}).encode() + b"\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        assert line, f"the {self.name} program ended with exit code {self._process.poll()}"
-        answer = json.loads(line)
+        try:
+            answer = self._exchange({"op": op, **arguments})
+        except BaseException:
+            # A late answer would be taken for that of the next call.
+            self.close()
+            raise
         if "code" in answer:
             raise Refused(answer["code"], answer["error"])
         assert "error" not in answer, f"{self.name} {op}: {answer['error']}"
         return answer["ok"]
+
+    def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
+        if self._process is None:
+            self._process = _started(self._command)
+        requests, answers = self._process.stdin, self._process.stdout
+        assert requests and answers
+        requests.write(json.dumps(request).encode() + b"\n")
+        requests.flush()
+        ready, _, _ = select.select([answers], [], [], 2 * WAIT_S)
+        assert ready, f"the {self.name} program did not answer {request['op']} in {2 * WAIT_S} s"
+        line = answers.readline()
+        assert line, f"the {self.name} program ended with exit code {self._process.wait()}"
+        return json.loads(line)
+
+
+def _started(command: list[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
 
 def java(bootstrap: str) -> LineDriver:
