@@ -1,0 +1,78 @@
+"""Producers that go on through every death of their broker and enter each acknowledgement into the ledger."""
+
+import threading
+
+from confluent_kafka import Message, Producer
+
+from chaos.ledger import Ledger, Place, Written
+
+FLUSH_SECONDS = 60.0
+PADDING = b"x" * 300
+BURST = 20
+
+# A dead broker is asked again soon; whoever is told "not delivered" would leave a hole in the order.
+_PATIENT = {
+    "acks": "all",
+    "linger.ms": 2,
+    "message.timeout.ms": 120_000,
+    "retry.backoff.ms": 20,
+    "reconnect.backoff.ms": 20,
+    "reconnect.backoff.max.ms": 200,
+    "queue.buffering.max.messages": 500,
+    "log_level": 0,
+}
+# Without sequence numbers, a second request in flight could overtake the first when that one is sent again.
+_PLAIN = {"enable.idempotence": False, "max.in.flight": 1}
+
+
+class Load:
+    """One producer in a thread, writing numbered records to its partitions in turn."""
+
+    def __init__(self, name: str, bootstrap: str, ledger: Ledger, places: list[Place], *, idempotent: bool) -> None:
+        self.name = name
+        self.idempotent = idempotent
+        self.failures: list[str] = []
+        self._ledger = ledger
+        self._places = places
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap, **_PATIENT, **({"enable.idempotence": True} if idempotent else _PLAIN)}
+        )
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Returns when everything that was sent is acknowledged; what is not is a failure."""
+        self._stop.set()
+        self._thread.join()
+        left = self._producer.flush(FLUSH_SECONDS)
+        if left:
+            self.failures.append(f"{self.name}: {left} records were not acknowledged")
+
+    def _run(self) -> None:
+        number = 0
+        while not self._stop.is_set():
+            topic, partition = self._places[number % len(self._places)]
+            written = Written(self.name, number)
+            try:
+                self._producer.produce(
+                    topic, written.encode(), PADDING, partition, on_delivery=self._delivered(topic, written)
+                )
+                number += 1
+            except BufferError:
+                self._producer.poll(0.05)
+            self._producer.poll(0)
+            if number % BURST == 0:
+                # As fast as it can would only make the reading back take longer.
+                self._stop.wait(0.002)
+
+    def _delivered(self, topic: str, written: Written):
+        def enter(error: object, message: Message) -> None:
+            if error is None:
+                self._ledger.acknowledge((topic, message.partition()), message.offset(), written)
+            else:
+                self.failures.append(f"{written}: {error}")
+
+        return enter

@@ -1,0 +1,30 @@
+"""Everything that is in some partitions, read by another library than the one that wrote it."""
+
+import time
+from collections.abc import Iterable
+
+from chaos.ledger import Found, Place, Written
+from kafka import KafkaConsumer, TopicPartition
+
+READ_SECONDS = 60.0
+
+
+def read_all(bootstrap: str, places: Iterable[Place]) -> dict[Place, list[Found]]:
+    wanted = [TopicPartition(*place) for place in places]
+    consumer = KafkaConsumer(
+        bootstrap_servers=bootstrap, auto_offset_reset="earliest", enable_auto_commit=False, check_crcs=True
+    )
+    try:
+        consumer.assign(wanted)
+        ends = consumer.end_offsets(wanted)
+        found: dict[Place, list[Found]] = {(each.topic, each.partition): [] for each in wanted}
+        deadline = time.monotonic() + READ_SECONDS
+        while any(consumer.position(each) < ends[each] for each in wanted):
+            assert time.monotonic() < deadline, f"the end was not reached in {READ_SECONDS:.0f} s"
+            for where, messages in consumer.poll(500).items():
+                found[where.topic, where.partition] += [
+                    Found(message.offset, Written.decode(message.value)) for message in messages
+                ]
+        return found
+    finally:
+        consumer.close()
