@@ -6,12 +6,15 @@ from headrace.base.clock import SystemClock
 from headrace.base.disk import RealDisk
 from headrace.base.errors import UserError
 from headrace.broker.node import Node, NodeSettings
+from headrace.cli.preflight import require_port
 from headrace.cli.serve_options import ServeOptions
 from headrace.stores.sqlite import SqliteStore
 
 
 async def start_node(options: ServeOptions) -> Node:
     """Serving when it returns; the node closes the store when it stops."""
+    require_port(options.host, options.port)
+    require_port(options.host, options.metrics_port, "--metrics-port")
     clock = SystemClock()
     store = await SqliteStore.open(_store_path(options), clock)
     try:

@@ -21,22 +21,25 @@ FULL_BYTES = 64 << 20
 DESCRIPTORS_WANTED = 4096
 
 
-def require_port(host: str, port: int) -> None:
+def require_port(host: str, port: int, option: str = "--port") -> None:
     try:
         holder = port_holder(host, port)
+    except OverflowError:
+        raise Failure(f"there is no port {port}", f"choose one from 1 to 65535 with {option}", ExitCode.USAGE) from None
     except OSError as error:
-        raise Failure(f"cannot listen on {host}:{port}: {error.strerror}", "choose another with --port") from None
+        reason = (error.strerror or str(error)).lower()
+        raise Failure(f"cannot listen on {host}:{port}: {reason}", f"choose another with {option} or --host") from None
     if holder is None:
         return
     stop_it = f", or stop it: kill {holder.pid}" if holder.pid else ""
-    raise Failure(f"port {port} is taken by {holder}", f"choose another with --port{stop_it}")
+    raise Failure(f"port {port} is taken by {holder}", f"choose another with {option}{stop_it}")
 
 
 def metrics_port(host: str, wanted: int) -> int:
     """Metrics are no reason not to start: a second cluster on one machine serves them on a free port, and says so."""
     try:
         return wanted if is_free(host, wanted) else free_port(host)
-    except OSError:
+    except (OSError, OverflowError):
         return free_port(host)
 
 

@@ -16,6 +16,7 @@ from headrace.broker.node import Node
 from headrace.cli.compose import start_node
 from headrace.cli.failure import ExitCode, show_failure
 from headrace.cli.logs import configure_logs
+from headrace.cli.preflight import descriptor_remarks
 from headrace.cli.serve_options import ServeOptions, parse_arguments
 from headrace.cli.status_line import Failed, Ready, StatusPipe
 
@@ -29,6 +30,8 @@ def main(arguments: Sequence[str]) -> int:
         show_failure(error.cause, error.fix, "--json" in arguments)
         return ExitCode.USAGE
     configure_logs(options.log_format, options.log_level, options.id)
+    for line in descriptor_remarks():
+        logger.warning(line)
     status = StatusPipe(options.ready_fd)
     try:
         run_to_end(options, status)

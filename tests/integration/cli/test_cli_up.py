@@ -182,6 +182,21 @@ def test_wrong_settings(tmp_path: Path) -> None:
     assert (code, "num.partitions" in said["error"]) == (2, True)
 
 
+def test_serve_explains_a_taken_port_in_one_line(offline_cli, tmp_path: Path, port: int) -> None:
+    with socket.create_server((HOST, port)):
+        for words in ([f"--port={port}", "--metrics-port=0"], ["--port=0", f"--metrics-port={port}"]):
+            ran = offline_cli("serve", f"--data={tmp_path}", "--json", *words)
+            said = json.loads(ran.err)
+            assert (ran.code, f"port {port} is taken" in said["error"]) == (1, True)
+            assert "port" in said["fix"]
+
+
+def test_ports_that_do_not_exist(tmp_path: Path) -> None:
+    command = up_command(tmp_path, 65535, "--brokers", "2", "--json")
+    ran = subprocess.run(command, capture_output=True, timeout=WAIT, check=False)
+    assert (ran.returncode, json.loads(ran.stderr)["error"]) == (2, "there is no port 65536")
+
+
 def test_serve_alone_tells_its_supervisor_and_obeys_signals(tmp_path: Path, port: int) -> None:
     read_end, write_end = os.pipe()
     command = [sys.executable, "-m", "headrace.cli.serve", "--id=7", f"--port={port}", "--metrics-port=0"]
