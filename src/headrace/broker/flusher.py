@@ -3,7 +3,8 @@
     append ─▶ mark ─▶ [dirty] ─▶ round: begin_sync on the loop, jobs in threads, on_synced on the loop ─▶ next round
 
 No timer: under load a round simply holds more. A round proves only what was written before it began (the log's ticket
-remembers), so a write that lands while it runs waits for the next one.
+remembers), so a write that lands while it runs waits for the next one. After a failed round there is no other: what a
+failed fsync left on disk is unknown and a second one may lie.
 """
 
 import asyncio
@@ -41,18 +42,21 @@ class Flusher:
         self._dirty: dict[Syncable, None] = {}
         self._running = False
         self._scheduled = False
+        self._failure: BaseException | None = None
         self._idle: list[asyncio.Future[None]] = []
 
     def mark(self, syncable: Syncable) -> None:
         self._dirty[syncable] = None
-        if not self._running and not self._scheduled:
+        if not self._running and not self._scheduled and self._failure is None:
             # At the end of this turn: all the frames that one read brought in share a round.
             self._scheduled = True
             self._loop.call_soon(self._begin_round)
 
     async def until_idle(self) -> None:
-        """Returns when nothing is dirty and no round runs."""
+        """Returns when nothing is dirty and no round runs; raises when that will never be."""
         while self._running or self._dirty:
+            if self._failure is not None:
+                raise self._failure
             waiting: asyncio.Future[None] = self._loop.create_future()
             self._idle.append(waiting)
             await waiting
@@ -95,8 +99,7 @@ class Flusher:
     ) -> None:
         self._running = False
         if error is not None:
-            # What a failed fsync left on disk is unknown and a second one may lie, so it is never tried again.
-            self._on_failure(error if isinstance(error, DiskFailed) else DiskFailed(str(error)))
+            self._fail(error if isinstance(error, DiskFailed) else DiskFailed(str(error)), tickets)
             return
         self._probes.sync_rounds += 1
         self._probes.sync_files += files
@@ -107,6 +110,13 @@ class Flusher:
             self._begin_round()
         else:
             self._rest()
+
+    def _fail(self, failure: DiskFailed, tickets: list[tuple[Syncable, Any]]) -> None:
+        self._failure = failure
+        # As dirty as before, so that nobody who waits for the disk takes it for clean.
+        self._dirty.update((syncable, None) for syncable, _ in tickets)
+        self._rest()
+        self._on_failure(failure)
 
     def _rest(self) -> None:
         idle, self._idle = self._idle, []

@@ -8,6 +8,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from headrace.base.errors import DiskFull
+
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
@@ -38,10 +40,18 @@ class Janitor:
             self._watch_disk()
             await self._flush_relaxed()
             if ticks % CHECKPOINT_TICKS == 0:
-                await self._broker.partitions.save_checkpoints()
-                await self._broker.partitions.remove_retired()
+                await self._save_checkpoints()
             if ticks % EXPIRY_TICKS == 0:
                 await self._expire_producers()
+
+    async def _save_checkpoints(self) -> None:
+        try:
+            await self._broker.partitions.save_checkpoints()
+        except DiskFull as full:
+            # The old ones still hold: they only make the scan after a crash longer.
+            log.error("cannot write checkpoints: %s. Free space or lower retention", full)
+        else:
+            await self._broker.partitions.remove_retired()
 
     def _watch_disk(self) -> None:
         free = self._broker.disk.free_bytes(self._path)

@@ -17,8 +17,9 @@ from concurrent.futures import Executor
 from struct import Struct
 from typing import Any, Protocol, cast
 
-from headrace.base.errors import PeerError
+from headrace.base.errors import DiskFailed, PeerError
 from headrace.base.probe import Probes
+from headrace.broker.budget import Budget
 from headrace.broker.outbox import Chunk, Outbox, SocketOutbox, TransportOutbox, release_ranges
 
 log = logging.getLogger("headrace.listener")
@@ -28,36 +29,20 @@ SMALL_BUFFER = 4096
 # A client may have this many requests unanswered, or this many reply bytes unread; beyond it we stop reading from it.
 OWED_REPLIES_MAX = 1000
 QUEUED_REPLY_BYTES_MAX = 8 << 20
-
-
-class Budget:
-    """Bytes all connections together may hold in buffers; who needs more than is left waits without being read."""
-
-    def __init__(self, bytes_max: int) -> None:
-        self.bytes_max = bytes_max
-        self.used = 0
-        self._waiting: deque[Connection] = deque()
-
-    def take(self, count: int, connection: "Connection") -> bool:
-        if self.used + count > self.bytes_max and self.used > 0:
-            self._waiting.append(connection)
-            return False
-        self.used += count
-        return True
-
-    def give_back(self, count: int) -> None:
-        self.used -= count
-        while self._waiting and self.used < self.bytes_max:
-            self._waiting.popleft().on_budget()
+# A large buffer is kept for the next frame this long; less when others wait for room.
+KEEP_BUFFER_SECONDS = 2.0
+RECLAIM_SECONDS = 0.01
 
 
 class Pending:
     """A reply that is owed: completed later, sent when its turn comes."""
 
-    __slots__ = ("_connection", "_frame", "chunks", "on_abandoned")
+    __slots__ = ("_connection", "_frame", "chunks", "held_bytes", "on_abandoned")
 
     def __init__(self, connection: "Connection", frame: Callable[[Any], list[Chunk]]) -> None:
         self.chunks: list[Chunk] | None = None
+        # What its chunks weigh while they wait behind a reply that is not ready.
+        self.held_bytes = 0
         self.on_abandoned: Callable[[], None] | None = None
         self._connection = connection
         self._frame = frame
@@ -66,7 +51,12 @@ class Pending:
         assert self.chunks is None, "a request is answered once"
         self.on_abandoned = None
         self.chunks = self._frame(response)
-        self._connection.on_reply_ready()
+        self._connection.on_reply_ready(self)
+
+    def fail(self, error: Exception) -> None:
+        """No reply can be made: as if the handler itself had raised this."""
+        self.on_abandoned = None
+        self._connection.on_failure(error)
 
     def abandon(self) -> None:
         """The connection is gone: nobody waits any more."""
@@ -84,6 +74,7 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_buffer",
         "_end",
+        "_held_bytes",
         "_listener",
         "_outgoing",
         "_owed",
@@ -95,6 +86,7 @@ class Connection(asyncio.BufferedProtocol):
         "_view",
         "_waits_for_budget",
         "client_software",
+        "frame_since",
         "last_active",
         "outbox",
         "peer",
@@ -108,6 +100,7 @@ class Connection(asyncio.BufferedProtocol):
         self._start = 0
         self._end = 0
         self._owed: deque[Pending] = deque()
+        self._held_bytes = 0
         self._outgoing: list[Chunk] = []
         self._scheduled = False
         self._waits_for_budget = False
@@ -117,7 +110,7 @@ class Connection(asyncio.BufferedProtocol):
         self.peer = "?"
         self.principal = "User:ANONYMOUS"
         self.client_software = ""
-        self.last_active = listener.loop.time()
+        self.last_active = self.frame_since = listener.loop.time()
 
     # -- asyncio's side ------------------------------------------------------------------------------------------
 
@@ -139,15 +132,20 @@ class Connection(asyncio.BufferedProtocol):
             pending.abandon()
         release_ranges(self._outgoing)
         self._outgoing = []
-        self._shrink()
+        self._start = self._end = 0
+        self._waits_for_budget = False
+        self._listener.budget.forget(self)
+        self.shrink()
         self._listener.on_closed(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._view[self._end :]
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._end += nbytes
         self.last_active = self._listener.loop.time()
+        if self._start == self._end:
+            self.frame_since = self.last_active
+        self._end += nbytes
         self._listener.probes.bytes_received += nbytes
         self._read_frames()
 
@@ -167,7 +165,7 @@ class Connection(asyncio.BufferedProtocol):
             while not self._is_held and self._next_frame():
                 progressed = True
             self._flush()
-        self._set_reading()
+        self.set_reading()
 
     def _next_frame(self) -> bool:
         available = self._end - self._start
@@ -178,6 +176,7 @@ class Connection(asyncio.BufferedProtocol):
         if not 0 < size <= self._listener.frame_bytes_max:
             self.close_bad_peer(
                 f"frame of {size} bytes; allowed are 1 to {self._listener.frame_bytes_max} (socket.request.max.bytes)"
+                f"{_other_protocol(self._view[self._start : self._start + 4])}"
             )
             return False
         if available < 4 + size:
@@ -185,25 +184,34 @@ class Connection(asyncio.BufferedProtocol):
             return False
         begin = self._start + 4
         self._start = begin + size
+        self.frame_since = self.last_active
         self._dispatch(self._view[begin : begin + size])
         return self._transport is not None
 
     def _dispatch(self, frame: memoryview) -> None:
         try:
             self._listener.dispatcher.dispatch(self, frame)
-        except PeerError as error:
-            self.close_bad_peer(str(error))
-        except Exception:
-            self._close_after_failure()
+        except Exception as error:
+            self.on_failure(error)
 
-    def _close_after_failure(self) -> None:
-        """Our bug, but one poison request must not stop broker after broker as its client retries elsewhere."""
-        self._listener.probes.handler_failures += 1
-        log.exception("request failed; closing the connection", extra={"peer": self.peer})
-        self.close()
+    def on_failure(self, error: Exception) -> None:
+        """A request ended in this. Our own bug costs the connection only: one poison request must not stop broker after
+        broker as its client retries elsewhere."""
+        match error:
+            case PeerError():
+                self.close_bad_peer(str(error))
+            case DiskFailed():
+                self._listener.on_disk_failed(error)
+            case _:
+                self._listener.probes.handler_failures += 1
+                log.error("request failed; closing the connection", exc_info=error, extra={"peer": self.peer})
+                self.close()
 
     def _make_room(self, frame_bytes: int) -> None:
         """Have space to receive more of a frame of this size: doubling as bytes arrive, so a claim costs nothing."""
+        if self._start and self._listener.budget.is_contended:
+            # Between two frames is the moment to queue up for room like everybody else.
+            self.shrink()
         held = self._end - self._start
         capacity = len(self._buffer)
         if self._start + frame_bytes <= capacity and held:
@@ -213,22 +221,29 @@ class Connection(asyncio.BufferedProtocol):
             wanted = min(frame_bytes, max(2 * capacity, 65536))
             if not self._listener.budget.take(wanted - capacity, self):
                 self._waits_for_budget = True
+                self._listener.reclaim()
                 return
             fresh = bytearray(wanted)
-        fresh[:held] = self._view[self._start : self._end]
-        if fresh is not self._buffer:
-            self._buffer = fresh
-            self._view = memoryview(fresh)
+        self._move_to(fresh)
+
+    def _move_to(self, fresh: bytearray) -> None:
+        """What is held moves to the front of `fresh`, which may be the buffer that it is in."""
+        held = self._end - self._start
+        view = self._view if fresh is self._buffer else memoryview(fresh)
+        view[:held] = self._view[self._start : self._end]
+        self._buffer, self._view = fresh, view
         self._start, self._end = 0, held
 
-    def _shrink(self) -> None:
-        """Give a large buffer back when it is empty."""
-        if len(self._buffer) > SMALL_BUFFER and self._start == self._end:
-            extra = len(self._buffer) - SMALL_BUFFER
-            self._buffer = bytearray(SMALL_BUFFER)
-            self._view = memoryview(self._buffer)
-            self._start = self._end = 0
-            self._listener.budget.give_back(extra)
+    def shrink(self) -> None:
+        """Give back what a large buffer has beyond the bytes in it. Before more is received, there must be room again."""
+        extra = len(self._buffer) - max(SMALL_BUFFER, self._end - self._start)
+        if extra > 0:
+            self._move_to(bytearray(len(self._buffer) - extra))
+            self._listener.budget.give_back(extra, self)
+
+    def shrink_if_idle(self, idle_since: float) -> None:
+        if self.last_active <= idle_since and not self.is_mid_frame and not self._waits_for_budget:
+            self.shrink()
 
     def on_budget(self) -> None:
         if self._waits_for_budget:
@@ -243,6 +258,7 @@ class Connection(asyncio.BufferedProtocol):
             done = Pending(self, lambda response: [])
             done.chunks = chunks
             self._owed.append(done)
+            self._hold(done)
         else:
             self._outgoing += chunks
 
@@ -257,20 +273,26 @@ class Connection(asyncio.BufferedProtocol):
     async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except PeerError as error:
-            self.close_bad_peer(str(error))
-        except Exception:
-            self._close_after_failure()
+        except Exception as error:
+            self.on_failure(error)
 
     def _on_task_done(self, task: asyncio.Task[None]) -> None:
         self._task = None
         self._read_frames()
 
-    def on_reply_ready(self) -> None:
+    def on_reply_ready(self, pending: Pending) -> None:
+        if self._owed and self._owed[0] is not pending:
+            self._hold(pending)
         # One flush for all the replies that one sync round or one append made ready.
         if not self._scheduled:
             self._scheduled = True
             self._listener.loop.call_soon(self._flush_scheduled)
+
+    def _hold(self, ready: Pending) -> None:
+        """It waits behind an earlier reply, and its bytes count as unread ones do."""
+        assert ready.chunks is not None
+        ready.held_bytes = sum(map(len, ready.chunks))
+        self._held_bytes += ready.held_bytes
 
     def _flush_scheduled(self) -> None:
         self._scheduled = False
@@ -282,7 +304,7 @@ class Connection(asyncio.BufferedProtocol):
     def _flush(self) -> None:
         owed = self._owed
         while owed and (ready := owed[0].chunks) is not None:
-            owed.popleft()
+            self._held_bytes -= owed.popleft().held_bytes
             self._outgoing += ready
         if self._outgoing and self._transport is not None:
             chunks, self._outgoing = self._outgoing, []
@@ -297,10 +319,11 @@ class Connection(asyncio.BufferedProtocol):
             self._task is not None
             or len(self._owed) >= OWED_REPLIES_MAX
             or self._waits_for_budget
-            or self.outbox.queued_bytes > QUEUED_REPLY_BYTES_MAX
+            or self._held_bytes + self.outbox.queued_bytes > QUEUED_REPLY_BYTES_MAX
+            or self._listener.is_draining
         )
 
-    def _set_reading(self) -> None:
+    def set_reading(self) -> None:
         if self._transport is None or self._is_held == self._reading_paused:
             return
         self._reading_paused = not self._reading_paused
@@ -315,11 +338,8 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_mid_frame(self) -> bool:
-        return self._end > self._start and (not self._reading_paused or self._waits_for_budget)
-
-    def shrink_if_idle(self, idle_since: float) -> None:
-        if self.last_active < idle_since:
-            self._shrink()
+        """The rest of a frame is for the peer to send: nothing of ours holds it back."""
+        return self._end > self._start and not self._reading_paused
 
     def close_bad_peer(self, cause: str) -> None:
         self._listener.probes.peer_errors += 1
@@ -348,6 +368,7 @@ class Listener:
         connections_max: int,
         idle_seconds_max: float,
         frame_seconds_max: float = 30.0,
+        on_disk_failed: Callable[[DiskFailed], None],
     ) -> None:
         self.loop = loop
         self.dispatcher = dispatcher
@@ -355,10 +376,13 @@ class Listener:
         self.frame_bytes_max = frame_bytes_max
         self.budget = Budget(buffer_bytes_max)
         self.connections: set[Connection] = set()
+        self.is_draining = False
+        self.on_disk_failed = on_disk_failed
         self._readers = readers
         self._connections_max = connections_max
         self._idle_seconds_max = idle_seconds_max
         self._frame_seconds_max = frame_seconds_max
+        self._reclaiming = False
         self._server: asyncio.Server | None = None
 
     async def bind(self, host: str, port: int) -> int:
@@ -377,6 +401,12 @@ class Listener:
         if self._server is not None:
             self._server.close()
 
+    def stop_reading(self) -> None:
+        """Take no more requests; replies still leave."""
+        self.is_draining = True
+        for connection in self.connections:
+            connection.set_reading()
+
     def close_connections(self) -> None:
         for connection in list(self.connections):
             connection.close()
@@ -385,7 +415,7 @@ class Listener:
         plain = transport.get_extra_info("socket")
         if plain is None or transport.get_extra_info("sslcontext") is not None:
             return TransportOutbox(transport, self.probes)
-        return SocketOutbox(transport, self.loop, self._readers, self.probes, on_drained)
+        return SocketOutbox(transport, self.loop, self._readers, self.probes, on_drained, self.on_disk_failed)
 
     def on_open(self, connection: Connection) -> None:
         self.probes.connections_accepted += 1
@@ -401,14 +431,36 @@ class Listener:
         self.connections.discard(connection)
         self.probes.connections_open = len(self.connections)
 
+    def reclaim(self) -> None:
+        """Somebody waits for buffer space: soon take back what lies in buffers that are not in use."""
+        if not self._reclaiming:
+            self._reclaiming = True
+            self.loop.call_later(RECLAIM_SECONDS, self._reclaim)
+
+    def _reclaim(self) -> None:
+        self._reclaiming = False
+        for connection in list(self.connections):
+            connection.shrink_if_idle(self.loop.time())
+
     def sweep(self) -> None:
         """Called every second or so: close who has been silent too long, take back buffers that are not needed."""
         now = self.loop.time()
         for connection in list(self.connections):
-            silent = now - connection.last_active
-            if connection.is_mid_frame and silent > self._frame_seconds_max:
+            # A frame that comes slowly does no harm, unless its memory is what others wait for.
+            since = connection.frame_since if self.budget.is_contended else connection.last_active
+            if connection.is_mid_frame and now - since > self._frame_seconds_max:
                 connection.close_bad_peer(f"a frame was begun and not finished in {self._frame_seconds_max:.0f} s")
-            elif connection.is_idle and silent > self._idle_seconds_max:
+            elif connection.is_idle and now - connection.last_active > self._idle_seconds_max:
                 connection.close()
             else:
-                connection.shrink_if_idle(now - 2.0)
+                connection.shrink_if_idle(now - KEEP_BUFFER_SECONDS)
+
+
+def _other_protocol(first: memoryview) -> str:
+    """What somebody may have meant, who connects to the wrong port."""
+    start = bytes(first)
+    if start in (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI"):
+        return ": this is HTTP, and this port speaks Kafka"
+    if start[:2] == b"\x16\x03":
+        return ": this is TLS, and this listener is plain (security.protocol=PLAINTEXT)"
+    return ""

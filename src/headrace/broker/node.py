@@ -1,9 +1,10 @@
 """A running broker: the order in which its parts start and stop.
 
     start   lock the directory → whose is it? → load the image → open and recover logs → bind → register → serve
-    stop    stop accepting → sync what is dirty → answer who waits → close logs → write down → mark clean
+    stop    take no more requests → sync what is dirty → answer who waits → close logs → write down → mark clean
 
-Recovery comes before registration: nobody may count on a broker that does not know yet what its disk holds.
+Recovery comes before registration: nobody may count on a broker that does not know yet what its disk holds. Anything
+that goes wrong while it stops leaves no clean mark, and the next start looks at the logs itself.
 """
 
 import asyncio
@@ -15,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from headrace.base.clock import Clock
-from headrace.base.disk import Disk
-from headrace.base.errors import UserError
+from headrace.base.disk import Disk, Job
+from headrace.base.errors import DiskFailed, DiskFull, UserError
 from headrace.base.ids import format_id
 from headrace.base.probe import Probes
 from headrace.broker.broker import Broker
@@ -76,6 +77,8 @@ class Node:
         self._config = BrokerConfig(settings.overrides)
         self._directory = DataDirectory(disk, settings.data)
         self._metrics: MetricsServer | None = None
+        self._unlock: Job | None = None
+        self._released = False
         self._stopped: asyncio.Future[None] | None = None
         self._stopping = False
 
@@ -84,7 +87,6 @@ class Node:
     async def start(self) -> None:
         loop = asyncio.get_running_loop()
         self._stopped = loop.create_future()
-        self._unlock = self._directory.lock()
         self._sync_threads = ThreadPoolExecutor(THREADS, "sync")
         self._read_threads = ThreadPoolExecutor(READ_THREADS, "read")
         self._tasks = Tasks(self._on_failure)
@@ -99,8 +101,13 @@ class Node:
             rng=self._rng,
             probes=self.probes,
         )
-        await self._open_logs()
-        await self._serve(loop)
+        try:
+            self._unlock = self._directory.lock()
+            await self._open_logs()
+            await self._serve(loop)
+        except BaseException:
+            await self._release()
+            raise
         log.info("broker %d serves on %s:%d", self.settings.broker_id, self.settings.host, self.port)
 
     async def _open_logs(self) -> None:
@@ -119,6 +126,8 @@ class Node:
         )
         await broker.metadata.load()
         broker.partitions.set_strays_aside(broker.image)
+        # What a crash left in the page cache only is on disk before anybody asks: offsets that were seen are not unseen.
+        await self._flusher.until_idle()
         self._tasks.start("watch", broker.metadata.run_watch())
 
     async def _found_or_join(self) -> str:
@@ -144,6 +153,7 @@ class Node:
             buffer_bytes_max=config.number("queued.max.request.bytes"),
             connections_max=config.number("max.connections"),
             idle_seconds_max=config.number("connections.max.idle.ms") / 1000,
+            on_disk_failed=self._on_failure,
         )
         self.port = await listener.bind(settings.host, settings.port)
         if settings.metrics_port is not None:
@@ -175,36 +185,76 @@ class Node:
         if self._stopping or self._stopped is None or self._stopped.done():
             return
         self._stopping = True
-        broker = self.broker
-        broker.listener.stop_accepting()
+        try:
+            await self._drain()
+            await self._close_logs()
+        except DiskFull as full:
+            log.warning("stopped on a full disk, so the next start will look at all logs: %s", full)
+            self._end(None)
+        except Exception as error:
+            log.critical("broker %d could not stop cleanly: %s", self.settings.broker_id, error, exc_info=error)
+            self._end(error)
+        else:
+            log.info("broker %d stopped cleanly", self.settings.broker_id)
+            self._end(None)
+        finally:
+            await self._release()
+
+    async def _drain(self) -> None:
+        """Everything that was asked for is done and answered; nothing more is asked."""
+        listener = self.broker.listener
+        listener.stop_accepting()
+        listener.stop_reading()
         try:
             async with asyncio.timeout(DRAIN_SECONDS_MAX):
                 await self._flusher.until_idle()
-                # One turn for the replies that the last round made ready.
-                await asyncio.sleep(0.01)
         except TimeoutError:
-            log.warning("gave up waiting for the disk after %.0f s", DRAIN_SECONDS_MAX)
+            raise DiskFailed(f"the disk did not take everything in {DRAIN_SECONDS_MAX:.0f} s") from None
+        # One turn for the replies that the last round made ready.
+        await asyncio.sleep(0.01)
+        listener.close_connections()
         await self._tasks.stop()
-        broker.listener.close_connections()
-        broker.partitions.close_all()
-        await broker.partitions.save_checkpoints()
+
+    async def _close_logs(self) -> None:
+        await self.broker.partitions.close_all()
+        await self.broker.partitions.save_checkpoints()
         self._directory.leave_clean_mark()
-        await self._release()
-        log.info("broker %d stopped cleanly", self.settings.broker_id)
-        self._stopped.set_result(None)
 
     async def until_stopped(self) -> None:
         """Returns after a clean stop; raises the cause when the node had to stop by itself."""
         assert self._stopped is not None, "not started"
-        await self._stopped
+        try:
+            await self._stopped
+        finally:
+            await self._release()
+
+    def _end(self, error: BaseException | None) -> None:
+        assert self._stopped is not None
+        if self._stopped.done():
+            return
+        if error is None:
+            self._stopped.set_result(None)
+        else:
+            self._stopped.set_exception(error)
+            # Whoever waits is told; if nobody does, the log line above has said it.
+            self._stopped.exception()
 
     async def _release(self) -> None:
+        """Whatever was taken so far, given back once: a start that failed has taken only some of it."""
+        if self._released:
+            return
+        self._released = True
+        await self._tasks.stop()
+        if hasattr(self.broker, "listener"):
+            self.broker.listener.stop_accepting()
+            self.broker.listener.close_connections()
         if self._metrics is not None:
             self._metrics.stop()
         await self._store.close()
         self._sync_threads.shutdown(wait=False)
         self._read_threads.shutdown(wait=False)
-        self._unlock()
+        if self._unlock is not None:
+            self._unlock()
 
     def _on_failure(self, error: BaseException) -> None:
         """Something we stand on broke. Nothing is acknowledged from here on; what is on disk is for recovery to find."""
@@ -212,6 +262,7 @@ class Node:
             return
         self._stopping = True
         log.critical("broker %d must stop: %s", self.settings.broker_id, error, exc_info=error)
-        self.broker.listener.stop_accepting()
-        self.broker.listener.close_connections()
-        self._stopped.set_exception(error)
+        if hasattr(self.broker, "listener"):
+            self.broker.listener.stop_accepting()
+            self.broker.listener.close_connections()
+        self._end(error)

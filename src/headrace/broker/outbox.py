@@ -5,18 +5,23 @@
 
 Writes go around the transport, straight to a duplicate of its socket: the transport only reads. So nothing can be
 half-written in a transport buffer when `sendfile` starts, and uvloop, which refuses to watch a descriptor that its own
-transport owns, watches the duplicate instead. `TransportOutbox` is for what has no plain socket: TLS, the simulator.
+transport owns, watches the duplicate instead. It is made for the first reply: who never asks costs one descriptor only. `TransportOutbox` is for what has no plain socket: TLS, the simulator.
 """
 
 import asyncio
+import errno
+import logging
 import os
 import socket
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
 
+from headrace.base.errors import DiskFailed
 from headrace.base.probe import Probes
 from headrace.log.file_range import FileRange
+
+log = logging.getLogger("headrace.outbox")
 
 Chunk = bytes | bytearray | memoryview | FileRange
 
@@ -29,6 +34,8 @@ _NOWAIT = getattr(os, "RWF_NOWAIT", None)
 class SocketOutbox:
     """Sends on a plain TCP socket."""
 
+    _socket: socket.socket
+
     def __init__(
         self,
         transport: asyncio.Transport,
@@ -36,6 +43,7 @@ class SocketOutbox:
         readers: Executor,
         probes: Probes,
         on_drained: Callable[[], None],
+        on_disk_failed: Callable[[DiskFailed], None],
     ) -> None:
         self.queued_bytes = 0
         self._transport = transport
@@ -43,12 +51,12 @@ class SocketOutbox:
         self._readers = readers
         self._probes = probes
         self._on_drained = on_drained
+        self._on_disk_failed = on_disk_failed
         self._queue: deque[Chunk] = deque()
         self._resting = False
         self._closed = False
         self._probe_byte = bytearray(1)
-        self._socket = socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno()))
-        self._socket.setblocking(False)
+        self._is_open = False
 
     def send(self, chunks: list[Chunk]) -> None:
         if self._closed:
@@ -63,8 +71,9 @@ class SocketOutbox:
         if self._closed:
             return
         self._closed = True
-        self._loop.remove_writer(self._socket.fileno())
-        self._socket.close()
+        if self._is_open:
+            self._loop.remove_writer(self._socket.fileno())
+            self._socket.close()
         release_ranges(self._queue)
         self._queue.clear()
         self.queued_bytes = 0
@@ -73,13 +82,25 @@ class SocketOutbox:
         self._resting = False
         before = self.queued_bytes
         try:
+            if not self._is_open:
+                self._open()
             self._send_turn()
-        except OSError:
-            # The peer is gone; the transport's own reading will say so too, but it may be paused.
-            self.close()
-            self._transport.abort()
+        except OSError as error:
+            self._give_up(error)
             return
         self._probes.bytes_sent += before - self.queued_bytes
+
+    def _open(self) -> None:
+        self._socket = socket.socket(fileno=os.dup(self._transport.get_extra_info("socket").fileno()))
+        self._socket.setblocking(False)
+        self._is_open = True
+
+    def _give_up(self, error: BaseException) -> None:
+        """The peer is gone; the transport's own reading will say so too, but it may be paused. Or the disk is."""
+        self.close()
+        self._transport.abort()
+        if isinstance(error, OSError) and error.errno == errno.EIO:
+            self._on_disk_failed(DiskFailed(f"reading for a reply: {error.strerror}"))
 
     def _send_turn(self) -> None:
         budget = TURN_BYTES
@@ -122,7 +143,8 @@ class SocketOutbox:
 
     def _range_sent(self, head: FileRange, sent: int) -> None:
         if sent == 0:
-            raise ConnectionError("log file is shorter than the range that was promised")
+            log.error("%s ends before the batches it is said to hold; closing the connection", head.file.path)
+            raise ConnectionError("the log file is shorter than the range that was promised")
         self.queued_bytes -= sent
         head.position += sent
         head.length -= sent
@@ -172,12 +194,11 @@ class SocketOutbox:
 
         def resume(done: asyncio.Future[None]) -> None:
             file.unpin()
+            error = done.exception()
             if self._closed:
-                done.exception()
                 return
-            if done.exception() is not None:
-                self.close()
-                self._transport.abort()
+            if error is not None:
+                self._give_up(error)
                 return
             self._resume()
 

@@ -11,8 +11,9 @@
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Executor
+from typing import Any
 
 from headrace.base.clock import Clock
 from headrace.base.disk import Disk
@@ -65,6 +66,7 @@ class Partitions:
         self._damaged: dict[tuple[str, int], str] = {}
         self._configs: dict[str, TopicConfig] = {}
         self._image = Image()
+        self._writing = asyncio.Lock()
         self._recovery_points_path = f"{path}/recovery-points"
         self._start_offsets_path = f"{path}/start-offsets"
         # A damaged file says nothing: logs are then scanned whole, and start at their first segment.
@@ -250,6 +252,9 @@ class Partitions:
     # -- written down ----------------------------------------------------------------------------------------------
 
     async def save_checkpoints(self) -> None:
+        await self._in_turn(self._save_checkpoints())
+
+    async def _save_checkpoints(self) -> None:
         """How far each log is known to be on disk, and where it starts. Written in a thread; the values are of now."""
         points = {each.id: each.log.synced_end for each in self}
         starts = {each.id: each.start_offset for each in self if each.start_offset}
@@ -258,6 +263,16 @@ class Partitions:
         await self._in_thread(checkpoint.save, self._disk, self._recovery_points_path, points)
         for partition in self:
             partition.log.on_checkpointed(points.get(partition.id, 0))
+
+    async def _in_turn(self, write: Coroutine[Any, Any, None]) -> None:
+        """One writer of these files at a time, and each to its end: one that is cancelled with the request it served
+        would go on in its thread, beside the next."""
+
+        async def locked() -> None:
+            async with self._writing:
+                await write
+
+        await asyncio.shield(asyncio.get_running_loop().create_task(locked()))
 
     async def remove_retired(self) -> None:
         """Files of segments that left their log, if there are any."""
@@ -268,10 +283,15 @@ class Partitions:
     async def _in_thread(self, work: Callable[..., None], *arguments: object) -> None:
         await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
 
-    def close_all(self) -> None:
+    async def close_all(self) -> None:
+        """Blocks for nobody's disk: all logs share the rounds of the flusher."""
         for partition in self:
             partition.close()
-            partition.log.close_clean()
+            partition.log.prepare_close()
+            self._flusher.mark(partition)
+        await self._flusher.until_idle()
+        for partition in self:
+            partition.log.close()
 
 
 def _unlink_all(disk: Disk, paths: list[str]) -> None:
