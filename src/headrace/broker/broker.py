@@ -4,32 +4,43 @@ Holds, does not run: `node` builds it, starts it and stops it.
 """
 
 import asyncio
+import logging
 import random
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
-from headrace.base.clock import Clock
+from headrace.base.clock import Clock, Now
 from headrace.base.disk import Disk
 from headrace.base.errors import Refused
 from headrace.base.probe import Probes
+from headrace.broker.controller import Controller
 from headrace.broker.deadlines import Deadlines
 from headrace.broker.dispatch import Dispatch
+from headrace.broker.fetcher import Fetchers
 from headrace.broker.handlers import HANDLERS
+from headrace.broker.isr_keeper import IsrKeeper
 from headrace.broker.listener import Listener
+from headrace.broker.membership import Membership
 from headrace.broker.metadata import Metadata
 from headrace.broker.partition import Partition
 from headrace.broker.partitions import Partitions
 from headrace.broker.producer_ids import ProducerIdBlocks
 from headrace.broker.sessions import FetchSessions
+from headrace.broker.tasks import Tasks
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.changes import Creation, NewTopic, create_topic
 from headrace.cluster.entities import INTERNAL_TOPICS, Topic
+from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.image import Image
 from headrace.cluster.store import Commit, MetaStore
 from headrace.wire.codes import ErrorCode
 
 
+log = logging.getLogger("headrace.broker")
+
+
 class Broker:
     listener: Listener
+    membership: Membership
     partitions: Partitions
 
     def __init__(
@@ -43,8 +54,12 @@ class Broker:
         config: BrokerConfig,
         rng: random.Random,
         probes: Probes,
+        tasks: Tasks,
     ) -> None:
         self.id = broker_id
+        self.tasks = tasks
+        self.live: Mapping[int, int] = {}
+        self._leases: Mapping[int, int] = {}
         self.clock = clock
         self.disk = disk
         self.config = config
@@ -58,6 +73,9 @@ class Broker:
         self.sessions = FetchSessions(
             config.number("max.incremental.fetch.session.cache.slots"), lambda: rng.randrange(1, 1 << 31), loop.time
         )
+        self.fetchers = Fetchers(self)
+        self.isr_keeper = IsrKeeper(self)
+        self.controller = Controller(self)
         self.dispatch = Dispatch(self, HANDLERS)
 
     @property
@@ -66,20 +84,68 @@ class Broker:
 
     @property
     def controller_id(self) -> int:
-        """A live broker that takes admin requests. All do, so the one that was asked is as good as any."""
-        return self.id
+        """A live broker that takes admin requests. All do, so the one that was asked will do until there is one."""
+        claim = self.image.controller
+        return claim.broker_id if claim is not None and claim.broker_id in self.live else self.id
 
     async def _on_image(self, image: Image) -> None:
         mine, everyone = image.overrides_of(self.id), image.overrides_of(None)
         if mine != self.config.dynamic or everyone != self.config.dynamic_default:
             self.config = self.config.with_dynamic(mine, everyone)
             self.fetch_bytes_max = self.config.number("fetch.max.bytes")
+        self._find_live()
         await self.partitions.reconcile(image, self.config)
+        self._follow()
+        self.controller.wake()
+
+    # -- who is alive, ourselves among them ------------------------------------------------------------------------
+
+    def on_leases(self, leases: Mapping[int, int]) -> None:
+        """Broker id → epoch of every broker whose lease has not run out."""
+        self._leases = leases
+        self._find_live()
+        self.controller.wake()
+
+    def _find_live(self) -> None:
+        registered = self.image.brokers
+        self.live = {
+            broker_id: epoch
+            for broker_id, epoch in self._leases.items()
+            if broker_id in registered and registered[broker_id].epoch == epoch
+        }
 
     @property
-    def live(self) -> Collection[int]:
-        """Brokers that may be given new partitions."""
-        return self.image.brokers.keys()
+    def leaving(self) -> Collection[int]:
+        return [broker_id for broker_id in self.live if self.image.brokers[broker_id].leaving]
+
+    def live_brokers(self) -> list[Registration]:
+        return [self.image.brokers[broker_id] for broker_id in sorted(self.live)]
+
+    @property
+    def epoch(self) -> int:
+        return self.membership.epoch
+
+    def on_joined(self) -> None:
+        self.partitions.is_fenced = False
+        self._leases = {**self._leases, self.id: self.epoch}
+        self._find_live()
+        self._follow()
+
+    def _follow(self) -> None:
+        self.fetchers.reconcile(() if self.partitions.is_fenced else self.partitions)
+
+    def check_lease(self) -> Now:
+        """The time, after making sure that at this time we may still answer."""
+        now = self.clock.now()
+        if not self.partitions.is_fenced and now.mono > self.membership.deadline:
+            self.fence("it could not renew its lease in time")
+        return now
+
+    def fence(self, cause: str) -> None:
+        """From here on nothing is answered as a leader, and who waits is sent to look for one."""
+        if not self.partitions.is_fenced:
+            log.warning("broker %d is fenced: %s", self.id, cause)
+            self.partitions.fence()
 
     async def create_topic(self, new: NewTopic, validate_only: bool = False) -> Topic:
         """The topic as it was created. Its id is new every time, also when a conflict makes it try again."""
@@ -93,6 +159,16 @@ class Broker:
         await self.metadata.change(plan, validate_only)
         assert creation is not None
         return creation.topic
+
+    def nearest_replica(self, partition: Partition, rack: str, offset: int) -> int | None:
+        """A live in-sync replica in the reader's rack that has what it wants, if we are not in that rack ourselves."""
+        leader, brokers = partition.leader, self.image.brokers
+        if leader is None or self.id not in brokers or brokers[self.id].rack == rack:
+            return None
+        for replica in leader.isr:
+            if replica in self.live and brokers[replica].rack == rack and leader.end_of(replica) >= offset:
+                return replica
+        return None
 
     def check_may_write(self, partition: Partition) -> None:
         if partition.is_internal:

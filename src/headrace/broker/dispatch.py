@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headrace.base.clock import Now
 from headrace.base.errors import PeerError
 from headrace.broker.listener import Connection, Pending
 from headrace.broker.outbox import Chunk
@@ -44,16 +45,17 @@ class Handler(NamedTuple):
 class Request:
     """One decoded request and whom to answer."""
 
-    __slots__ = ("body", "client_id", "connection", "correlation_id", "version")
+    __slots__ = ("body", "client_id", "connection", "correlation_id", "now", "version")
 
     def __init__(
-        self, connection: Connection, version: int, correlation_id: int, client_id: str | None, body: Any
+        self, connection: Connection, version: int, correlation_id: int, client_id: str | None, body: Any, now: Now
     ) -> None:
         self.connection = connection
         self.version = version
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.body = body
+        self.now = now
 
     @property
     def principal(self) -> str:
@@ -105,7 +107,9 @@ class Dispatch:
         route.count += 1
         self._broker.probes.last_request = route
         body = decode(route.message, version, frame, position)
-        request = Request(connection, version, correlation_id, client_id, body)
+        # Asked for every request, not left to a timer: one that woke from a long stop must not answer from memory.
+        now = self._broker.check_lease()
+        request = Request(connection, version, correlation_id, client_id, body, now)
         result = route.handle(self._broker, request)
         if type(result) is Pending:
             connection.owe(result)

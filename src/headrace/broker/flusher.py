@@ -33,11 +33,13 @@ class Flusher:
         loop: asyncio.AbstractEventLoop,
         threads: Executor,
         probes: Probes,
+        check_lease: Callable[[], object],
         on_failure: Callable[[BaseException], None],
     ) -> None:
         self._loop = loop
         self._threads = threads
         self._probes = probes
+        self._check_lease = check_lease
         self._on_failure = on_failure
         self._dirty: dict[Syncable, None] = {}
         self._running = False
@@ -104,6 +106,8 @@ class Flusher:
         self._probes.sync_rounds += 1
         self._probes.sync_files += files
         self._probes.sync_seconds += self._loop.time() - started
+        # What was synced may now be acknowledged, if it is still ours to do so.
+        self._check_lease()
         for syncable, ticket in tickets:
             syncable.on_synced(ticket)
         if self._dirty:

@@ -38,7 +38,7 @@ class Janitor:
             ticks += 1
             self._broker.listener.sweep()
             self._watch_disk()
-            await self._flush_relaxed()
+            await self._tick_partitions()
             if ticks % CHECKPOINT_TICKS == 0:
                 await self._save_checkpoints()
             if ticks % EXPIRY_TICKS == 0:
@@ -68,10 +68,12 @@ class Janitor:
             else:
                 log.info("there is room on the disk again: writes are accepted")
 
-    async def _flush_relaxed(self) -> None:
+    async def _tick_partitions(self) -> None:
         now = self._broker.clock.now()
+        lag_seconds_max = self._broker.config.number("replica.lag.time.max.ms") / 1000
         for count, partition in enumerate(list(self._broker.partitions), 1):
             partition.on_tick(now)
+            partition.check_laggards(lag_seconds_max, now)
             if count % PER_TURN == 0:
                 await asyncio.sleep(0)
 

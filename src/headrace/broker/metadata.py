@@ -7,16 +7,20 @@ A change is visible here before `change` returns, so a client that asks this bro
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 
-from headrace.base.errors import Refused
+from headrace.base.errors import Refused, StoreUnreachable
 from headrace.cluster.image import Image
 from headrace.cluster.store import Commit, Compacted, Conflict, MetaStore, commit_all
 from headrace.wire.codes import ErrorCode
 
+log = logging.getLogger("headrace.metadata")
+
 Plan = Callable[[Image], list[Commit]]
 CHANGE_TRIES = 20
 CHANGE_SECONDS_MAX = 30.0
+RETRY_SECONDS = 0.1
 
 
 class Metadata:
@@ -25,19 +29,29 @@ class Metadata:
         self.image = Image()
         self._on_image = on_image
         self._visible = 0
+        self._showing = asyncio.Lock()
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     async def load(self) -> None:
+        """Everything, as the store has it now: at the start, and when a watch cannot bridge a gap."""
         snapshot = await self.store.load()
-        await self._show(Image.build(snapshot.entries, snapshot.revision))
+        async with self._showing:
+            if snapshot.revision > self.image.revision or self.image.cluster is None:
+                await self._show(Image.build(snapshot.entries, snapshot.revision))
 
     async def run_watch(self) -> None:
         while True:
             try:
                 async for changes in self.store.watch(self.image.revision):
-                    await self._show(self.image.apply(changes.changes, changes.revision))
+                    async with self._showing:
+                        # A load may have overtaken the watch; an image never goes back.
+                        if changes.revision > self.image.revision:
+                            await self._show(self.image.apply(changes.changes, changes.revision))
             except Compacted:
                 await self.load()
+            except StoreUnreachable as error:
+                log.warning("cannot follow the metadata: %s", error)
+                await asyncio.sleep(RETRY_SECONDS)
 
     async def _show(self, image: Image) -> None:
         self.image = image
@@ -75,6 +89,8 @@ class Metadata:
             planned_on = self.image
             try:
                 revision = await commit_all(self.store, plan(planned_on))
+            except StoreUnreachable as error:
+                raise Refused(ErrorCode.REQUEST_TIMED_OUT, f"the metadata store does not answer: {error}") from error
             except Conflict:
                 # Somebody was faster. What they did is in the store, so the watch brings it, or has done so already.
                 await self.until_visible(planned_on.revision + 1)

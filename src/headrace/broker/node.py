@@ -17,27 +17,30 @@ from typing import NamedTuple
 
 from headrace.base.clock import Clock
 from headrace.base.disk import Disk, Job
-from headrace.base.errors import DiskFailed, DiskFull, UserError
+from headrace.base.errors import DiskFailed, DiskFull, StoreUnreachable, UserError
 from headrace.base.ids import format_id
 from headrace.base.probe import Probes
 from headrace.broker.broker import Broker
 from headrace.broker.directory import DataDirectory
 from headrace.broker.flusher import THREADS, Flusher
+from headrace.broker.hand_over import hand_over
 from headrace.broker.janitor import Janitor
 from headrace.broker.listener import Listener
 from headrace.broker.loop_lag import LoopLag
+from headrace.broker.membership import Membership
 from headrace.broker.metrics import MetricsServer
 from headrace.broker.partitions import Partitions
 from headrace.broker.tasks import Tasks
 from headrace.cluster.broker_config import BrokerConfig
-from headrace.cluster.entities import Broker as BrokerEntity
+from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.image import Image
-from headrace.cluster.registration import found_cluster, register_broker
+from headrace.cluster.registration import found_cluster
 from headrace.cluster.store import Conflict, MetaStore
 
 log = logging.getLogger("headrace.node")
 
 DRAIN_SECONDS_MAX = 10.0
+HAND_OVER_SECONDS_MAX = 10.0
 FOUNDING_TRIES = 5
 READ_THREADS = 4
 
@@ -90,7 +93,6 @@ class Node:
         self._sync_threads = ThreadPoolExecutor(THREADS, "sync")
         self._read_threads = ThreadPoolExecutor(READ_THREADS, "read")
         self._tasks = Tasks(self._on_failure)
-        self._flusher = Flusher(loop, self._sync_threads, self.probes, self._on_failure)
         self.broker = Broker(
             self.settings.broker_id,
             loop=loop,
@@ -100,7 +102,9 @@ class Node:
             config=self._config,
             rng=self._rng,
             probes=self.probes,
+            tasks=self._tasks,
         )
+        self._flusher = Flusher(loop, self._sync_threads, self.probes, self.broker.check_lease, self._on_failure)
         try:
             self._unlock = self._directory.lock()
             await self._open_logs()
@@ -114,6 +118,7 @@ class Node:
         cluster_id = await self._found_or_join()
         self._directory.claim(cluster_id, self.settings.broker_id, lambda: format_id(self._rng.randbytes(16)))
         broker = self.broker
+        self._was_clean = self._directory.take_clean_mark()
         broker.partitions = Partitions(
             broker_id=self.settings.broker_id,
             path=self.settings.data,
@@ -122,13 +127,13 @@ class Node:
             flusher=self._flusher,
             threads=self._sync_threads,
             probes=self.probes,
-            clean_start=self._directory.take_clean_mark(),
+            propose=broker.isr_keeper.propose,
+            clean_start=self._was_clean,
         )
         await broker.metadata.load()
         broker.partitions.set_strays_aside(broker.image)
         # What a crash left in the page cache only is on disk before anybody asks: offsets that were seen are not unseen.
         await self._flusher.until_idle()
-        self._tasks.start("watch", broker.metadata.run_watch())
 
     async def _found_or_join(self) -> str:
         """The cluster's id; on an empty store the first broker to come founds it."""
@@ -159,14 +164,14 @@ class Node:
         if settings.metrics_port is not None:
             self._metrics = MetricsServer(self.broker)
             self.metrics_port = await self._metrics.start(settings.host, settings.metrics_port)
-        await self._register()
+        await self._join()
         await listener.serve()
         self._tasks.start("janitor", Janitor(self.broker, settings.data).run())
         self._tasks.start("loop lag", LoopLag(self.probes).run())
 
-    async def _register(self) -> None:
-        settings = self.settings
-        me = BrokerEntity(
+    async def _join(self) -> None:
+        broker, settings = self.broker, self.settings
+        me = Registration(
             settings.broker_id,
             epoch=0,
             host=settings.advertised_host or settings.host,
@@ -176,7 +181,15 @@ class Node:
             boot_id=self._clock.boot_id(),
             directory_id=self._directory.id,
         )
-        await self.broker.metadata.change(lambda image: [register_broker(image, me).commit])
+        before = broker.image.brokers.get(settings.broker_id)
+        lost_page_cache = before is not None and before.boot_id != me.boot_id and not self._was_clean
+        membership = broker.membership = Membership(broker, me, lost_page_cache)
+        self._tasks.start("metadata", broker.metadata.run_watch())
+        await membership.join()
+        self._tasks.start("lease", membership.run())
+        self._tasks.start("leases", membership.run_watch())
+        self._tasks.start("isr", broker.isr_keeper.run())
+        self._tasks.start("controller", broker.controller.run())
 
     # -- stopping --------------------------------------------------------------------------------------------------
 
@@ -186,6 +199,7 @@ class Node:
             return
         self._stopping = True
         try:
+            await self._leave_cluster()
             await self._drain()
             await self._close_logs()
         except DiskFull as full:
@@ -199,6 +213,16 @@ class Node:
             self._end(None)
         finally:
             await self._release()
+
+    async def _leave_cluster(self) -> None:
+        """Others lead what we led before we are gone, and nobody waits for our leases to run out."""
+        broker = self.broker
+        try:
+            async with asyncio.timeout(HAND_OVER_SECONDS_MAX):
+                await hand_over(broker)
+        except TimeoutError:
+            log.warning("the other brokers did not take over in %.0f s", HAND_OVER_SECONDS_MAX)
+        broker.fetchers.stop()
 
     async def _drain(self) -> None:
         """Everything that was asked for is done and answered; nothing more is asked."""
@@ -214,6 +238,9 @@ class Node:
         await asyncio.sleep(0.01)
         listener.close_connections()
         await self._tasks.stop()
+        with contextlib.suppress(StoreUnreachable):
+            await self.broker.controller.leave()
+            await self.broker.membership.leave()
 
     async def _close_logs(self) -> None:
         await self.broker.partitions.close_all()

@@ -4,8 +4,12 @@ Everything that changes it runs on the loop without an await in between, so ther
 
     start_offset ……… high_watermark ……… synced_end ……… log_end_offset
       consumers read up to here │       on this disk │       followers read up to here
+
+As a leader it has a `LeaderReplica`, which says what is committed; as a follower it is told by its leader, through the
+fetcher, and copies bytes as they are.
 """
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from headrace.base.clock import Now
@@ -21,6 +25,7 @@ from headrace.log.file_range import FileRange
 from headrace.log.log import Log
 from headrace.log.producers import Duplicate
 from headrace.log.sync import SyncTicket
+from headrace.replica.leader import LeaderReplica, Proposal
 from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_header, stamp, stamp_log_append_time
 from headrace.wire.codes import ErrorCode
 
@@ -52,9 +57,12 @@ class Partition:
         "config",
         "high_watermark",
         "id",
+        "_propose",
+        "follower_watchers",
         "is_durable",
         "is_internal",
         "is_leader",
+        "leader",
         "leader_epoch",
         "log",
         "records_in",
@@ -72,6 +80,9 @@ class Partition:
         config: TopicConfig,
         state: PartitionState,
         flusher: Flusher,
+        high_watermark: int,
+        propose: "Callable[[Partition, Proposal], None]",
+        now: Now,
     ) -> None:
         self.id = id
         self.topic_id = topic_id
@@ -79,53 +90,81 @@ class Partition:
         self.log = log
         self.config = config
         self.is_durable = config.is_durable
-        self._broker_id = broker_id
-        self._take_state(state)
-        # Ordered, so that the simulator sees the same order every time.
+        self.leader: LeaderReplica | None = None
+        self.is_leader = False
+        self.leader_epoch = -1
+        self.high_watermark = max(log.start_offset, min(high_watermark, log.end_offset))
+        # Dicts for their order: the simulator must see the same one every time.
         self.watchers: dict[Watcher, None] = {}
+        self.follower_watchers: dict[Watcher, None] = {}
         self.records_in = 0
         self.bytes_in = 0
         self.bytes_out = 0
+        self._broker_id = broker_id
         self._flusher = flusher
+        self._propose = propose
         self._hw_waiters = OffsetWaiters()
         self._synced_waiters = OffsetWaiters()
         self._unsynced_since: float | None = None
-        self.high_watermark = log.start_offset
         # What a crash left in the page cache only is not shown to anyone before it is on disk.
         flusher.mark(self)
-        self._advance()
+        self.on_state(state, now)
 
     # -- its place in the cluster ----------------------------------------------------------------------------------
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
         """Refuse what only a leader, in the epoch the client believes in, may answer."""
-        if current_leader_epoch >= 0 and current_leader_epoch != self.leader_epoch:
-            if current_leader_epoch < self.leader_epoch:
-                raise Refused(ErrorCode.FENCED_LEADER_EPOCH, f"the leader epoch is {self.leader_epoch}")
-            raise Refused(ErrorCode.UNKNOWN_LEADER_EPOCH, f"the leader epoch is {self.leader_epoch}")
+        self.check_epoch(current_leader_epoch)
         if not self.is_leader:
             raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.id} is led by broker {self.state.leader}")
 
-    def on_state(self, state: PartitionState) -> None:
-        lost = self.is_leader and (state.leader != self._broker_id or state.leader_epoch != self.leader_epoch)
-        self._take_state(state)
-        if lost:
-            self._lose_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        self._notify()
+    def check_epoch(self, current_leader_epoch: int) -> None:
+        if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
+            return
+        if current_leader_epoch < self.leader_epoch:
+            raise Refused(ErrorCode.FENCED_LEADER_EPOCH, f"the leader epoch is {self.leader_epoch}")
+        raise Refused(ErrorCode.UNKNOWN_LEADER_EPOCH, f"the leader epoch is {self.leader_epoch}")
 
-    def _take_state(self, state: PartitionState) -> None:
-        # Kept beside the state because every request asks for them.
+    def on_state(self, state: PartitionState, now: Now) -> None:
+        """The committed state is another one: lead, go on leading with other replicas, or follow."""
+        leads_on = self.is_leader and state.leader == self._broker_id and state.leader_epoch == self.leader_epoch
         self.state = state
         self.is_leader = state.leader == self._broker_id
         self.leader_epoch = state.leader_epoch
+        if leads_on:
+            assert self.leader is not None, self.id
+            self.leader.on_replicas(state.replicas, state.isr, self._min_isr, now.mono)
+        else:
+            self._lose_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            self.leader = self._begin_to_lead(now) if self.is_leader else None
+        self._settle()
 
-    def on_config(self, config: TopicConfig, log_config: LogConfig) -> None:
+    def _begin_to_lead(self, now: Now) -> LeaderReplica:
+        state = self.state
+        end_offset = self.log.end_offset
+        return LeaderReplica(
+            self._broker_id, state.replicas, state.isr, self._min_isr, end_offset, self.high_watermark, now.mono
+        )
+
+    @property
+    def _min_isr(self) -> int:
+        return min(self.config.min_insync_replicas, len(self.state.replicas))
+
+    def _settle(self) -> None:
+        if self.leader is not None and not self.leader.has_min_isr:
+            self._hw_waiters.lose_all(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+        self._advance()
+        self._notify()
+
+    def on_config(self, config: TopicConfig, log_config: LogConfig, now: Now) -> None:
         self.config = config
         self.is_durable = config.is_durable
         self.log.config = log_config
+        if self.leader is not None:
+            self.leader.on_replicas(self.state.replicas, self.state.isr, self._min_isr, now.mono)
         # A topic that became durable owes a sync for what it acknowledged before; one that was relaxed shows its end.
         self._flusher.mark(self)
-        self._advance()
+        self._settle()
 
     def _lose_waiters(self, code: int) -> None:
         self._hw_waiters.lose_all(code)
@@ -133,10 +172,16 @@ class Partition:
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
-    def append(self, records: memoryview, produce_version: int, now: Now) -> Appended:
+    def append(self, records: memoryview, acks: int, produce_version: int, now: Now) -> Appended:
         """Give a producer's batch its offset and write it. Durable and visible only later: see `wait`."""
-        if not self.is_leader:
-            self.check_leader()
+        leader = self.leader
+        if leader is None:
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.id} is led by broker {self.state.leader}")
+        if acks == -1 and not leader.has_min_isr:
+            raise Refused(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"{self.id} has {len(leader.isr)} in-sync replicas, acks=all needs {self._min_isr} (min.insync.replicas)",
+            )
         log, config = self.log, self.config
         base_offset = log.end_offset
         header = self._stamped_header(records, base_offset)
@@ -156,6 +201,7 @@ class Partition:
         log.append(records, (header,), now)
         self.records_in += header.record_count
         self.bytes_in += len(records)
+        leader.on_append(now.mono)
         self._on_appended()
         return Appended(base_offset, log.end_offset, log_append_time)
 
@@ -191,6 +237,9 @@ class Partition:
         return True
 
     def _on_appended(self) -> None:
+        if self.follower_watchers:
+            for watcher in list(self.follower_watchers):
+                watcher.on_change()
         if self.is_durable:
             self._flusher.mark(self)
             return
@@ -218,17 +267,76 @@ class Partition:
         self._synced_waiters.reach(self.log.synced_end)
         self._advance()
 
+    @property
+    def proven_end(self) -> int:
+        """What an ack, or a report to the leader, may rest on: the disk on a durable topic, the log otherwise."""
+        return self.log.synced_end if self.is_durable else self.log.end_offset
+
     def _advance(self) -> None:
-        """The high watermark follows what an ack may rest on: the disk on a durable topic, the log otherwise."""
-        end = self.log.synced_end if self.is_durable else self.log.end_offset
-        if end > self.high_watermark:
-            self.high_watermark = end
-            self._hw_waiters.reach(end)
+        if self.leader is not None:
+            self._raise_high_watermark(self.leader.advance(self.proven_end))
+
+    def _raise_high_watermark(self, high_watermark: int) -> None:
+        if high_watermark > self.high_watermark:
+            self.high_watermark = high_watermark
+            self._hw_waiters.reach(high_watermark)
             self._notify()
 
     def _notify(self) -> None:
         for watcher in list(self.watchers):
             watcher.on_change()
+        for watcher in list(self.follower_watchers):
+            watcher.on_change()
+
+    # -- leading ---------------------------------------------------------------------------------------------------
+
+    def on_follower_fetch(self, follower_id: int, broker_epoch: int, offset: int, now: Now) -> None:
+        """A follower's fetch from `offset` says that everything below it is on that follower's disk."""
+        leader = self.leader
+        if leader is None or not leader.on_fetch(follower_id, broker_epoch, offset, self.log.end_offset, now.mono):
+            return
+        self._advance()
+        proposal = leader.propose_joiner(follower_id)
+        if proposal is not None:
+            self._propose(self, proposal)
+
+    def check_laggards(self, lag_seconds_max: float, now: Now) -> None:
+        if self.leader is not None:
+            proposal = self.leader.propose_without_laggards(self.log.end_offset, lag_seconds_max, now.mono)
+            if proposal is not None:
+                self._propose(self, proposal)
+
+    # -- following -------------------------------------------------------------------------------------------------
+
+    def append_copies(self, records: memoryview, headers: Sequence[BatchHeader], now: Now) -> None:
+        """Batches of the leader, byte for byte."""
+        self.log.append(records, headers, now)
+        self._on_appended()
+
+    def on_leader_word(self, high_watermark: int, start_offset: int) -> None:
+        """How far the leader says all are, and where its log starts. Ours counts only as far as we have it ourselves."""
+        self._raise_high_watermark(min(high_watermark, self.log.end_offset))
+        if start_offset > self.log.start_offset:
+            self.log.advance_start(min(start_offset, self.high_watermark))
+
+    def truncate(self, offset: int, now: Now) -> None:
+        """Cut what the leader does not have. A recovery point at or below must be durable before (see Log)."""
+        self.log.truncate_to(offset, now)
+        self.high_watermark = min(self.high_watermark, self.log.end_offset)
+        self._flusher.mark(self)
+
+    def restart_at(self, offset: int, now: Now) -> None:
+        """Everything we have is older than what the leader still keeps: begin anew where it begins."""
+        self.log.truncate_fully_to(offset, now)
+        self.high_watermark = offset
+        self._flusher.mark(self)
+
+    def until_proven(self, waiter: Waiter) -> bool:
+        """False when all of the log already counts; otherwise the waiter is told once it does."""
+        if self.proven_end >= self.log.end_offset:
+            return False
+        self._synced_waiters.add(self.log.end_offset, waiter, self)
+        return True
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -236,24 +344,40 @@ class Partition:
     def start_offset(self) -> int:
         return self.log.start_offset
 
-    def read(self, offset: int, max_bytes: int, at_least_one: bool) -> FileRange | None:
-        """What a consumer may see from `offset` on; None when that is nothing, or does not fit `max_bytes`."""
-        if offset < self.log.start_offset or offset > self.log.end_offset:
-            raise Refused(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"{self.id} holds offsets {self.log.start_offset} to {self.log.end_offset}, not {offset}",
-            )
-        if offset >= self.high_watermark:
+    def read(self, offset: int, max_bytes: int, at_least_one: bool, as_follower: bool = False) -> FileRange | None:
+        """What a reader may see from `offset` on; None when that is nothing, or does not fit `max_bytes`."""
+        log = self.log
+        if offset < log.start_offset or offset > log.end_offset:
+            self._refuse_offset(offset)
+        end_offset = log.end_offset if as_follower else self.high_watermark
+        if offset >= end_offset:
             return None
-        found = self.log.read(offset, max_bytes, self.high_watermark, at_least_one)
+        try:
+            found = log.read(offset, max_bytes, end_offset, at_least_one)
+        except CorruptBatch as error:
+            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.id} cannot be read at {offset}: {error}") from error
         if found is not None:
             self.bytes_out += found.length
         return found
 
-    def available_bytes(self, offset: int) -> int:
-        if not self.log.start_offset <= offset < self.high_watermark:
+    def _refuse_offset(self, offset: int) -> None:
+        if not self.is_leader and offset > self.log.end_offset:
+            raise Refused(ErrorCode.OFFSET_NOT_AVAILABLE, f"this replica of {self.id} is not there yet")
+        raise Refused(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"{self.id} holds offsets {self.log.start_offset} to {self.log.end_offset}, not {offset}",
+        )
+
+    def available_bytes(self, offset: int, as_follower: bool = False) -> int:
+        end_offset = self.log.end_offset if as_follower else self.high_watermark
+        if not self.log.start_offset <= offset < end_offset:
             return 0
-        return self.log.bytes_between(offset, self.high_watermark)
+        return self.log.bytes_between(offset, end_offset)
+
+    def check_watermark_known(self) -> None:
+        """A new leader learns from its followers how far its predecessor had come; before that, "latest" would lie."""
+        if self.leader is not None and self.high_watermark < self.leader.epoch_start_offset:
+            raise Refused(ErrorCode.OFFSET_NOT_AVAILABLE, f"{self.id} has a new leader; its end is not known yet")
 
     def find_by_time(self, timestamp: int) -> tuple[int, int]:
         """(timestamp, offset) of the first record a consumer may see that is not older; both -1 when there is none."""

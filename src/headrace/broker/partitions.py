@@ -3,7 +3,7 @@
     DATA/logs/orders-0/       one directory a partition; the file `topic.id` in it says whose it is
     DATA/logs/….stray         a directory of a topic the cluster does not know: kept for a person to look at
     DATA/logs/….deleted       on its way out
-    DATA/recovery-points, DATA/start-offsets      one file each for all partitions
+    DATA/recovery-points, start-offsets, high-watermarks      one file each for all partitions
 
 `reconcile` is level-triggered: whatever the last image was and wherever it stopped, the next one puts it right.
 """
@@ -31,6 +31,7 @@ from headrace.log.config import LogConfig
 from headrace.log.log import Log
 from headrace.log.pool import FilePool
 from headrace.log.recovery import RecoveryReport
+from headrace.replica.leader import Proposal
 from headrace.wire.codes import ErrorCode
 
 log = logging.getLogger("headrace.partitions")
@@ -51,6 +52,7 @@ class Partitions:
         flusher: Flusher,
         threads: Executor,
         probes: Probes,
+        propose: Callable[[Partition, Proposal], None],
         clean_start: bool,
     ) -> None:
         self.pool = FilePool(disk)
@@ -61,17 +63,23 @@ class Partitions:
         self._flusher = flusher
         self._threads = threads
         self._probes = probes
+        self._propose = propose
         self._clean_start = clean_start
         self._hosted: dict[tuple[str, int], Partition] = {}
-        self._damaged: dict[tuple[str, int], str] = {}
+        # Until we are registered: what the image says of us is about an earlier life.
+        self.is_fenced = True
+        # What recovery found wanting: named at registration, so that none of it leads before it has caught up.
+        self.damaged: dict[tuple[bytes, int], TopicPartition] = {}
         self._configs: dict[str, TopicConfig] = {}
         self._image = Image()
         self._writing = asyncio.Lock()
         self._recovery_points_path = f"{path}/recovery-points"
         self._start_offsets_path = f"{path}/start-offsets"
+        self._high_watermarks_path = f"{path}/high-watermarks"
         # A damaged file says nothing: logs are then scanned whole, and start at their first segment.
         self._recovery_points = checkpoint.load(disk, self._recovery_points_path).offsets
         self._start_offsets = checkpoint.load(disk, self._start_offsets_path).offsets
+        self._high_watermarks = checkpoint.load(disk, self._high_watermarks_path).offsets
         disk.mkdir(self._path)
 
     # -- looking up ------------------------------------------------------------------------------------------------
@@ -89,11 +97,8 @@ class Partitions:
         """The partition, or the refusal that makes a client ask the right broker, or ask again."""
         if topic is not None:
             found = self._hosted.get((topic, index))
-            if found is not None:
+            if found is not None and not self.is_fenced:
                 return found
-            damage = self._damaged.get((topic, index))
-            if damage is not None:
-                raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, damage)
             if self._image.partition(topic, index) is not None:
                 raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic}-{index} is not on broker {self._broker_id}")
             if topic in self._image.topics or not by_id:
@@ -101,6 +106,12 @@ class Partitions:
         if by_id:
             raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no topic is named")
+
+    def fence(self) -> None:
+        """Until we are registered again nothing is served, and nobody is left waiting for an ack of ours."""
+        self.is_fenced = True
+        for partition in self:
+            partition.close()
 
     # -- following the image ---------------------------------------------------------------------------------------
 
@@ -130,24 +141,28 @@ class Partitions:
         """False when the partition is still to be opened."""
         partition = self._hosted.get((topic.name, index))
         if partition is None:
-            return (topic.name, index) in self._damaged and not settings.unclean_leader_election_enable
+            return False
+        now = self._clock.now()
         if partition.config is not settings:
-            partition.on_config(settings, log_config(settings, partition.log.config.producer_expiration_ms))
+            partition.on_config(settings, log_config(settings, partition.log.config.producer_expiration_ms), now)
         if partition.state is not state:
-            partition.on_state(state)
+            partition.on_state(state, now)
         return True
 
     def _close_gone(self, image: Image) -> None:
         for key, partition in list(self._hosted.items()):
             topic = image.topics.get(partition.id.topic)
-            if topic is None or topic.id != partition.topic_id:
+            if topic is None or topic.id != partition.topic_id or self._is_moved_away(topic, partition):
                 del self._hosted[key]
                 partition.close()
                 self._delete(partition)
         for name in [name for name in self._configs if name not in image.topics]:
             del self._configs[name]
-        for key in [key for key in self._damaged if key[0] not in image.topics]:
-            del self._damaged[key]
+
+    def _is_moved_away(self, topic: Topic, partition: Partition) -> bool:
+        """Its replicas are others now. A state without any replica is not that, but a store that lost a key."""
+        replicas = topic.partitions[partition.id.partition].replicas
+        return bool(replicas) and self._broker_id not in replicas
 
     def _delete(self, partition: Partition) -> None:
         """Out of the way at once, gone from the disk when a thread has found the time."""
@@ -161,9 +176,7 @@ class Partitions:
             return
         opened: list[Partition] = []
         for count, (topic, index, settings) in enumerate(missing, 1):
-            partition = self._open(topic, index, settings, expiration_ms)
-            if partition is not None:
-                opened.append(partition)
+            opened.append(self._open(topic, index, settings, expiration_ms))
             if count % OPEN_PER_TURN == 0:
                 await asyncio.sleep(0)
         # The directory that names them must be on disk before any of them may acknowledge a write.
@@ -171,7 +184,7 @@ class Partitions:
         for partition in opened:
             self._hosted[partition.id] = partition
 
-    def _open(self, topic: Topic, index: int, settings: TopicConfig, expiration_ms: int) -> Partition | None:
+    def _open(self, topic: Topic, index: int, settings: TopicConfig, expiration_ms: int) -> Partition:
         id = TopicPartition(topic.name, index)
         directory = self._directory(id)
         is_new = self._claim(directory, topic.id)
@@ -185,32 +198,34 @@ class Partitions:
             clean=self._clean_start and not is_new,
             start_offset=None if is_new else self._start_offsets.get(id),
         )
-        if not self._accept(id, report, settings):
-            store.close()
-            return None
         state = topic.partitions[index]
-        return Partition(id, topic.id, self._broker_id, store, settings, state, self._flusher)
-
-    def _accept(self, id: TopicPartition, report: RecoveryReport, settings: TopicConfig) -> bool:
-        """A torn end is what a crash leaves. A hole in what was known to be on disk is damage, and is not led from."""
-        if report.cut_bytes:
-            log.warning(
-                "%s: cut %d bytes that were not written whole, at offset %s", id, report.cut_bytes, report.cut_offset
-            )
-        if not report.below_recovery_point:
-            self._damaged.pop(id, None)
-            return True
-        if settings.unclean_leader_election_enable:
-            log.error("%s: goes on without the records that were damaged, as its setting says", id)
-            self._probes.unclean_elections += 1
-            self._damaged.pop(id, None)
-            return True
-        self._damaged[id] = (
-            f"{id} is damaged at offset {report.cut_offset}: records that were on disk are gone. To go on without them set "
-            f"unclean.leader.election.enable=true on topic {id.topic}"
+        self._note_damage(id, topic.id, report, state)
+        high_watermark = 0 if is_new else self._high_watermarks.get(id, 0)
+        return Partition(
+            id,
+            topic.id,
+            self._broker_id,
+            store,
+            settings,
+            state,
+            self._flusher,
+            high_watermark,
+            self._propose,
+            self._clock.now(),
         )
-        log.error("%s", self._damaged[id])
-        return False
+
+    def _note_damage(self, id: TopicPartition, topic_id: bytes, report: RecoveryReport, state: PartitionState) -> None:
+        """A torn end is what a crash leaves. A hole in what was known to be on disk is damage, and is not led from.
+
+        A sound batch behind the cut may be either: rot, or writes that a power cut reordered before their sync. Others
+        have what we acknowledged, so we step back; but the last in-sync replica would only take the partition offline.
+        """
+        if report.cut_bytes:
+            log.warning("%s: cut %d bytes that are not sound, at offset %s", id, report.cut_bytes, report.cut_offset)
+        is_last = state.isr == (self._broker_id,)
+        if report.below_recovery_point or (report.valid_batch_after_cut and not is_last):
+            log.error("%s is damaged at offset %s: it must catch up before it may lead", id, report.cut_offset)
+            self.damaged[topic_id, id.partition] = id
 
     def _directory(self, id: TopicPartition) -> str:
         return f"{self._path}/{_short(str(id))}"
@@ -255,14 +270,25 @@ class Partitions:
         await self._in_turn(self._save_checkpoints())
 
     async def _save_checkpoints(self) -> None:
-        """How far each log is known to be on disk, and where it starts. Written in a thread; the values are of now."""
+        """How far each log is known to be on disk, where it starts, and what was committed. The values are of now."""
         points = {each.id: each.log.synced_end for each in self}
         starts = {each.id: each.start_offset for each in self if each.start_offset}
+        watermarks = {each.id: each.high_watermark for each in self}
         # Starts first: a log that was cut above its recovery point must not look damaged.
         await self._in_thread(checkpoint.save, self._disk, self._start_offsets_path, starts)
         await self._in_thread(checkpoint.save, self._disk, self._recovery_points_path, points)
+        await self._in_thread(checkpoint.save, self._disk, self._high_watermarks_path, watermarks)
         for partition in self:
             partition.log.on_checkpointed(points.get(partition.id, 0))
+
+    async def lower_recovery_point(self, id: TopicPartition, offset: int) -> None:
+        """Before a cut: after a crash in the midst of it, recovery must scan from there."""
+        await self._in_turn(self._lower_recovery_point(id, offset))
+
+    async def _lower_recovery_point(self, id: TopicPartition, offset: int) -> None:
+        points = {each.id: each.log.synced_end for each in self}
+        points[id] = min(points.get(id, 0), offset)
+        await self._in_thread(checkpoint.save, self._disk, self._recovery_points_path, points)
 
     async def _in_turn(self, write: Coroutine[Any, Any, None]) -> None:
         """One writer of these files at a time, and each to its end: one that is cancelled with the request it served

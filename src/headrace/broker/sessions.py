@@ -19,6 +19,11 @@ BY_ID_SINCE = 13
 EVICT_AFTER_SECONDS = 120.0
 
 
+def replica_id(request: FetchRequest) -> int:
+    """The follower that fetches; -1 for a consumer."""
+    return request.replica_id if request.replica_state is None else request.replica_state.replica_id
+
+
 class Parked(Protocol):
     """A fetch that waits for something to happen."""
 
@@ -34,6 +39,7 @@ class FetchEntry:
         "current_leader_epoch",
         "fetch_offset",
         "index",
+        "known_high_watermark",
         "last_fetched_epoch",
         "max_bytes",
         "partition",
@@ -58,26 +64,29 @@ class FetchEntry:
         self.max_bytes = wanted.partition_max_bytes
         self.current_leader_epoch = wanted.current_leader_epoch
         self.last_fetched_epoch = wanted.last_fetched_epoch
+        self.known_high_watermark = wanted.high_watermark
 
     def follow(self, partition: Partition | None) -> None:
         """Hear of this partition's changes from now on, and of no other's."""
         if partition is self.partition:
             return
+        is_follower = self.session.is_follower
         if self.partition is not None:
-            self.partition.watchers.pop(self, None)
+            (self.partition.follower_watchers if is_follower else self.partition.watchers).pop(self, None)
         self.partition = partition
         if partition is not None:
-            partition.watchers[self] = None
+            (partition.follower_watchers if is_follower else partition.watchers)[self] = None
 
     def on_change(self) -> None:
         self.session.on_change(self)
 
 
 class FetchSession:
-    __slots__ = ("by_id", "dirty", "entries", "epoch", "id", "last_used", "parked")
+    __slots__ = ("by_id", "dirty", "entries", "epoch", "id", "is_follower", "last_used", "parked")
 
-    def __init__(self, by_id: bool) -> None:
+    def __init__(self, by_id: bool, is_follower: bool) -> None:
         self.id = 0
+        self.is_follower = is_follower
         self.epoch = INITIAL_EPOCH
         self.by_id = by_id
         self.entries: dict[tuple[str | bytes, int], FetchEntry] = {}
@@ -138,7 +147,7 @@ class FetchSessions:
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if request.session_id:
                 self._close(request.session_id)
-            session = FetchSession(by_id)
+            session = FetchSession(by_id, replica_id(request) >= 0)
             if request.session_epoch == INITIAL_EPOCH and request.topics:
                 self._keep(session)
         else:

@@ -5,11 +5,22 @@ from typing import Final, NamedTuple
 
 NO_LEADER: Final = -1
 
+FENCED: Final = -1
+"""As the epoch of a registration: between two lives of a broker. No lease and no fetch carries it."""
+
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 
 class Cluster(NamedTuple):
     id: str
+    revision: int = 0
+
+
+class ControllerClaim(NamedTuple):
+    """Who controls. Written at every take-over, so that a commit of the one before, which expects its own, conflicts."""
+
+    broker_id: int
+    epoch: int
     revision: int = 0
 
 
@@ -27,6 +38,8 @@ class Broker(NamedTuple):
     """Of the kernel it ran on: another one means the page cache is gone."""
     directory_id: str = ""
     """Of its data directory: tells a restart from a second broker with the same number."""
+    leaving: bool = False
+    """It is shutting down: it leads nothing new."""
     revision: int = 0
 
 
@@ -38,8 +51,11 @@ class PartitionState(NamedTuple):
     leader_epoch: int = 0
     partition_epoch: int = 0
     elr: tuple[int, ...] = ()
+    """Not in sync any more, but with every committed record: it left when too few were left to commit another."""
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
+    damaged: tuple[int, ...] = ()
+    """The last in-sync replica when its log is damaged: it stays in the ISR, and does not lead unless someone insists."""
     revision: int = 0
 
 

@@ -15,6 +15,7 @@ from headrace.cluster.entities import (
     Broker,
     BrokerOverrides,
     Cluster,
+    ControllerClaim,
     Features,
     PartitionState,
     ProducerIds,
@@ -36,6 +37,7 @@ _NO_OVERRIDES: Mapping[str, str] = {}
 class Image(NamedTuple):
     revision: int = 0
     cluster: Cluster | None = None
+    controller: ControllerClaim | None = None
     brokers: Mapping[int, Broker] = {}
     topics: Mapping[str, Topic] = {}
     topic_names: Mapping[bytes, str] = {}
@@ -111,8 +113,8 @@ class _Draft:
                 self._change_one("brokers", parse_broker_key(key), record)
             case "config" if key.startswith("config/brokers/"):
                 self._change_one("broker_overrides", key.removeprefix("config/brokers/"), record)
-            case "cluster":
-                self.replaced["cluster"] = record
+            case "cluster" | "controller":
+                self.replaced[key] = record
             case "producer_ids":
                 self.replaced["producer_ids"] = record or ProducerIds()
             case "features":

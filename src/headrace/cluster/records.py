@@ -1,6 +1,7 @@
 """What the store holds: the names of the keys, and values as JSON that begins with a format version.
 
     cluster                          the cluster's id
+    controller                       the broker that controls, as of its take-over
     brokers/{id}                     registrations
     topics/{name}                    id, partition count, config: the topic exists when this key does
     partitions/{topic id}/{index}    replicas, ISR, leader, epochs
@@ -14,15 +15,25 @@ one than ours is refused rather than guessed at.
 
 import json
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from headrace.base.errors import UserError
 from headrace.base.ids import format_id, parse_id
-from headrace.cluster.entities import Broker, BrokerOverrides, Cluster, Features, PartitionState, ProducerIds
+from headrace.cluster.entities import (
+    Broker,
+    BrokerOverrides,
+    Cluster,
+    ControllerClaim,
+    Features,
+    PartitionState,
+    ProducerIds,
+)
 
 FORMAT_VERSION: Final = 1
 
 CLUSTER: Final = "cluster"
+CONTROLLER: Final = "controller"
 PRODUCER_IDS: Final = "producer_ids"
 FEATURES: Final = "features"
 EVERY_BROKER: Final = "default"
@@ -35,7 +46,7 @@ class TopicRecord(NamedTuple):
     revision: int = 0
 
 
-Record = Cluster | Broker | TopicRecord | PartitionState | BrokerOverrides | ProducerIds | Features
+Record = Cluster | ControllerClaim | Broker | TopicRecord | PartitionState | BrokerOverrides | ProducerIds | Features
 
 
 def broker_key(broker_id: int) -> str:
@@ -70,6 +81,8 @@ def parse_broker_key(key: str) -> int:
 
 
 def encode(record: Record) -> bytes:
+    if isinstance(record, PartitionState):
+        return _encode_partition(record)
     return json.dumps({"v": FORMAT_VERSION, **_fields(record)}, separators=(",", ":")).encode()
 
 
@@ -81,8 +94,6 @@ def _fields(record: Record) -> dict[str, Any]:
                 "partitions": record.partition_count,
                 "config": dict(sorted(record.config.items())),
             }
-        case PartitionState():
-            return _sparse(record, always=5)
         case Broker():
             return _sparse(record, always=4)
     return _sparse(record, always=len(record) - 1)
@@ -91,7 +102,25 @@ def _fields(record: Record) -> dict[str, Any]:
 def _sparse(record: Record, always: int) -> dict[str, Any]:
     """Leaves out trailing fields with nothing in them: most partitions are neither moving nor in trouble."""
     named = list(record._asdict().items())[:-1]
-    return {name: value for place, (name, value) in enumerate(named) if place < always or value not in (None, "", ())}
+    return {name: value for place, (name, value) in enumerate(named) if place < always or value not in (None, "", (), False)}
+
+
+def _encode_partition(state: PartitionState) -> bytes:
+    """By hand, since the loss of a broker rewrites tens of thousands at once, and `json` takes ten times as long."""
+    replicas, isr, leader, leader_epoch, partition_epoch, elr, adding, removing, damaged, _ = state
+    rare = ""
+    if elr or adding or removing or damaged:
+        named = {"elr": elr, "adding": adding, "removing": removing, "damaged": damaged}
+        rare = "".join(f',"{name}":{_numbers(value)}' for name, value in named.items() if value)
+    return (
+        f'{{"v":{FORMAT_VERSION},"replicas":{_numbers(replicas)},"isr":{_numbers(isr)},"leader":{leader},'
+        f'"leader_epoch":{leader_epoch},"partition_epoch":{partition_epoch}{rare}}}'
+    ).encode()
+
+
+@lru_cache(maxsize=4096)
+def _numbers(values: tuple[int, ...]) -> str:
+    return json.dumps(values, separators=(",", ":"))
 
 
 def decode(key: str, value: bytes, revision: int) -> Record | None:
@@ -135,6 +164,7 @@ def _read_partition(fields: dict[str, Any], revision: int) -> PartitionState:
         tuple(fields.get("elr", ())),
         tuple(fields.get("adding", ())),
         tuple(fields.get("removing", ())),
+        tuple(fields.get("damaged", ())),
         revision,
     )
 
@@ -150,6 +180,7 @@ def _read_broker(fields: dict[str, Any], revision: int) -> Broker:
 
 _READERS: Final[Mapping[str, Callable[[dict[str, Any], int], Record]]] = {
     "cluster": lambda fields, revision: Cluster(fields["id"], revision),
+    "controller": lambda fields, revision: ControllerClaim(fields["broker_id"], fields["epoch"], revision),
     "brokers": _read_broker,
     "topics": _read_topic,
     "partitions": _read_partition,

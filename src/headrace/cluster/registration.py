@@ -3,9 +3,9 @@
 from typing import Final, NamedTuple
 
 from headrace.base.errors import Refused
-from headrace.cluster.entities import Broker, Cluster, ProducerIds
+from headrace.cluster.entities import Broker, Cluster, ControllerClaim, ProducerIds
 from headrace.cluster.image import Image
-from headrace.cluster.records import CLUSTER, PRODUCER_IDS, broker_key, encode
+from headrace.cluster.records import CLUSTER, CONTROLLER, PRODUCER_IDS, broker_key, encode
 from headrace.cluster.store import ABSENT, Commit
 from headrace.wire.codes import ErrorCode
 
@@ -25,6 +25,12 @@ class ProducerIdBlock(NamedTuple):
 def found_cluster(cluster_id: str) -> Commit:
     """Of brokers that start on an empty store together, one founds the cluster; the others conflict and load again."""
     return Commit({CLUSTER: encode(Cluster(cluster_id))}, {CLUSTER: ABSENT})
+
+
+def claim_control(image: Image, broker_id: int, epoch: int) -> Commit:
+    """Whoever took the controller's lease says so here first, and expects it in every commit after."""
+    before = ABSENT if image.controller is None else image.controller.revision
+    return Commit({CONTROLLER: encode(ControllerClaim(broker_id, epoch))}, {CONTROLLER: before})
 
 
 def next_epoch(image: Image) -> int:

@@ -24,5 +24,5 @@ def handle_describe_cluster(broker: "Broker", request: Request) -> DescribeClust
         0,
         cluster_id=image.cluster_id,
         controller_id=broker.controller_id,
-        brokers=[DescribeClusterBroker(each.id, each.host, each.port, each.rack) for each in image.brokers.values()],
+        brokers=[DescribeClusterBroker(each.id, each.host, each.port, each.rack) for each in broker.live_brokers()],
     )

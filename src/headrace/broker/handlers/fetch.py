@@ -9,12 +9,21 @@ from headrace.broker.listener import Pending
 from headrace.broker.partition import Partition
 from headrace.broker.sessions import FetchEntry, FetchSession
 from headrace.wire.codes import ErrorCode
-from headrace.wire.messages.fetch import EpochEndOffset, FetchableTopicResponse, FetchResponse, PartitionData
+from headrace.wire.messages.fetch import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 HINTS_SINCE = 16
+READ_FROM_FOLLOWER_SINCE = 11
+# How long a follower's parked fetch waits for company once there is a newer watermark to tell.
+WATERMARK_SECONDS_MAX = 0.02
 _HINTED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
@@ -32,13 +41,25 @@ def handle_fetch(broker: "Broker", request: Request) -> FetchResponse | Pending:
 class ActiveFetch:
     """One fetch: reads what its session says is worth reading, and parks when that is too little."""
 
-    __slots__ = ("_broker", "_collected", "_deadline", "_is_full", "_pending", "_request", "_session")
+    __slots__ = (
+        "_broker",
+        "_collected",
+        "_deadline",
+        "_follower",
+        "_is_full",
+        "_now",
+        "_pending",
+        "_request",
+        "_session",
+    )
 
     def __init__(self, broker: "Broker", request: Request, session: FetchSession) -> None:
         self._broker = broker
         self._request = request
         self._session = session
         self._is_full = request.body.session_epoch <= 0
+        self._follower = _follower_of(request.body) if session.is_follower else None
+        self._now = request.now
         self._collected: list[tuple[FetchEntry, PartitionData]] = []
         self._pending: Pending | None = None
 
@@ -53,7 +74,9 @@ class ActiveFetch:
         for entry in list(self._session.dirty):
             part = self._read(entry, min(left - got, entry.max_bytes), at_least_one=got == 0)
             got += 0 if part.records is None else len(part.records)
-            urgent = urgent or part.error_code != 0 or part.diverging_epoch is not None
+            urgent = urgent or bool(
+                part.error_code or part.diverging_epoch is not None or part.preferred_read_replica >= 0
+            )
             self._collected.append((entry, part))
         return urgent or got >= body.min_bytes
 
@@ -72,14 +95,14 @@ class ActiveFetch:
                 part.current_leader = leader_hint(self._broker.image, name, entry.index)
         else:
             # Read to its end, it is not worth another look before something moves.
-            if part.records or entry.fetch_offset >= part.high_watermark:
+            if part.records or not partition.available_bytes(entry.fetch_offset, session.is_follower):
                 session.dirty.pop(entry, None)
         return part
 
     def _fill(
         self, part: PartitionData, partition: Partition, entry: FetchEntry, max_bytes: int, at_least_one: bool
     ) -> None:
-        partition.check_leader(entry.current_leader_epoch)
+        self._check_may_read(partition, entry)
         part.high_watermark = part.last_stable_offset = partition.high_watermark
         part.log_start_offset = partition.start_offset
         if self._request.body.isolation_level:
@@ -88,9 +111,36 @@ class ActiveFetch:
         if diverging is not None:
             part.diverging_epoch = diverging
             return
-        found = partition.read(entry.fetch_offset, max_bytes, at_least_one)
+        if self._follower is not None:
+            self._note_progress(partition, entry)
+            part.high_watermark = partition.high_watermark
+        elif self._request.body.rack_id and self._is_nearer_elsewhere(part, partition, entry):
+            return
+        found = partition.read(entry.fetch_offset, max_bytes, at_least_one, self._session.is_follower)
         if found is not None:
             part.records = found
+
+    def _check_may_read(self, partition: Partition, entry: FetchEntry) -> None:
+        """A follower fetches from the leader; a consumer that can be sent elsewhere may read here, whoever leads."""
+        if self._follower is None and self._request.version >= READ_FROM_FOLLOWER_SINCE:
+            partition.check_epoch(entry.current_leader_epoch)
+            if partition.state.leader < 0:
+                partition.check_leader()
+        else:
+            partition.check_leader(entry.current_leader_epoch)
+
+    def _note_progress(self, partition: Partition, entry: FetchEntry) -> None:
+        """Counted once for each time the follower names an offset, not again when a parked fetch is answered."""
+        assert self._follower is not None
+        if self._pending is None and entry.fetch_offset <= partition.log.end_offset:
+            partition.on_follower_fetch(*self._follower, entry.fetch_offset, self._now)
+
+    def _is_nearer_elsewhere(self, part: PartitionData, partition: Partition, entry: FetchEntry) -> bool:
+        nearest = self._broker.nearest_replica(partition, self._request.body.rack_id, entry.fetch_offset)
+        if nearest is None:
+            return False
+        part.preferred_read_replica = nearest
+        return True
 
     def _diverging(self, partition: Partition, entry: FetchEntry) -> EpochEndOffset | None:
         if entry.last_fetched_epoch < 0:
@@ -141,16 +191,30 @@ class ActiveFetch:
 
     def on_change(self, entry: FetchEntry) -> None:
         partition = entry.partition
-        if partition is None or not partition.is_leader or self._available() >= self._request.body.min_bytes:
+        if partition is None or self._is_outdated(partition, entry):
             self._finish()
+        elif self._available() >= self._request.body.min_bytes:
+            self._finish()
+        elif self._follower is not None and partition.high_watermark > entry.known_high_watermark:
+            self._hurry()
+
+    def _is_outdated(self, partition: Partition, entry: FetchEntry) -> bool:
+        if self._follower is not None:
+            return not partition.is_leader or partition.leader_epoch != entry.current_leader_epoch
+        return partition.state.leader < 0 or -1 < entry.current_leader_epoch != partition.leader_epoch
 
     def _available(self) -> int:
-        """Bytes a read would find now; 1 for a partition that has none but whose state changed."""
-        total = 0
-        for entry in self._session.dirty:
-            if entry.partition is not None:
-                total += entry.partition.available_bytes(entry.fetch_offset)
-        return total
+        """Bytes a read would find now."""
+        return sum(
+            entry.partition.available_bytes(entry.fetch_offset, self._session.is_follower)
+            for entry in self._session.dirty
+            if entry.partition is not None
+        )
+
+    def _hurry(self) -> None:
+        """Nothing to copy, but the watermark moved: its readers should not wait half a second to see that."""
+        self._deadline.cancel()
+        self._deadline = self._broker.deadlines.after(WATERMARK_SECONDS_MAX, self._finish)
 
     def give_up(self) -> None:
         self._finish()
@@ -181,11 +245,19 @@ class ActiveFetch:
         self._collected = []
 
 
+def _follower_of(body: FetchRequest) -> tuple[int, int]:
+    """(broker, epoch of its registration) of the follower that asks."""
+    if body.replica_state is None:
+        return body.replica_id, -1
+    return body.replica_state.replica_id, body.replica_state.replica_epoch
+
+
 def _is_news(entry: FetchEntry, part: PartitionData) -> bool:
     return bool(
         part.error_code
         or part.records
         or part.diverging_epoch is not None
+        or part.preferred_read_replica >= 0
         or part.high_watermark != entry.sent_high_watermark
         or part.log_start_offset != entry.sent_start_offset
     )

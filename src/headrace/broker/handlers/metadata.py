@@ -1,6 +1,6 @@
 """Metadata: who the brokers are and who leads what; creates a topic on first mention where that is allowed."""
 
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from headrace.base.errors import Refused
@@ -8,7 +8,6 @@ from headrace.base.ids import ZERO_ID
 from headrace.broker.dispatch import Request
 from headrace.cluster.changes import NewTopic
 from headrace.cluster.entities import PartitionState, Topic
-from headrace.cluster.image import Image
 from headrace.cluster.topic_names import check_topic_name
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.metadata import (
@@ -27,7 +26,7 @@ def handle_metadata(broker: "Broker", request: Request) -> MetadataResponse | Co
     body = request.body
     wanted: list[MetadataRequestTopic] | None = body.topics
     if wanted is None or (request.version == 0 and not wanted):
-        return _answer(broker, [describe(broker.image, topic) for topic in broker.image.topics.values()])
+        return _answer(broker, [describe(broker, topic) for topic in broker.image.topics.values()])
     missing = _missing(broker, wanted) if body.allow_auto_topic_creation else []
     if missing:
         return _create_and_answer(broker, wanted, missing)
@@ -57,7 +56,7 @@ async def _create_and_answer(
 
 def _answer(broker: "Broker", topics: list[MetadataResponseTopic]) -> MetadataResponse:
     image = broker.image
-    brokers = [MetadataResponseBroker(each.id, each.host, each.port, each.rack) for each in image.brokers.values()]
+    brokers = [MetadataResponseBroker(each.id, each.host, each.port, each.rack) for each in broker.live_brokers()]
     return MetadataResponse(0, brokers, image.cluster_id, broker.controller_id, topics)
 
 
@@ -67,11 +66,11 @@ def _find(broker: "Broker", wanted: MetadataRequestTopic, refusals: dict[str, in
         name = image.topic_names.get(wanted.topic_id)
         if name is None:
             return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, wanted.topic_id)
-        return describe(image, image.topics[name])
+        return describe(broker, image.topics[name])
     name = wanted.name or ""
     topic = image.topics.get(name)
     if topic is not None:
-        return describe(image, topic)
+        return describe(broker, topic)
     if name in refusals:
         return MetadataResponseTopic(refusals[name], name)
     try:
@@ -81,15 +80,15 @@ def _find(broker: "Broker", wanted: MetadataRequestTopic, refusals: dict[str, in
     return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
 
 
-def describe(image: Image, topic: Topic) -> MetadataResponseTopic:
-    parts = [_partition(image, index, state) for index, state in enumerate(topic.partitions)]
+def describe(broker: "Broker", topic: Topic) -> MetadataResponseTopic:
+    live = {each.id for each in broker.live_brokers()}
+    parts = [_partition(live, index, state) for index, state in enumerate(topic.partitions)]
     return MetadataResponseTopic(0, topic.name, topic.id, topic.internal, parts)
 
 
-def _partition(image: Image, index: int, state: PartitionState) -> MetadataResponsePartition:
+def _partition(live: Collection[int], index: int, state: PartitionState) -> MetadataResponsePartition:
     """A leader that is not among the brokers we list would crash clients, so it is told as none (error 5)."""
-    brokers: Any = image.brokers
-    has_leader = state.leader in brokers
+    has_leader = state.leader in live
     return MetadataResponsePartition(
         0 if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
         index,
@@ -97,5 +96,5 @@ def _partition(image: Image, index: int, state: PartitionState) -> MetadataRespo
         state.leader_epoch,
         list(state.replicas),
         list(state.isr),
-        [replica for replica in state.replicas if replica not in brokers],
+        [replica for replica in state.replicas if replica not in live],
     )

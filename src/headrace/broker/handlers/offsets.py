@@ -61,6 +61,7 @@ def _find(partition: Partition, timestamp: int) -> tuple[int, int]:
     """(timestamp, offset) that answers the question; both -1 when there is no such record."""
     match timestamp:
         case -1:
+            partition.check_watermark_known()
             return -1, partition.high_watermark
         case -2 | -4:
             return -1, partition.start_offset

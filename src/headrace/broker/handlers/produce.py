@@ -44,7 +44,7 @@ class ProduceAnswer:
         self._broker = broker
         self._request = request
         self._acks = request.body.acks
-        self._now = broker.clock.now()
+        self._now = request.now
         # A dict, not a set: the order of what times out is the order of the request.
         self._waiting: dict[int, PartitionProduceResponse] = {}
         self._pending: Pending | None = None
@@ -58,7 +58,7 @@ class ProduceAnswer:
             broker.check_may_write(partition)
             if part.records is None:
                 raise Refused(ErrorCode.INVALID_RECORD, "the request has no records for this partition")
-            base_offset, end_offset, log_append_time = partition.append(part.records, request.version, self._now)
+            base_offset, end_offset, log_append_time = partition.append(part.records, acks, request.version, self._now)
         except Refused as refusal:
             return self._refused(name, part.index, refusal)
         except DiskFull as full:

@@ -1,0 +1,127 @@
+"""The controller: whichever broker holds its lease. Looks at the image and at who is alive, and commits what must change.
+
+    lease ─▶ claim (a key whose revision every commit expects) ─▶ heal until nothing is left to do ─▶ wait ─▶ heal …
+
+Level-triggered: it remembers nothing between rounds, so dying half-way through a change is harmless. Somebody else takes
+the lease, looks at what is there, and goes on.
+"""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from headrace.base.errors import StoreUnreachable
+from headrace.cluster.decide import balance_leaders, heal
+from headrace.cluster.records import CONTROLLER
+from headrace.cluster.registration import claim_control
+from headrace.cluster.store import Commit, Conflict, Lease, LeaseHeld, LeaseLost
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+log = logging.getLogger("headrace.controller")
+
+LEASE_NAME = "controller"
+ROUNDS_MAX = 100
+LEADERS_PER_ROUND = 50
+
+
+class Controller:
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._ttl_ms = broker.config.number("broker.session.timeout.ms")
+        self._woken = asyncio.Event()
+        self._lease: Lease | None = None
+        self._balance_at = 0.0
+
+    def wake(self) -> None:
+        """Something changed: the image, or who is alive."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self._campaign()
+                await self._control()
+            except (LeaseHeld, LeaseLost, Conflict):
+                # Somebody else controls. Their lease is looked at again before it could have run out.
+                await self._pause(self._ttl_ms / 4000)
+            except StoreUnreachable as error:
+                log.warning("cannot control: the metadata store does not answer: %s", error)
+                await self._pause(self._ttl_ms / 4000)
+
+    async def leave(self) -> None:
+        if self._lease is not None:
+            await self._broker.metadata.store.release(self._lease)
+            self._lease = None
+
+    async def _pause(self, seconds: float) -> None:
+        self._lease = None
+        await self._until_woken(seconds)
+
+    async def _until_woken(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+        except TimeoutError:
+            pass
+        self._woken.clear()
+
+    async def _campaign(self) -> None:
+        broker = self._broker
+        store = broker.metadata.store
+        lease = await store.acquire(LEASE_NAME, f"{broker.id}", broker.epoch, self._ttl_ms)
+        claim = claim_control(broker.image, broker.id, broker.epoch)
+        revision = await store.commit(claim.puts, claim.expect)
+        await broker.metadata.until_visible(revision)
+        self._lease = lease
+        self._balance_at = asyncio.get_running_loop().time() + self._balance_seconds
+        log.info("broker %d controls the cluster", broker.id)
+
+    async def _control(self) -> None:
+        while self._lease is not None:
+            await self._broker.metadata.store.renew(self._lease)
+            await self._heal()
+            await self._balance()
+            await self._until_woken(self._ttl_ms / 4000)
+
+    async def _heal(self) -> None:
+        broker = self._broker
+        for _ in range(ROUNDS_MAX):
+            decision = heal(broker.image, broker.live, broker.leaving, broker.config, self._fence())
+            if not decision.commits:
+                return
+            broker.probes.unclean_elections += decision.unclean
+            await self._commit(decision.commits)
+
+    async def _balance(self) -> None:
+        """Leadership back to the preferred replicas, now and then."""
+        now = asyncio.get_running_loop().time()
+        if now < self._balance_at or not self._broker.config.flag("auto.leader.rebalance.enable"):
+            return
+        self._balance_at = now + self._balance_seconds
+        commits = balance_leaders(self._broker.image, self._broker.live, LEADERS_PER_ROUND)
+        await self._commit(commits)
+
+    @property
+    def _balance_seconds(self) -> float:
+        return float(self._broker.config.number("leader.imbalance.check.interval.seconds"))
+
+    def _fence(self) -> dict[str, int]:
+        claim = self._broker.image.controller
+        if claim is None or claim.broker_id != self._broker.id or claim.epoch != self._broker.epoch:
+            raise Conflict([CONTROLLER])
+        return {CONTROLLER: claim.revision}
+
+    async def _commit(self, commits: list[Commit]) -> None:
+        """A conflict is somebody else's change to the same key: the next round sees it. One of the claim deposes us."""
+        metadata = self._broker.metadata
+        revision = metadata.image.revision
+        for commit in commits:
+            try:
+                revision = await metadata.store.commit(commit.puts, commit.expect)
+            except Conflict as conflict:
+                if CONTROLLER in conflict.keys:
+                    raise
+                revision = metadata.image.revision + 1
+        await metadata.until_visible(revision)

@@ -1,0 +1,39 @@
+"""Before a broker stops: say that it is leaving, give its leaderships to others, and stay to point clients there."""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from headrace.base.errors import Refused
+from headrace.cluster.decide import shut_down
+from headrace.cluster.image import Image
+from headrace.cluster.records import broker_key, encode
+from headrace.cluster.store import Commit
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+log = logging.getLogger("headrace.hand_over")
+
+# Clients that ask us meanwhile are told the new leader; one that finds a closed port has to look for it.
+LINGER_SECONDS = 0.3
+
+
+async def hand_over(broker: "Broker") -> None:
+    if not broker.config.flag("controlled.shutdown.enable") or len(broker.live) < 2:
+        return
+    try:
+        await broker.metadata.change(lambda image: [_leave(image, broker.id)])
+        await broker.metadata.change(
+            lambda image: shut_down(image, broker.id, broker.live, broker.leaving, broker.config)
+        )
+    except Refused as refusal:
+        log.warning("leaving without handing over: %s", refusal.message)
+        return
+    await asyncio.sleep(LINGER_SECONDS)
+
+
+def _leave(image: Image, broker_id: int) -> Commit:
+    me = image.brokers[broker_id]
+    key = broker_key(broker_id)
+    return Commit({key: encode(me._replace(leaving=True))}, {key: me.revision})

@@ -1,0 +1,84 @@
+"""Carries changes of in-sync sets from this broker's leaders to the store: many at a time, each compared and set.
+
+proposal ─▶ commit ─▶ the watch brings the new state, which ends the proposal
+              └─ conflict on the partition: its newer state is on the way and ends it
+              └─ conflict on a joiner's registration: it is another life of that broker; the proposal is dropped
+              └─ no answer: unknown, so asked again; comparing makes that harmless
+"""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from headrace.base.errors import Refused, StoreUnreachable
+from headrace.broker.partition import Partition
+from headrace.cluster.isr import alter_isr
+from headrace.cluster.records import partition_key
+from headrace.cluster.store import Commit, Conflict
+from headrace.replica.leader import Proposal
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+log = logging.getLogger("headrace.isr")
+
+# Each proposal compares its partition and perhaps a registration; a commit may compare 100 keys.
+PER_COMMIT = 40
+RETRY_SECONDS = 0.1
+
+
+class IsrKeeper:
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._queue: dict[Partition, Proposal] = {}
+        self._woken = asyncio.Event()
+
+    def propose(self, partition: Partition, proposal: Proposal) -> None:
+        self._queue[partition] = proposal
+        self._woken.set()
+
+    async def run(self) -> None:
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            while self._queue:
+                batch = {partition: self._queue.pop(partition) for partition in list(self._queue)[:PER_COMMIT]}
+                await self._commit(batch)
+
+    async def _commit(self, batch: dict[Partition, Proposal]) -> None:
+        commits = {partition: self._plan(partition, proposal) for partition, proposal in batch.items()}
+        planned = {partition: commit for partition, commit in commits.items() if commit is not None}
+        if not planned:
+            return
+        puts = {key: value for commit in planned.values() for key, value in commit.puts.items()}
+        expect = {key: revision for commit in planned.values() for key, revision in commit.expect.items()}
+        try:
+            await self._broker.metadata.store.commit(puts, expect)
+        except StoreUnreachable:
+            self._queue = {**batch, **self._queue}
+            await asyncio.sleep(RETRY_SECONDS)
+        except Conflict as conflict:
+            if len(planned) > 1:
+                for partition in planned:
+                    await self._commit({partition: batch[partition]})
+            else:
+                self._on_conflict(next(iter(planned)), conflict)
+
+    def _plan(self, partition: Partition, proposal: Proposal) -> Commit | None:
+        """None when it is out of date: the partition is led in another epoch, or its state changed meanwhile."""
+        image = self._broker.image
+        state = image.partition(partition.id.topic, partition.id.partition)
+        if state is not partition.state or partition.leader is None:
+            return None
+        try:
+            index = partition.id.partition
+            return alter_isr(image, partition.topic_id, index, state, proposal.isr, proposal.added, self._broker.config)
+        except Refused as refusal:
+            log.debug("%s: %s", partition.id, refusal.message)
+            partition.leader.on_proposal_failed()
+            return None
+
+    def _on_conflict(self, partition: Partition, conflict: Conflict) -> None:
+        own = partition_key(partition.topic_id, partition.id.partition)
+        if own not in conflict.keys and partition.leader is not None:
+            partition.leader.on_proposal_failed()

@@ -1,0 +1,136 @@
+"""Being one of the cluster: a lease that says we are alive, a registration that says who we are, and who else is alive.
+
+    join     take the lease under a new epoch → commit the registration, out of every in-sync set we may not stay in
+    renew    four times in a lease; the deadline counts from before the renewal was sent
+    deadline passed, or lease lost → fenced: nothing is answered as a leader any more → join again
+
+The lease only limits how long a cut-off broker answers with old news. That acknowledged records survive rests on
+in-sync sets and epochs alone.
+"""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from headrace.base.errors import StoreUnreachable, UserError
+from headrace.cluster.decide import rejoin
+from headrace.cluster.entities import Broker as Registration
+from headrace.cluster.registration import next_epoch
+from headrace.cluster.store import Conflict, Lease, LeaseHeld, LeaseLost, commit_all
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+log = logging.getLogger("headrace.membership")
+
+LEASE_PREFIX = "broker/"
+JOIN_TRIES = 50
+JOIN_PAUSE_SECONDS = 0.1
+# How much earlier than the store we take our own lease as over: clocks tick apart a little.
+MARGIN_SHARE = 0.1
+
+
+class Membership:
+    def __init__(self, broker: "Broker", me: Registration, lost_page_cache: bool) -> None:
+        self._broker = broker
+        self._me = me
+        self._lost_page_cache = lost_page_cache
+        self._ttl_ms = broker.config.number("broker.session.timeout.ms")
+        self._lease: Lease | None = None
+        self.deadline = 0.0
+
+    @property
+    def epoch(self) -> int:
+        return -1 if self._lease is None else self._lease.epoch
+
+    # -- joining -----------------------------------------------------------------------------------------------------
+
+    async def join(self) -> None:
+        """Returns as a registered, unfenced broker."""
+        for _ in range(JOIN_TRIES):
+            try:
+                await self._take_lease()
+                await self._register()
+            except Conflict:
+                await asyncio.sleep(JOIN_PAUSE_SECONDS)
+                continue
+            except LeaseHeld as held:
+                raise UserError(
+                    f"broker {self._me.id} is already running, from another data directory ({held.lease.holder})",
+                    "Give this broker another id (--id), or stop the other one.",
+                ) from held
+            self._broker.on_joined()
+            return
+        raise UserError(f"broker {self._me.id} could not register: the metadata kept changing", "Try again.")
+
+    async def _take_lease(self) -> None:
+        broker = self._broker
+        # The store may know of newer epochs than our image does, when we were cut off from it.
+        await broker.metadata.load()
+        before = broker.clock.now().mono
+        self._lease = await broker.metadata.store.acquire(
+            f"{LEASE_PREFIX}{self._me.id}", self._me.directory_id, next_epoch(broker.image), self._ttl_ms
+        )
+        self._set_deadline(before)
+
+    async def _register(self) -> None:
+        broker = self._broker
+        me = self._me._replace(epoch=self.epoch)
+        damaged = list(broker.partitions.damaged)
+        commits = rejoin(broker.image, me, damaged, self._lost_page_cache, broker.config)
+        revision = await commit_all(broker.metadata.store, commits)
+        await broker.metadata.until_visible(revision)
+        broker.partitions.damaged.clear()
+        self._lost_page_cache = False
+
+    # -- staying -----------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(self._ttl_ms / 4000)
+            try:
+                await self._renew()
+            except LeaseLost:
+                log.warning("broker %d lost its lease; joining again", self._me.id)
+                self._broker.fence("its lease ran out")
+                await self._join_again()
+            except StoreUnreachable as error:
+                log.warning("the metadata store does not answer: %s", error)
+                self._broker.check_lease()
+
+    async def _renew(self) -> None:
+        assert self._lease is not None
+        before = self._broker.clock.now().mono
+        await self._broker.metadata.store.renew(self._lease)
+        self._set_deadline(before)
+
+    async def _join_again(self) -> None:
+        while True:
+            try:
+                await self.join()
+                return
+            except StoreUnreachable:
+                await asyncio.sleep(JOIN_PAUSE_SECONDS)
+
+    def _set_deadline(self, sent_at: float) -> None:
+        self.deadline = sent_at + self._ttl_ms / 1000 * (1 - MARGIN_SHARE)
+
+    async def leave(self) -> None:
+        """Give the lease up at once, so that nobody waits for it to run out."""
+        if self._lease is not None:
+            await self._broker.metadata.store.release(self._lease)
+
+    async def run_watch(self) -> None:
+        """Who is alive, as leases say."""
+        while True:
+            try:
+                async for leases in self._broker.metadata.store.watch_leases():
+                    self._broker.on_leases(
+                        {
+                            int(name.removeprefix(LEASE_PREFIX)): lease.epoch
+                            for name, lease in leases.items()
+                            if name.startswith(LEASE_PREFIX)
+                        }
+                    )
+            except StoreUnreachable:
+                await asyncio.sleep(JOIN_PAUSE_SECONDS)

@@ -1,0 +1,43 @@
+"""What a follower makes of its leader's answers: which batches to take, and where to cut when histories part.
+
+A leader that does not share our last epoch, or ended it earlier, says where its own history of it ends. We cut to the
+last point that both have and ask again, until we agree. Calculations only; the shell does what they say.
+"""
+
+from headrace.wire.batch import BatchHeader, Bytes, CorruptBatch, crc_ok, iter_headers
+
+
+def cut_for(leader_epoch: int, leader_end: int, own_epoch: int, own_end: int, high_watermark: int) -> int:
+    """Where to cut: the leader's answer is (leader_epoch, leader_end), (own_epoch, own_end) is ours to the same question.
+
+    An answer without an epoch means the leader knows nothing of ours: what is committed is all that can be kept.
+    """
+    if leader_epoch < 0:
+        return high_watermark
+    if own_epoch < 0:
+        return leader_end
+    return min(own_end, leader_end)
+
+
+def sound_batches(records: Bytes, expected_offset: int, leader_epoch: int) -> tuple[int, list[BatchHeader]]:
+    """The batches to append, and how many bytes they are: whole, with a good CRC, rising, of no later epoch.
+
+    Stops at the first that is not; it is fetched again. A later epoch than the one we asked in is another leader's
+    word, and may be cut away by the time we would count on it.
+    """
+    headers: list[BatchHeader] = []
+    end = 0
+    try:
+        for position, header in iter_headers(records):
+            if (
+                header.base_offset < expected_offset
+                or header.leader_epoch > leader_epoch
+                or not crc_ok(records, position, header.size)
+            ):
+                break
+            headers.append(header)
+            expected_offset = header.next_offset
+            end = position + header.size
+    except CorruptBatch:
+        pass
+    return end, headers
