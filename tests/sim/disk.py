@@ -180,6 +180,11 @@ class Mount:
         capacity = self.machine.capacity_bytes
         return PLENTY_BYTES if capacity is None else capacity - self.machine.used_bytes()
 
+    def total_bytes(self, path: str) -> int:
+        self.check()
+        capacity = self.machine.capacity_bytes
+        return PLENTY_BYTES if capacity is None else capacity
+
     def lock(self, path: str) -> Job:
         self.check()
         if path in self._locks:

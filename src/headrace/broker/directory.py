@@ -7,6 +7,7 @@ clean      written by the last step of a clean stop, taken away by the first ste
 
 import json
 from collections.abc import Callable
+from pathlib import PurePath
 from typing import Any
 
 from headrace.base.disk import Disk, Job
@@ -23,8 +24,17 @@ class DataDirectory:
         self._path = path
 
     def lock(self) -> Job:
-        self._disk.mkdir(self._path)
+        self._make()
         return self._disk.lock(f"{self._path}/lock")
+
+    def _make(self) -> None:
+        """Durably, with its parents: a power cut must not take away the name of all that was acknowledged."""
+        parents = [_parent(self._path)]
+        while not self._disk.exists(parents[-1]):
+            parents.append(_parent(parents[-1]))
+        self._disk.mkdir(self._path)
+        for parent in parents:
+            self._disk.sync_dir_job(parent)()
 
     def claim(self, cluster_id: str, broker_id: int, new_id: Callable[[], str]) -> None:
         """Make it this broker's, or find that it is; `id` is known from here on."""
@@ -67,3 +77,7 @@ class DataDirectory:
 
     def leave_clean_mark(self) -> None:
         self._disk.write_atomic(f"{self._path}/clean", b"1")
+
+
+def _parent(path: str) -> str:
+    return str(PurePath(path).parent)

@@ -81,6 +81,7 @@ class Partitions:
         self._start_offsets = checkpoint.load(disk, self._start_offsets_path).offsets
         self._high_watermarks = checkpoint.load(disk, self._high_watermarks_path).offsets
         disk.mkdir(self._path)
+        disk.sync_dir_job(path)()
 
     # -- looking up ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,12 @@
+"""`python -m tests.sim --seed 123`: play one storm, or many. See `runner`."""
+
+import sys
+from pathlib import Path
+
+# The tests import each other from their own folder, as pytest has it.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from sim.runner import main  # noqa: E402
+
+if __name__ == "__main__":
+    sys.exit(main())

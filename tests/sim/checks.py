@@ -1,0 +1,236 @@
+"""What must be true of a cluster, by name, whatever happens to it.
+
+    synced-ack          at every ack the record's end is at or below the synced end of every in-sync replica
+    no-ack-lost         an acknowledged record is where it was said to be, on every leader from then on
+    agreed              an offset holds the same record for every reader, for ever
+    dense               a reader sees every offset, one after the other
+    one-leader          of a partition there is at most one leader in an epoch
+    watermark           the high watermark never goes back for a client
+    identical           replicas hold the same bytes below their high watermarks
+    no-duplicate        an idempotent producer's record is in the log once, in the order of its sending
+    caught-up           after the calm every replica is in sync and complete, and every producer and reader is done
+    no-bug              no callback raises, no handler fails, no broker stops for a reason nobody gave it
+
+The first breach stops the run. Checks look at the real objects of the brokers, never change them.
+"""
+
+import zlib
+from typing import Any, NamedTuple
+
+from headrace.cluster.entities import PartitionState
+from headrace.cluster.image import Image
+from headrace.wire.batch import iter_headers
+from sim.host import Host
+from sim.world import World
+
+Place = tuple[str, int]
+READ_BYTES = 1 << 20
+
+
+class Breach(NamedTuple):
+    invariant: str
+    detail: str
+
+
+class Checks:
+    def __init__(self, world: World) -> None:
+        self.breach: Breach | None = None
+        self.acks = 0
+        self.reads = 0
+        self.acked: dict[Place, dict[int, bytes]] = {}
+        self.seen: dict[Place, dict[int, bytes]] = {}
+        self.sent: dict[Place, dict[bytes, int]] = {}
+        self._world = world
+        self._image = Image()
+        self._leaders: dict[tuple[str, int, int], int] = {}
+        self._watermarks: dict[tuple[str, str, int], int] = {}
+        self._places: dict[tuple[str, int, bytes], int] = {}
+        self._producer_ids: dict[int, None] = {}
+        self._truth: dict[Place, Truth] = {}
+        self._looked: dict[tuple[int, int, str, int], tuple[int, int]] = {}
+        self._synced: dict[tuple[int, str, int], int] = {}
+
+    def fail(self, invariant: str, detail: str) -> None:
+        if self.breach is None:
+            self.breach = Breach(invariant, detail)
+            self._world.say("BREACH", f"{invariant}: {detail}")
+            self._world.agenda.stopped = True
+
+    # -- what clients see ------------------------------------------------------------------------------------------
+
+    def on_producer_id(self, producer_id: int) -> None:
+        if producer_id in self._producer_ids:
+            self.fail("no-duplicate", f"producer id {producer_id} was given twice")
+        self._producer_ids[producer_id] = None
+
+    def on_sent(self, topic: str, index: int, values: list[bytes]) -> None:
+        sent = self.sent.setdefault((topic, index), {})
+        for value in values:
+            sent[value] = len(sent)
+
+    def on_ack(self, topic: str, index: int, base_offset: int, values: list[Any]) -> None:
+        """Called at the moment a broker writes the reply."""
+        self.acks += 1
+        end = base_offset + len(values)
+        state = self.state(topic, index)
+        for broker_id in state.isr:
+            synced = self._synced_end(broker_id, topic, index)
+            if synced < end:
+                detail = f"{topic}-{index} offsets {base_offset}-{end - 1} acked, broker {broker_id} in sync at {synced}"
+                self.fail("synced-ack", detail)
+        acked = self.acked.setdefault((topic, index), {})
+        for offset, value in enumerate(values, base_offset):
+            if acked.setdefault(offset, value) != value:
+                self.fail("agreed", f"{topic}-{index} offset {offset} acked for {acked[offset]!r} and {value!r}")
+            self._see(topic, index, offset, value, "an ack")
+
+    def on_forgotten(self, topic: str, index: int, value: bytes) -> None:
+        self.fail("no-ack-lost", f"{topic}-{index}: the sequence before {_short(value)} was acked and is not known any more")
+
+    def on_read(self, who: str, topic: str, index: int, offset: int, value: bytes, expected: int, high: int) -> None:
+        self.reads += 1
+        if offset != expected:
+            self.fail("dense", f"{who} expected {topic}-{index} offset {expected}, got {offset}")
+        if offset >= high:
+            self.fail("watermark", f"{who} read {topic}-{index} offset {offset} at a high watermark of {high}")
+        self._see(topic, index, offset, value, who)
+
+    def on_high_watermark(self, who: str, topic: str, index: int, offset: int) -> None:
+        before = self._watermarks.get((who, topic, index), 0)
+        if offset < before:
+            self.fail("watermark", f"{who} was told {before} of {topic}-{index}, then {offset}")
+        self._watermarks[who, topic, index] = offset
+
+    def on_out_of_range(self, who: str, topic: str, index: int, offset: int) -> None:
+        self.fail("watermark", f"{who} has read {topic}-{index} up to {offset}, which is now said to be out of range")
+
+    def _see(self, topic: str, index: int, offset: int, value: bytes, who: str) -> None:
+        known = self.seen.setdefault((topic, index), {}).setdefault(offset, value)
+        if known != value:
+            self.fail("agreed", f"{topic}-{index} offset {offset} is {_short(known)}, for {who} {_short(value)}")
+        place = self._places.setdefault((topic, index, value), offset)
+        if place != offset:
+            self.fail("no-duplicate", f"{_short(value)} is in {topic}-{index} at {place} and {offset}")
+
+    def on_final(self, topic: str, index: int, records: dict[int, bytes]) -> None:
+        """All of a partition, after the calm."""
+        name = f"{topic}-{index}"
+        if list(records) != list(range(len(records))):
+            self.fail("dense", f"{name} holds offsets {list(records)[:5]}… to {max(records, default=-1)}, not all between")
+        for offset, value in self.acked.get((topic, index), {}).items():
+            if records.get(offset) != value:
+                self.fail("no-ack-lost", f"{name} offset {offset} was acked as {_short(value)}, is {records.get(offset)!r}")
+        order: dict[bytes, int] = {}
+        sent = self.sent.get((topic, index), {})
+        for offset, value in records.items():
+            self._see(topic, index, offset, value, "the last reading")
+            if value not in sent:
+                self.fail("agreed", f"{name} offset {offset} holds {value[:40]!r}, which nobody sent")
+                return
+            producer = value.split(b"/", 1)[0]
+            if sent[value] < order.get(producer, -1):
+                self.fail("no-duplicate", f"{name} offset {offset}: {_short(value)} is after a later one of its producer")
+            order[producer] = sent[value]
+
+    # -- what the store says ---------------------------------------------------------------------------------------
+
+    def image(self) -> Image:
+        shelf = self._world.shelf
+        if shelf.revision != self._image.revision:
+            for changes in shelf.after(self._image.revision):
+                self._image = self._image.apply(changes.changes, changes.revision)
+                self._check_leaders()
+        return self._image
+
+    def _check_leaders(self) -> None:
+        for topic in self._image.topics.values():
+            for index, state in enumerate(topic.partitions):
+                if state.leader >= 0:
+                    self._lead(topic.name, index, state.leader_epoch, state.leader, "the store")
+
+    def state(self, topic: str, index: int) -> PartitionState:
+        return self.image().topics[topic].partitions[index]
+
+    def _lead(self, topic: str, index: int, epoch: int, broker_id: int, who: str) -> None:
+        known = self._leaders.setdefault((topic, index, epoch), broker_id)
+        if known != broker_id:
+            self.fail("one-leader", f"{topic}-{index} epoch {epoch} is led by {known} and, says {who}, by {broker_id}")
+
+    # -- what brokers hold -----------------------------------------------------------------------------------------
+
+    def inspect(self) -> None:
+        """Everything that can be seen from outside the clients; cheap enough for after every event."""
+        for text in self._world.bugs:
+            self.fail("no-bug", text)
+        self.image()
+        for host in self._world.hosts:
+            self._inspect_host(host)
+
+    def _inspect_host(self, host: Host) -> None:
+        if host.node is None:
+            return
+        if host.node.probes.handler_failures:
+            self.fail("no-bug", f"{host.name}: a request made its handler fail")
+        for partition in host.partitions():
+            topic, index = partition.id
+            self._synced[host.id, topic, index] = partition.log.synced_end
+            if partition.is_leader:
+                self._lead(topic, index, partition.leader_epoch, host.id, host.name)
+                self._check_holds_acked(host, partition)
+            self._compare(host, partition)
+
+    def before_death(self, host: Host) -> None:
+        """Remember how far its disk was, for as long as nobody can ask it."""
+        self._inspect_host(host)
+
+    def _synced_end(self, broker_id: int, topic: str, index: int) -> int:
+        partition = self._world.hosts[broker_id - 1].partition(topic, index)
+        if partition is not None:
+            return int(partition.log.synced_end)
+        return self._synced.get((broker_id, topic, index), 0)
+
+    def _check_holds_acked(self, host: Host, partition: Any) -> None:
+        topic, index = partition.id
+        acked = self.acked.get((topic, index))
+        if not acked or self.state(topic, index).leader_epoch != partition.leader_epoch:
+            return
+        last = max(acked)
+        if last >= partition.log.end_offset:
+            self.fail("no-ack-lost", f"{host.name} leads {partition.id}, ends at {partition.log.end_offset}; {last} was acked")
+
+    def _compare(self, host: Host, partition: Any) -> None:
+        """Each batch below a replica's watermark against the first copy of it that was seen."""
+        topic, index = partition.id
+        key = (host.id, host.lives, topic, index)
+        offset, truncations = self._looked.get(key, (partition.log.start_offset, partition.log.truncations))
+        if truncations != partition.log.truncations:
+            offset = partition.log.start_offset
+        truth = self._truth.setdefault((topic, index), Truth())
+        end = partition.high_watermark
+        while offset < end and self.breach is None:
+            found = partition.log.read(offset, READ_BYTES, end)
+            if found is None:
+                self.fail("identical", f"{host.name} has nothing at {partition.id} offset {offset}, below its {end}")
+                return
+            content = found.read()
+            found.release()
+            for position, header in iter_headers(content):
+                crc = zlib.crc32(content[position : position + header.size])
+                if not truth.agrees(header.base_offset, header.next_offset, crc):
+                    self.fail("identical", f"{host.name} has other bytes in {partition.id} from offset {header.base_offset} on")
+                offset = header.next_offset
+        self._looked[key] = (offset, partition.log.truncations)
+
+
+class Truth:
+    """The batches of one partition as they were first seen below a high watermark."""
+
+    def __init__(self) -> None:
+        self._batches: dict[int, tuple[int, int]] = {}
+
+    def agrees(self, base_offset: int, next_offset: int, crc: int) -> bool:
+        return self._batches.setdefault(base_offset, (next_offset, crc)) == (next_offset, crc)
+
+
+def _short(value: bytes) -> str:
+    return value.rstrip(b".").decode(errors="replace")

@@ -1,0 +1,295 @@
+"""Simulated clients, as real ones behave: they find leaders by metadata, retry what was refused or lost, and write down
+what they were told.
+
+    Directory    who leads what, asked of any broker that answers
+    Producer     idempotent, a lane per partition, at most five requests in flight, resent in order after any trouble
+    Consumer     reads its partitions from the start, follows leaders, hands every record to the checks
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+from headrace.wire.batch import iter_headers
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from headrace.wire.messages.offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from headrace.wire.messages.topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from headrace.wire.messages.transactions import InitProducerIdRequest
+from headrace.wire.records import Record, build_batch, read_records
+from sim.checks import Checks
+from sim.host import PORT, WALL_START
+from sim.loop import HostLoop
+from sim.wireclient import Ear, Lost, WireClient
+from sim.world import World
+
+IN_FLIGHT_MAX = 5
+BACK_OFF_SECONDS = (0.02, 0.25)
+ANSWER_SECONDS_MAX = 3.0
+PRODUCE, FETCH, METADATA, LIST_OFFSETS, INIT_PRODUCER_ID, CREATE_TOPICS = 9, 12, 9, 7, 4, 5
+
+
+class Refusal(Exception):
+    """An error code that a client answers by looking again and trying again."""
+
+
+class Directory:
+    """One client's knowledge of the cluster."""
+
+    def __init__(self, world: World, loop: HostLoop, rng: Random) -> None:
+        self.loop = loop
+        self.rng = rng
+        self._world = world
+        self._bootstrap = [(host.address, PORT) for host in world.hosts]
+        self._leaders: dict[tuple[str, int], tuple[str, int]] = {}
+
+    async def any(self) -> WireClient:
+        return await WireClient.open(self.loop, self.rng.choice(self._bootstrap))
+
+    async def leader_link(self, topic: str, index: int, ear: Ear | None = None) -> WireClient:
+        if (topic, index) not in self._leaders:
+            await self.refresh(topic)
+        address = self._leaders.get((topic, index))
+        if address is None:
+            raise Refusal(f"{topic}-{index} has no leader")
+        return await WireClient.open(self.loop, address, ear)
+
+    def doubt(self, topic: str, index: int) -> None:
+        self._leaders.pop((topic, index), None)
+
+    async def refresh(self, topic: str) -> None:
+        link = await self.any()
+        try:
+            request = MetadataRequest([MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
+            answer = await link.ask(request, METADATA)
+        finally:
+            link.close()
+        brokers = {each.node_id: (each.host, each.port) for each in answer.brokers}
+        for found in answer.topics:
+            for part in found.partitions:
+                if part.leader_id in brokers:
+                    self._leaders[topic, part.partition_index] = brokers[part.leader_id]
+                else:
+                    self.doubt(topic, part.partition_index)
+
+    async def back_off(self) -> None:
+        await asyncio.sleep(self.rng.uniform(*BACK_OFF_SECONDS))
+
+
+async def create_topic(directory: Directory, name: str, partitions: int, factor: int, config: dict[str, str]) -> None:
+    settings = [CreatableTopicConfig(key, value) for key, value in config.items()]
+    request = CreateTopicsRequest([CreatableTopic(name, partitions, factor, [], settings)], timeout_ms=3000)
+    while True:
+        try:
+            link = await directory.any()
+            answer = await link.ask(request, CREATE_TOPICS, 5.0)
+            link.close()
+            code = answer.topics[0].error_code
+            if code in (0, ErrorCode.TOPIC_ALREADY_EXISTS):
+                return
+            assert code not in (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST), answer
+        except Lost:
+            pass
+        await directory.back_off()
+
+
+class Batch:
+    __slots__ = ("sequence", "values")
+
+    def __init__(self, sequence: int, values: list[bytes]) -> None:
+        self.sequence = sequence
+        self.values = values
+
+
+class Producer:
+    def __init__(self, world: World, checks: Checks, number: int, topic: str, partitions: int, pace: float) -> None:
+        self.name = f"p{number}"
+        self.topic = topic
+        self.is_done = False
+        self.stopping = False
+        self.rng = world.rng(f"producer {number}")
+        self.loop = world.client_loop(f"producer {number}")
+        self.directory = Directory(world, self.loop, self.rng)
+        self.world = world
+        self.checks = checks
+        self.pace = pace
+        self.producer_id = -1
+        self.producer_epoch = -1
+        self._partitions = partitions
+        self.loop.create_task(self._run())
+
+    async def _run(self) -> None:
+        while self.producer_id < 0:
+            try:
+                link = await self.directory.any()
+                answer = await link.ask(InitProducerIdRequest(), INIT_PRODUCER_ID)
+                link.close()
+                if answer.error_code == 0:
+                    self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
+                    self.checks.on_producer_id(self.producer_id)
+                    break
+            except Lost:
+                pass
+            await self.directory.back_off()
+        lanes = [self.loop.create_task(Lane(self, index).run()) for index in range(self._partitions)]
+        for lane in lanes:
+            await lane
+        self.is_done = True
+
+
+class Lane:
+    """One partition's batches in their order: what is not acknowledged is sent again from the oldest on."""
+
+    def __init__(self, producer: Producer, index: int) -> None:
+        self._producer = producer
+        self._index = index
+        self._sequence = 0
+        self._count = 0
+        self._unacked: deque[Batch] = deque()
+        self._due = 0.0
+
+    async def run(self) -> None:
+        producer = self._producer
+        while self._unacked or not producer.stopping:
+            try:
+                link = await producer.directory.leader_link(producer.topic, self._index, self._on_broker_reply)
+                try:
+                    await self._pump(link)
+                finally:
+                    link.close()
+            except (Lost, Refusal):
+                producer.directory.doubt(producer.topic, self._index)
+                await producer.directory.back_off()
+
+    async def _pump(self, link: WireClient) -> None:
+        producer = self._producer
+        in_flight: deque[tuple[Batch, asyncio.Future[Any]]] = deque()
+        resend = iter(list(self._unacked))
+        while not link.is_lost:
+            while len(in_flight) < IN_FLIGHT_MAX and (batch := next(resend, None) or self._fresh()) is not None:
+                in_flight.append((batch, link.send(self._request(batch), PRODUCE)))
+            if in_flight:
+                batch, future = in_flight.popleft()
+                self._on_answer(batch, await link.until_answered(future, ANSWER_SECONDS_MAX))
+            elif producer.stopping:
+                return
+            else:
+                await asyncio.sleep(max(0.001, self._due - producer.loop.time()))
+        raise Lost("closed")
+
+    def _fresh(self) -> Batch | None:
+        producer = self._producer
+        now = producer.loop.time()
+        if producer.stopping or now < self._due or len(self._unacked) >= IN_FLIGHT_MAX:
+            return None
+        self._due = now + producer.rng.expovariate(1 / producer.pace)
+        batch = Batch(self._sequence, [self._value() for _ in range(producer.rng.choice((1, 1, 2, 5)))])
+        self._sequence += len(batch.values)
+        self._unacked.append(batch)
+        producer.checks.on_sent(producer.topic, self._index, batch.values)
+        return batch
+
+    def _value(self) -> bytes:
+        """Names itself; some are longer than a sector, so that a torn write can tear it."""
+        producer = self._producer
+        self._count += 1
+        name = f"{producer.name}/{self._index}/{self._count}/"
+        return name.encode().ljust(producer.rng.choice((20, 20, 200, 1500)), b".")
+
+    def _request(self, batch: Batch) -> ProduceRequest:
+        producer = self._producer
+        stamp = int((WALL_START + producer.world.agenda.now) * 1000)
+        records = build_batch(
+            [Record(timestamp=stamp, value=value) for value in batch.values],
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            base_sequence=batch.sequence,
+        )
+        part = PartitionProduceData(self._index, memoryview(records))
+        request = ProduceRequest(None, -1, 2000, [TopicProduceData(producer.topic, partition_data=[part])])
+        return request
+
+    def _on_broker_reply(self, request: Any, response: Any) -> None:
+        """The broker has just written this: an ack must be true now."""
+        part = response.responses[0].partition_responses[0]
+        if part.error_code == 0:
+            sent = request.topic_data[0].partition_data[0].records
+            values = [record.value for record in read_records(sent)]
+            self._producer.checks.on_ack(self._producer.topic, self._index, part.base_offset, values)
+
+    def _on_answer(self, batch: Batch, response: Any) -> None:
+        part = response.responses[0].partition_responses[0]
+        if part.error_code == 0:
+            assert self._unacked[0] is batch, "answers come in order"
+            self._unacked.popleft()
+            return
+        if part.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self._unacked[0] is batch:
+            # Nothing before it is unanswered, so the broker has forgotten a batch that it acknowledged.
+            self._producer.checks.on_forgotten(self._producer.topic, self._index, batch.values[0])
+        raise Refusal(f"error {part.error_code}")
+
+
+class Consumer:
+    def __init__(self, world: World, checks: Checks, number: int, topic: str, partitions: int) -> None:
+        self.name = f"c{number}"
+        self.topic = topic
+        self.positions = [0] * partitions
+        self.rng = world.rng(f"consumer {number}")
+        self.loop = world.client_loop(f"consumer {number}")
+        self._directory = Directory(world, self.loop, self.rng)
+        self._checks = checks
+        for index in range(partitions):
+            self.loop.create_task(self._run(index))
+
+    async def _run(self, index: int) -> None:
+        while True:
+            try:
+                link = await self._directory.leader_link(self.topic, index)
+                try:
+                    while True:
+                        await self._look(link, index)
+                finally:
+                    link.close()
+            except (Lost, Refusal):
+                self._directory.doubt(self.topic, index)
+                await self._directory.back_off()
+
+    async def _look(self, link: WireClient, index: int) -> None:
+        if self.rng.random() < 0.05:
+            await self._ask_end(link, index)
+        wanted = FetchPartition(index, -1, self.positions[index], partition_max_bytes=self.rng.choice((1, 4096, 1 << 20)))
+        request = FetchRequest(
+            max_wait_ms=300, min_bytes=1, max_bytes=1 << 20, session_epoch=-1, topics=[FetchTopic(self.topic, partitions=[wanted])]
+        )
+        answer = await link.ask(request, FETCH)
+        part = answer.responses[0].partitions[0]
+        if part.error_code:
+            self._refuse(index, part.error_code)
+        self._checks.on_high_watermark(self.name, self.topic, index, part.high_watermark)
+        for offset, value in self._records(part.records):
+            if offset >= self.positions[index]:
+                self._checks.on_read(self.name, self.topic, index, offset, value, self.positions[index], part.high_watermark)
+                self.positions[index] = offset + 1
+
+    async def _ask_end(self, link: WireClient, index: int) -> None:
+        topics = [ListOffsetsTopic(self.topic, [ListOffsetsPartition(index, -1, -1)])]
+        answer = await link.ask(ListOffsetsRequest(-1, 0, topics), LIST_OFFSETS)
+        part = answer.topics[0].partitions[0]
+        if part.error_code:
+            raise Refusal(f"error {part.error_code}")
+        self._checks.on_high_watermark(self.name, self.topic, index, part.offset)
+
+    def _refuse(self, index: int, code: int) -> None:
+        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._checks.on_out_of_range(self.name, self.topic, index, self.positions[index])
+        raise Refusal(f"error {code}")
+
+    def _records(self, records: memoryview | None) -> Iterator[tuple[int, bytes]]:
+        view = memoryview(records or b"")
+        for position, header in iter_headers(view):
+            for record in read_records(view[position : position + header.size]):
+                yield record.offset, record.value or b""

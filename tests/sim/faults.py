@@ -1,0 +1,193 @@
+"""What can go wrong, each as one event at one moment: it picks its victim by the storm's own chance.
+
+Every fault either passes by itself or is undone by the calm. None of them asks whether the cluster can bear it: a cluster
+that cannot must stop acknowledging, not lie.
+"""
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Final
+
+from sim.checks import Checks
+from sim.host import Host
+from sim.world import World
+
+CRASH_DOWN_SECONDS: Final = (0.1, 6.0)
+
+Fault = Callable[["Faults"], None]
+
+
+class Faults:
+    def __init__(self, world: World, checks: Checks, rng: Random) -> None:
+        self._world = world
+        self._checks = checks
+        self._rng = rng
+
+    def _any(self) -> Host:
+        return self._rng.choice(self._world.hosts)
+
+    def _leader(self) -> Host:
+        """Of some partition, most of the time: that is where it hurts."""
+        leaders = [
+            state.leader for topic in self._checks.image().topics.values() for state in topic.partitions if state.leader > 0
+        ]
+        if leaders and self._rng.random() < 0.7:
+            return self._world.hosts[self._rng.choice(leaders) - 1]
+        return self._any()
+
+    # -- processes and machines ------------------------------------------------------------------------------------
+
+    def kill_one(self) -> None:
+        self._take_down(self._leader(), power=False)
+
+    def power_off_one(self) -> None:
+        self._take_down(self._leader(), power=True)
+
+    def kill_all(self) -> None:
+        for host in self._world.hosts:
+            self._take_down(host, power=False)
+
+    def power_off_all(self) -> None:
+        """The whole room goes dark at one moment; machines come back one by one."""
+        for host in self._world.hosts:
+            self._take_down(host, power=True)
+
+    def _take_down(self, host: Host, power: bool) -> None:
+        if not host.is_up:
+            if power:
+                # Down already, with what its process left in the page cache: that is gone now too.
+                self._world.lose_power(host)
+            return
+        self._checks.before_death(host)
+        if power:
+            self._world.lose_power(host)
+        else:
+            self._world.kill(host)
+        self._world.agenda.after(self._rng.uniform(*CRASH_DOWN_SECONDS), self._world.start, host)
+
+    def stop_one(self) -> None:
+        self._world.stop(self._any())
+
+    def pause_one(self) -> None:
+        self._world.pause(self._leader(), self._rng.choice((0.3, 1.0, 3.0, 8.0)) * self._rng.uniform(0.5, 1.5))
+
+    # -- links -----------------------------------------------------------------------------------------------------
+
+    def isolate_one(self) -> None:
+        """From the other brokers, and half of the time from clients too."""
+        host = self._leader()
+        peers = [other.address for other in self._world.hosts if other is not host]
+        if self._rng.random() < 0.5:
+            peers += [loop.address for loop in self._world.loops if loop.name.startswith(("producer", "consumer"))]
+        self._cut([(host.address, peer) for peer in peers] + [(peer, host.address) for peer in peers])
+
+    def cut_pair(self) -> None:
+        one, other = self._any(), self._any()
+        if one is not other:
+            self._cut([(one.address, other.address), (other.address, one.address)])
+
+    def cut_one_way(self) -> None:
+        one, other = self._any(), self._any()
+        if one is not other:
+            self._cut([(one.address, other.address)])
+
+    def _cut(self, links: list[tuple[str, str]]) -> None:
+        seconds = self._rng.choice((0.5, 2.0, 6.0)) * self._rng.uniform(0.5, 1.5)
+        self._world.say("network", f"cut for {seconds:.2f} s: {', '.join(f'{a}>{b}' for a, b in links[:4])}")
+        for link in links:
+            self._world.network.cut(*link)
+        self._world.agenda.after(seconds, self._mend, links)
+
+    def _mend(self, links: list[tuple[str, str]]) -> None:
+        self._world.say("network", f"mended: {', '.join(f'{a}>{b}' for a, b in links[:4])}")
+        for link in links:
+            self._world.network.mend(*link)
+
+    def slow_link(self) -> None:
+        one, other = self._any(), self._any()
+        if one is not other:
+            self._world.say("network", f"slow: {one.address}>{other.address}")
+            self._world.network.slow_down(one.address, other.address, self._rng.uniform(20, 400))
+            self._world.agenda.after(
+                self._rng.uniform(0.5, 6.0), self._world.network.mend, one.address, other.address
+            )
+
+    # -- disks, clocks, the store ----------------------------------------------------------------------------------
+
+    def slow_disk(self) -> None:
+        host = self._any()
+        host.slowness = self._rng.uniform(20, 400)
+        self._world.say(host.name, f"has a disk {host.slowness:.0f} times as slow")
+        self._world.agenda.after(self._rng.uniform(0.5, 5.0), self._quicken, host)
+
+    def _quicken(self, host: Host) -> None:
+        host.slowness = 1.0
+
+    def fail_sync(self) -> None:
+        host = self._any()
+        if host.is_up:
+            self._world.say(host.name, "will fail its next sync")
+            host.is_hurt = True
+            host.disk.fail_syncs.append(".log")
+
+    def jump_clock(self) -> None:
+        host = self._any()
+        host.clock.skew = self._rng.uniform(-3600, 3600)
+        self._world.say(host.name, f"has its clock set to {host.clock.skew:+.0f} s")
+
+    def cut_store(self) -> None:
+        host = self._leader()
+        seconds = self._rng.choice((0.5, 2.0, 6.0)) * self._rng.uniform(0.5, 1.5)
+        self._cut_store([host], seconds)
+
+    def cut_store_from_all(self) -> None:
+        self._cut_store(self._world.hosts, self._rng.choice((0.5, 2.0, 6.0)) * self._rng.uniform(0.5, 1.5))
+
+    def _cut_store(self, hosts: list[Host], seconds: float) -> None:
+        self._world.say("store", f"out of reach of {', '.join(host.name for host in hosts)} for {seconds:.2f} s")
+        for host in hosts:
+            host.cut_store(True)
+        self._world.agenda.after(seconds, self._mend_store, hosts)
+
+    def _mend_store(self, hosts: list[Host]) -> None:
+        for host in hosts:
+            host.cut_store(False)
+
+    # -- the calm --------------------------------------------------------------------------------------------------
+
+    def heal(self) -> None:
+        world = self._world
+        world.say("calm", "everything is mended")
+        world.network.mend_all()
+        world.resume_all()
+        for host in world.hosts:
+            host.cut_store(False)
+            host.slowness = 1.0
+            host.disk.fail_syncs.clear()
+        world.start_all()
+
+
+SCENARIOS: Final[Mapping[str, Mapping[Fault, float]]] = {
+    "power-loss": {Faults.power_off_all: 3, Faults.power_off_one: 2},
+    "crashes": {Faults.kill_one: 5, Faults.kill_all: 1, Faults.power_off_one: 2, Faults.stop_one: 1, Faults.slow_disk: 1},
+    "partitions": {Faults.isolate_one: 3, Faults.cut_pair: 3, Faults.cut_one_way: 3, Faults.slow_link: 2},
+    "pauses": {Faults.pause_one: 5, Faults.slow_disk: 1, Faults.slow_link: 1, Faults.kill_one: 1},
+    "store-loss": {Faults.cut_store: 4, Faults.cut_store_from_all: 1, Faults.kill_one: 1, Faults.isolate_one: 1},
+    "mixed": {
+        Faults.kill_one: 3,
+        Faults.kill_all: 0.5,
+        Faults.power_off_one: 2,
+        Faults.power_off_all: 0.5,
+        Faults.stop_one: 1,
+        Faults.pause_one: 2,
+        Faults.isolate_one: 2,
+        Faults.cut_pair: 1,
+        Faults.cut_one_way: 1,
+        Faults.slow_link: 1,
+        Faults.slow_disk: 1,
+        Faults.fail_sync: 0.5,
+        Faults.jump_clock: 0.5,
+        Faults.cut_store: 2,
+        Faults.cut_store_from_all: 0.3,
+    },
+}

@@ -1,0 +1,224 @@
+"""One run: a cluster under load, a storm of faults with safety checked after each, then a calm in which all must recover.
+
+    start ─▶ create topic ─▶ producers and consumers ─▶ storm: fault, check, fault, check … ─▶ heal ─▶ caught up? ─▶ read all
+
+`run_storm(Plan(seed=123))` is the same run every time. A breach is in the outcome, not raised: the runner prints the seed
+and the command that plays it again.
+"""
+
+import gc
+import logging
+from random import Random
+from typing import Any, NamedTuple
+
+from headrace.wire.batch import iter_headers
+from headrace.wire.records import read_records
+from sim.checks import READ_BYTES, Breach, Checks
+from sim.clients import Consumer, Directory, Producer, create_topic
+from sim.faults import SCENARIOS, Fault, Faults
+from sim.world import LogLines, World
+
+TOPIC = "orders"
+START_SECONDS_MAX = 60.0
+CALM_SECONDS_MAX = 90.0
+LOOK_SECONDS = 0.25
+
+
+class Plan(NamedTuple):
+    seed: int = 1
+    scenario: str = "mixed"
+    brokers: int = 3
+    seconds: float = 12.0
+    partitions: int = 2
+    producers: int = 2
+    consumers: int = 2
+    pace: float = 0.1
+    """Mean seconds between a producer's batches of one partition."""
+    gap: float = 1.5
+    """Mean seconds between two faults."""
+
+    @property
+    def command(self) -> str:
+        return f"make sim SEED={self.seed} SCENARIO={self.scenario} BROKERS={self.brokers}"
+
+
+class Outcome(NamedTuple):
+    plan: Plan
+    breach: Breach | None
+    digest: int
+    acks: int
+    reads: int
+    steps: int
+    seconds: float
+    lines: list[str]
+
+    def __str__(self) -> str:
+        if self.breach is None:
+            return f"{self.plan.scenario} seed {self.plan.seed}: {self.acks} acks, {self.reads} reads, {self.steps} steps"
+        return f"{self.breach.invariant}: {self.breach.detail}\nplay it again: {self.plan.command}"
+
+
+def run_storm(plan: Plan, verbose: bool = False) -> Outcome:
+    world = World(f"{plan.scenario}/{plan.brokers}/{plan.seed}", plan.brokers, _overrides(plan), verbose)
+    checks = Checks(world)
+    logger = logging.getLogger("headrace")
+    handler = LogLines(world)
+    before = (logger.level, logger.propagate)
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO if verbose else logging.WARNING)
+    logger.propagate = False
+    gc.disable()
+    try:
+        Storm(plan, world, checks).run()
+    finally:
+        world.end()
+        logger.removeHandler(handler)
+        logger.setLevel(before[0])
+        logger.propagate = before[1]
+        gc.enable()
+    return Outcome(
+        plan, checks.breach, world.digest, checks.acks, checks.reads, world.agenda.steps, world.agenda.now, world.lines
+    )
+
+
+def _overrides(plan: Plan) -> dict[str, str]:
+    return {"auto.create.topics.enable": "false"}
+
+
+class Storm:
+    def __init__(self, plan: Plan, world: World, checks: Checks) -> None:
+        self._plan = plan
+        self._world = world
+        self._checks = checks
+        self._rng: Random = world.rng("storm")
+        self._faults = Faults(world, checks, self._rng)
+        self._producers: list[Producer] = []
+        self._consumers: list[Consumer] = []
+
+    def run(self) -> None:
+        self._start()
+        self._rage()
+        self._calm()
+
+    @property
+    def _is_over(self) -> bool:
+        return self._checks.breach is not None
+
+    def _run(self, seconds: float) -> None:
+        self._world.agenda.run(seconds)
+        self._checks.inspect()
+
+    def _start(self) -> None:
+        world, plan = self._world, self._plan
+        world.start_all()
+        if not world.agenda.run(START_SECONDS_MAX, lambda: all(host.is_serving for host in world.hosts)):
+            self._checks.inspect()
+            self._checks.fail("caught-up", "the brokers do not start")
+            return
+        loop = world.client_loop("admin")
+        work = create_topic(
+            Directory(world, loop, world.rng("admin")), TOPIC, plan.partitions, min(3, plan.brokers), _topic_config(plan)
+        )
+        task = loop.create_task(work)
+        if not world.agenda.run(START_SECONDS_MAX, task.done) or not self._can_be_written():
+            self._checks.inspect()
+            self._checks.fail("caught-up", "a topic cannot be created")
+            return
+        task.result()
+        self._producers = [
+            Producer(world, self._checks, number, TOPIC, plan.partitions, plan.pace) for number in range(plan.producers)
+        ]
+        self._consumers = [
+            Consumer(world, self._checks, number, TOPIC, plan.partitions) for number in range(plan.consumers)
+        ]
+
+    def _can_be_written(self) -> bool:
+        return self._world.agenda.run(START_SECONDS_MAX, lambda: TOPIC in self._checks.image().topics)
+
+    def _rage(self) -> None:
+        world, plan, rng = self._world, self._plan, self._rng
+        kinds: list[Fault] = list(SCENARIOS[plan.scenario])
+        weights = list(SCENARIOS[plan.scenario].values())
+        self._run(rng.uniform(0.5, 2.0))
+        end = world.agenda.now + plan.seconds
+        due = world.agenda.now
+        while world.agenda.now < end and not self._is_over:
+            if world.agenda.now >= due:
+                rng.choices(kinds, weights)[0](self._faults)
+                self._checks.inspect()
+                due = world.agenda.now + rng.expovariate(1 / plan.gap)
+            self._run(min(LOOK_SECONDS, max(0.001, due - world.agenda.now)))
+
+    def _calm(self) -> None:
+        if self._is_over:
+            return
+        world = self._world
+        self._faults.heal()
+        world.is_calm = True
+        for producer in self._producers:
+            producer.stopping = True
+        end = world.agenda.now + CALM_SECONDS_MAX
+        while not self._is_over and (missing := self._missing()):
+            if world.agenda.now >= end:
+                self._checks.fail("caught-up", f"after {CALM_SECONDS_MAX:.0f} s of calm: {missing}")
+            self._run(LOOK_SECONDS)
+        if not self._is_over:
+            self._checks.inspect()
+            self._read_all()
+
+    def _missing(self) -> str:
+        """What is still to come before everybody has recovered; nothing when they have."""
+        for host in self._world.hosts:
+            if not host.is_serving:
+                return f"{host.name} does not serve"
+        topic = self._checks.image().topics[TOPIC]
+        for index, state in enumerate(topic.partitions):
+            behind = self._behind(index, state)
+            if behind:
+                return behind
+        for producer in self._producers:
+            if not producer.is_done:
+                return f"producer {producer.name} is not done"
+        return ""
+
+    def _behind(self, index: int, state: Any) -> str:
+        name = f"{TOPIC}-{index}"
+        if state.leader < 0 or len(state.isr) < len(state.replicas):
+            return f"{name} has leader {state.leader}, replicas {state.replicas}, in sync {state.isr}"
+        leader = self._world.hosts[state.leader - 1].partition(TOPIC, index)
+        if leader is None or not leader.is_leader:
+            return f"{name} is not led by broker {state.leader}"
+        end = leader.log.end_offset
+        for broker_id in state.replicas:
+            replica = self._world.hosts[broker_id - 1].partition(TOPIC, index)
+            if replica is None or (replica.log.end_offset, replica.high_watermark) != (end, end):
+                where = "absent" if replica is None else f"at {replica.high_watermark}/{replica.log.end_offset}"
+                return f"{name} ends at {end}, on broker {broker_id} it is {where}"
+        for consumer in self._consumers:
+            if consumer.positions[index] != end:
+                return f"{name} ends at {end}, consumer {consumer.name} is at {consumer.positions[index]}"
+        return ""
+
+    def _read_all(self) -> None:
+        """The last word: the leader's log, record by record, against everything that was sent and acknowledged."""
+        for index, state in enumerate(self._checks.image().topics[TOPIC].partitions):
+            leader = self._world.hosts[state.leader - 1].partition(TOPIC, index)
+            self._checks.on_final(TOPIC, index, _records(leader))
+
+
+def _records(partition: Any) -> dict[int, bytes]:
+    found: dict[int, bytes] = {}
+    offset = partition.log.start_offset
+    while (part := partition.log.read(offset, READ_BYTES, partition.log.end_offset)) is not None:
+        content = part.read()
+        part.release()
+        for position, header in iter_headers(content):
+            for record in read_records(content[position : position + header.size]):
+                found[record.offset] = record.value or b""
+        offset = part.next_offset
+    return found
+
+
+def _topic_config(plan: Plan) -> dict[str, str]:
+    """Segments that last seconds, so that rolls happen under fire."""
+    return {"segment.ms": "2500"}
