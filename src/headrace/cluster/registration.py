@@ -39,14 +39,19 @@ def next_epoch(image: Image) -> int:
 
 
 def register_broker(image: Image, broker: Broker) -> Registration:
-    """A new epoch each time. Take the broker's lease under `next_epoch(image)` first, then commit this."""
+    """A new epoch each time. Take the broker's lease under `next_epoch(image)` first, then commit this.
+
+    A broker that comes with an epoch has its lease under it and keeps it, though the image has moved on meanwhile: under
+    another one nobody would take it for alive.
+    """
     known = image.brokers.get(broker.id)
     if known is not None and known.directory_id and broker.directory_id and known.directory_id != broker.directory_id:
         raise Refused(
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
             f"broker {broker.id} is registered with another data directory, on {known.host}:{known.port}",
         )
-    fresh = broker._replace(epoch=next_epoch(image))
+    is_new = broker.epoch > (0 if known is None else known.epoch)
+    fresh = broker if is_new else broker._replace(epoch=next_epoch(image))
     key = broker_key(broker.id)
     return Registration(fresh, Commit({key: encode(fresh)}, {key: ABSENT if known is None else known.revision}))
 
