@@ -41,8 +41,8 @@ def next_epoch(image: Image) -> int:
 def register_broker(image: Image, broker: Broker) -> Registration:
     """A new epoch each time. Take the broker's lease under `next_epoch(image)` first, then commit this.
 
-    A broker that comes with an epoch has its lease under it and keeps it, though the image has moved on meanwhile: under
-    another one nobody would take it for alive.
+    A broker that comes with an epoch has its lease under it and keeps it, though the image has moved on meanwhile:
+    under another one nobody would take it for alive.
     """
     known = image.brokers.get(broker.id)
     if known is not None and known.directory_id and broker.directory_id and known.directory_id != broker.directory_id:
