@@ -375,7 +375,8 @@ class Listener:
         self.probes = probes
         self.frame_bytes_max = frame_bytes_max
         self.budget = Budget(buffer_bytes_max)
-        self.connections: set[Connection] = set()
+        # Ordered: whom a stop closes first must not depend on addresses, or no simulation could be replayed.
+        self.connections: dict[Connection, None] = {}
         self.is_draining = False
         self.on_disk_failed = on_disk_failed
         self._readers = readers
@@ -424,11 +425,11 @@ class Listener:
             log.warning("refusing a connection: max.connections reached", extra={"peer": connection.peer})
             connection.close()
             return
-        self.connections.add(connection)
+        self.connections[connection] = None
         self.probes.connections_open = len(self.connections)
 
     def on_closed(self, connection: Connection) -> None:
-        self.connections.discard(connection)
+        self.connections.pop(connection, None)
         self.probes.connections_open = len(self.connections)
 
     def reclaim(self) -> None:
