@@ -11,7 +11,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import StoreUnreachable
-from headrace.cluster.decide import balance_leaders, heal
+from headrace.cluster.decide import heal
+from headrace.cluster.leadership import balance_leaders
 from headrace.cluster.records import CONTROLLER
 from headrace.cluster.registration import claim_control
 from headrace.cluster.store import Commit, Conflict, Lease, LeaseHeld, LeaseLost
@@ -100,7 +101,9 @@ class Controller:
         if now < self._balance_at or not self._broker.config.flag("auto.leader.rebalance.enable"):
             return
         self._balance_at = now + self._balance_seconds
-        commits = balance_leaders(self._broker.image, self._broker.live, LEADERS_PER_ROUND)
+        commits = balance_leaders(
+            self._broker.image, self._broker.live, LEADERS_PER_ROUND, self._broker.leaving, self._fence()
+        )
         await self._commit(commits)
 
     @property

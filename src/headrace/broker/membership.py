@@ -13,9 +13,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import StoreUnreachable, UserError
-from headrace.cluster.decide import rejoin
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.registration import next_epoch
+from headrace.cluster.rejoin import rejoin
 from headrace.cluster.store import Conflict, Lease, LeaseHeld, LeaseLost, commit_all
 
 if TYPE_CHECKING:
@@ -74,12 +74,16 @@ class Membership:
         self._set_deadline(before)
 
     async def _register(self) -> None:
+        """One commit or several; a broker that has something to give up is fenced by the first and decides again."""
         broker = self._broker
         me = self._me._replace(epoch=self.epoch)
-        damaged = list(broker.partitions.damaged)
-        commits = rejoin(broker.image, me, damaged, self._lost_page_cache, broker.config)
-        revision = await commit_all(broker.metadata.store, commits)
-        await broker.metadata.until_visible(revision)
+        registered = None
+        while registered is None:
+            image, damaged = broker.image, list(broker.partitions.damaged)
+            commits, registered, unclean = rejoin(image, me, damaged, self._lost_page_cache, broker.config, broker.live)
+            revision = await commit_all(broker.metadata.store, commits)
+            broker.probes.unclean_elections += unclean
+            await broker.metadata.until_visible(revision)
         broker.partitions.damaged.clear()
         self._lost_page_cache = False
 

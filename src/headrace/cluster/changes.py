@@ -24,6 +24,7 @@ from headrace.cluster.topic_names import check_no_clash, check_topic_name
 from headrace.wire.codes import ErrorCode
 
 _USE_DEFAULT: Final = -1
+_NO_FENCE: Final[Mapping[str, int]] = {}
 _Item = TypeVar("_Item")
 
 
@@ -150,14 +151,21 @@ def abandon_topic(topic: Topic) -> list[Commit]:
     return _deletions(_partition_keys(topic.id, range(len(topic.partitions))))
 
 
-def sweep_orphans(image: Image) -> list[Commit]:
-    """Removes partitions that no topic counts, the lowest first: that is the one a creation relies on."""
+def sweep_orphans(
+    image: Image, topic_ids: Collection[bytes] | None = None, fence: Mapping[str, int] = _NO_FENCE
+) -> list[Commit]:
+    """Removes partitions that no topic counts, the lowest first: that is the one a creation relies on.
+
+    Of these topics, or of all; every commit also expects `fence`.
+    """
     seen = [
         (partition_key(topic_id, index), left[index].revision)
         for topic_id, left in image.orphans.items()
+        if topic_ids is None or topic_id in topic_ids
         for index in sorted(left)
     ]
-    return [Commit(dict.fromkeys(key for key, _ in chunk), dict(chunk)) for chunk in _chunks(seen, OPERATIONS_MAX)]
+    chunks = _chunks(seen, OPERATIONS_MAX - len(fence))
+    return [Commit(dict.fromkeys(key for key, _ in chunk), {**fence, **dict(chunk)}) for chunk in chunks]
 
 
 def known_topic(image: Image, name: str) -> Topic:

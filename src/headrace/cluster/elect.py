@@ -1,6 +1,6 @@
 """Who leads a partition, and who is in sync with it then: calculations over one partition's state.
 
-    in the ISR and alive  >  in the ELR and alive  >  any replica alive, if the topic allows an unclean election  >  nobody
+    in the ISR and alive  >  in the ELR and alive  >  any replica alive, if an unclean election is allowed  >  nobody
 
 Every change of leader, to nobody too, has a new leader epoch; every change at all has a new partition epoch. The ISR is
 never empty: when none of its members is alive it stays as it was, since each of them has every committed record. Those
@@ -56,9 +56,7 @@ def _first(replicas: Collection[int], live: Collection[int], leaving: Collection
 def lead(state: PartitionState, leader: int) -> PartitionState:
     if leader == state.leader:
         return state
-    return state._replace(
-        leader=leader, leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1
-    )
+    return state._replace(leader=leader, leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
 
 
 def lead_uncleanly(state: PartitionState, leader: int) -> PartitionState:

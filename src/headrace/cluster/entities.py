@@ -17,7 +17,7 @@ class Cluster(NamedTuple):
 
 
 class ControllerClaim(NamedTuple):
-    """Who controls. Written at every take-over, so that a commit of the one before, which expects its own, conflicts."""
+    """Who controls. Written at every take-over, so that a commit of the one before, expecting its own, conflicts."""
 
     broker_id: int
     epoch: int
@@ -55,7 +55,7 @@ class PartitionState(NamedTuple):
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     damaged: tuple[int, ...] = ()
-    """The last in-sync replica when its log is damaged: it stays in the ISR, and does not lead unless someone insists."""
+    """The last in-sync replica, when its log is damaged: it stays in the ISR and leads only if someone insists."""
     revision: int = 0
 
 

@@ -8,10 +8,13 @@ on the strength of what its earlier life had fetched.
 from collections.abc import Collection, Mapping
 
 from headrace.base.errors import Refused
+from headrace.base.ids import format_id
+from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.elect import check_sound, effective_min_isr, with_isr
 from headrace.cluster.entities import NO_LEADER, PartitionState
 from headrace.cluster.image import Image
 from headrace.cluster.records import broker_key, encode, partition_key
+from headrace.cluster.rewrite import topic_configs
 from headrace.cluster.store import Commit
 from headrace.wire.codes import ErrorCode
 
@@ -23,15 +26,18 @@ def alter_isr(
     expected: PartitionState,
     new_isr: Collection[int],
     added: Mapping[int, int],
-    min_insync_replicas: int,
+    defaults: BrokerConfig,
 ) -> Commit:
     """`expected` is the state the leader decided on; `added` the broker epoch of each new member, as it fetched."""
+    topic = image.topic_by_id(topic_id)
+    if topic is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {format_id(topic_id)}")
     _check(expected, new_isr, added)
     key = partition_key(topic_id, index)
     expect = {key: expected.revision}
     for broker_id, epoch in added.items():
         expect[broker_key(broker_id)] = _registered_revision(image, broker_id, epoch)
-    after = with_isr(expected, new_isr, effective_min_isr(expected, min_insync_replicas))
+    after = with_isr(expected, new_isr, effective_min_isr(expected, topic_configs(defaults)(topic).min_insync_replicas))
     check_sound(after)
     return Commit({key: encode(after)}, expect)
 

@@ -102,7 +102,9 @@ def _fields(record: Record) -> dict[str, Any]:
 def _sparse(record: Record, always: int) -> dict[str, Any]:
     """Leaves out trailing fields with nothing in them: most partitions are neither moving nor in trouble."""
     named = list(record._asdict().items())[:-1]
-    return {name: value for place, (name, value) in enumerate(named) if place < always or value not in (None, "", (), False)}
+    return {
+        name: value for place, (name, value) in enumerate(named) if place < always or value not in (None, "", (), False)
+    }
 
 
 def _encode_partition(state: PartitionState) -> bytes:

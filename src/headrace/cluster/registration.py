@@ -50,7 +50,7 @@ def register_broker(image: Image, broker: Broker) -> Registration:
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
             f"broker {broker.id} is registered with another data directory, on {known.host}:{known.port}",
         )
-    is_new = broker.epoch > (0 if known is None else known.epoch)
+    is_new = broker.epoch > (0 if known is None else max(0, known.epoch))
     fresh = broker if is_new else broker._replace(epoch=next_epoch(image))
     key = broker_key(broker.id)
     return Registration(fresh, Commit({key: encode(fresh)}, {key: ABSENT if known is None else known.revision}))

@@ -4,12 +4,12 @@ The commits of one list depend on nothing but their own partitions, so they may 
 time, and one that conflicts says nothing about the others.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.elect import check_sound
-from headrace.cluster.entities import Broker, PartitionState, Topic
+from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.image import Image
 from headrace.cluster.records import encode, partition_key
 from headrace.cluster.store import OPERATIONS_MAX, Commit
@@ -20,7 +20,7 @@ NO_FENCE: Final[Mapping[str, int]] = {}
 
 class Rewrite(NamedTuple):
     topic: Topic
-    index: int
+    partition: int
     after: PartitionState
 
 
@@ -51,7 +51,7 @@ def each_partition(image: Image) -> Iterator[tuple[Topic, int, PartitionState]]:
 
 def alive(image: Image, live: Mapping[int, int]) -> frozenset[int]:
     """Brokers whose lease is that of their registration: another epoch is a ghost, or one that is not back yet."""
-    brokers: Mapping[int, Broker] = image.brokers
+    brokers = image.brokers
     return frozenset(each for each, epoch in live.items() if each in brokers and brokers[each].epoch == epoch)
 
 
@@ -65,9 +65,3 @@ def topic_configs(defaults: BrokerConfig) -> Callable[[Topic], TopicConfig]:
         return topic_config(topic.config, shared[0])
 
     return config_of
-
-
-def led_by(image: Image, brokers: Collection[int]) -> Iterator[tuple[Topic, int, PartitionState]]:
-    for topic, index, state in each_partition(image):
-        if state.leader in brokers:
-            yield topic, index, state

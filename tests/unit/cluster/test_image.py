@@ -170,7 +170,7 @@ def test_what_cannot_be_read_is_refused_with_a_fix(key: str, value: bytes, cause
 def test_every_record_begins_with_its_format_version_and_survives_a_round_trip() -> None:
     ledger = Ledger(1)
     broker = Broker(2, 0, "h", 1, "rack", 9464, "boot", "dir")
-    moving = PartitionState((1, 2), (1,), 1, 5, 6, (2,), (3,), (4,))
+    moving = PartitionState((1, 2), (1,), 1, 5, 6, (2,), (3,), (4,), (1,))
     ledger.run([register_broker(ledger.image, broker).commit, found_cluster("id")])
     ledger.run([Commit({partition_key(bytes(16), 0): encode(moving)}, {})])
     ledger.run([Commit({topic_key("t"): encode(TopicRecord(bytes(16), 1, {"retention.ms": "5"}))}, {})])
