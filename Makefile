@@ -3,6 +3,7 @@
 PYTHON  ?= python3
 ARGS    ?=
 SECONDS ?= 600
+SEEDS   ?= 100
 
 VENV := .venv
 BIN  := $(VENV)/bin
@@ -41,8 +42,9 @@ verify: $(DEV_STAMP) tools ## Everything: check, all tests and the long ones (up
 fuzz: $(DEV_STAMP) ## Random bytes against the frame and message decoders for SECONDS=600
 	@$(BIN)/python tests/fuzz/fuzz_wire.py $(SECONDS) $(ARGS)
 
-sim: $(DEV_STAMP) ## The simulated crashes, long form
-	@$(BIN)/python -m pytest tests/sim $(ARGS)
+sim: $(DEV_STAMP) ## Storms over the real broker on virtual time: SEEDS=1000, or one with its story: SEED=123
+	@$(BIN)/python -m tests.sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(SCENARIO),--scenario $(SCENARIO)) \
+	  $(if $(BROKERS),--brokers $(BROKERS)) $(ARGS)
 
 tools: $(DEV_STAMP) # kcat, Java, Maven and Go, and the client programs the tests drive
 	@$(BIN)/python tools/ensure_tools.py

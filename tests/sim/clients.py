@@ -76,6 +76,9 @@ class Directory:
                 else:
                     self.doubt(topic, part.partition_index)
 
+    def say(self, text: str) -> None:
+        self._world.say(self.loop.name, text)
+
     async def back_off(self) -> None:
         await asyncio.sleep(self.rng.uniform(*BACK_OFF_SECONDS))
 
@@ -91,7 +94,7 @@ async def create_topic(directory: Directory, name: str, partitions: int, factor:
             code = answer.topics[0].error_code
             if code in (0, ErrorCode.TOPIC_ALREADY_EXISTS):
                 return
-            assert code not in (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST), answer
+            directory.say(f"topic {name}: error {code} {answer.topics[0].error_message}")
         except Lost:
             pass
         await directory.back_off()
