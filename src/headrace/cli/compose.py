@@ -1,14 +1,11 @@
 """The composition root: where the real clock, the real disk and the store meet a node. Nowhere else are they chosen."""
 
-from pathlib import Path
-
 from headrace.base.clock import SystemClock
 from headrace.base.disk import RealDisk
-from headrace.base.errors import UserError
 from headrace.broker.node import Node, NodeSettings
 from headrace.cli.preflight import require_port
 from headrace.cli.serve_options import ServeOptions
-from headrace.stores.sqlite import SqliteStore
+from headrace.stores.open import open_store
 
 
 async def start_node(options: ServeOptions) -> Node:
@@ -16,7 +13,7 @@ async def start_node(options: ServeOptions) -> Node:
     require_port(options.host, options.port)
     require_port(options.host, options.metrics_port, "--metrics-port")
     clock = SystemClock()
-    store = await SqliteStore.open(_store_path(options), clock)
+    store = await open_store(options.store_path, clock)
     try:
         node = Node(_settings(options), disk=RealDisk(), clock=clock, store=store)
         await node.start()
@@ -24,15 +21,6 @@ async def start_node(options: ServeOptions) -> Node:
         await store.close()
         raise
     return node
-
-
-def _store_path(options: ServeOptions) -> Path:
-    path = Path(options.store_path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{path.parent}: {error.strerror}", "Name a directory you may write to with --data.") from None
-    return path
 
 
 def _settings(options: ServeOptions) -> NodeSettings:

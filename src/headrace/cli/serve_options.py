@@ -78,7 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--store",
         default="",
-        help="metadata file shared by the brokers of this host; DATA/meta/metadata.sqlite if not given",
+        help="where the metadata is: a file for the brokers of one host (DATA/meta/metadata.sqlite if not given), "
+        "or etcd://HOST:PORT,…/PREFIX for those of many",
     )
     add(
         "--metrics-port",

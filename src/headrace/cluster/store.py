@@ -1,8 +1,9 @@
 """The port of the metadata store: a small, strongly consistent map with revisions, a watch, and leases.
 
-Every commit has a revision, one higher than any before it. A commit is all or nothing and compares the keys it depends
-on, not one global revision. Leases are apart from the map: they say who is alive, never why a write is safe (epochs and
-comparisons do that), so an adapter may keep them where a renewal does not wait behind the map's disk syncs.
+Every commit has a revision, higher than any before it; there may be gaps. A commit is all or nothing and compares the
+keys it depends on, not one global revision. Leases are apart from the map: they say who is alive, never why a write is
+safe (epochs and comparisons do that), so an adapter may keep them where a renewal does not wait behind the map's disk
+syncs.
 
 Every call either answers within the adapter's deadline or raises `StoreUnreachable`. After that the outcome of a commit
 is unknown: it may still land, so read back before deciding again.

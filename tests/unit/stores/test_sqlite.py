@@ -8,20 +8,20 @@ from pathlib import Path
 
 import apsw
 import pytest
-from test_contract import increment
-from world import SqliteWorld, World, first, story
 
 from headrace.base.errors import StoreUnreachable, UserError
 from headrace.cluster.store import MetaStore
 from headrace.stores.lane import Lane
 from headrace.stores.sqlite import SqliteStore
 from headrace.stores.sqlite_file import check_library
+from store_contract import increment
+from store_world import SqliteWorld, World, first, story
 
 RIVAL = """
 import asyncio, sys
 sys.path[:0] = sys.argv[2:]
 from pathlib import Path
-from test_contract import increment
+from store_contract import increment
 from headrace.stores.sqlite import SqliteStore
 
 async def main():
@@ -40,7 +40,7 @@ def world(tmp_path: Path) -> World:
 
 
 def rival(path: Path) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", RIVAL, str(path), str(Path(__file__).parent)]
+    command = [sys.executable, "-c", RIVAL, str(path), str(Path(__file__).parents[2])]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 

@@ -1,13 +1,16 @@
-"""Stores of one kind on the same ground, as several brokers would have them, and a clock the test turns by hand."""
+"""Stores of one kind on the same ground, as several brokers would have them, and the time that passes there.
+
+In memory and on SQLite the test turns the clock by hand; a world whose store has clocks of its own waits for them.
+"""
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 from headrace.base.clock import Now
-from headrace.cluster.store import MetaStore
+from headrace.cluster.store import Lease, MetaStore
 from headrace.stores.memory import MemoryShelf, MemoryStore
 from headrace.stores.sqlite import SqliteStore
 
@@ -43,6 +46,19 @@ class World:
 
     async def connect(self) -> MetaStore:
         raise NotImplementedError
+
+    async def let_pass(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    async def until_run_out(self, lease: Lease, renewing: Mapping[Lease, MetaStore] | None = None) -> None:
+        """Others are renewed meanwhile, each by its holder's store."""
+        for _ in range(4):
+            self.clock.advance(lease.ttl_ms / 4000)
+            for other, store in (renewing or {}).items():
+                await store.renew(other)
+
+    async def forget_history(self) -> None:
+        """Memory and SQLite do by themselves, after some fifty changes in these worlds."""
 
     async def play(self, story: Callable[["World"], Awaitable[None]]) -> None:
         try:
