@@ -5,7 +5,8 @@ change until it is empty, and a controller that dies half-way leaves nothing tha
 counts as alive when it holds its lease under the epoch it is registered with.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from headrace.cluster.broker_config import BrokerConfig
@@ -14,15 +15,20 @@ from headrace.cluster.elect import Election, effective_min_isr, elect
 from headrace.cluster.entities import PartitionState
 from headrace.cluster.image import Image
 from headrace.cluster.reassign import finish
-from headrace.cluster.rewrite import NO_FENCE, Rewrite, alive, commit_rewrites, each_partition, topic_configs
-from headrace.cluster.store import Commit
+from headrace.cluster.rewrite import NO_FENCE, Rewrite, alive, commit_rewrites, topic_configs
+from headrace.cluster.store import OPERATIONS_MAX, Commit
 from headrace.cluster.topic_config import TopicConfig
+
+
+class Step(NamedTuple):
+    commit: Commit
+    unclean: int = 0
+    """How many partitions it gives to a leader that may lack committed records."""
 
 
 class Decision(NamedTuple):
     commits: list[Commit]
     unclean: int = 0
-    """How many partitions they give to a leader that may lack committed records."""
 
 
 def heal(
@@ -33,44 +39,81 @@ def heal(
     fence: Mapping[str, int] = NO_FENCE,
     abandoned: Collection[bytes] = (),
 ) -> Decision:
-    """Leaders for partitions whose leader is gone or going, the dead out of the ISRs, moves that are complete, orphans.
+    """`heal_steps` all at once: half a second for a hundred thousand partitions that all must change."""
+    steps = list(heal_steps(image, live, leaving, defaults, fence, abandoned))
+    return Decision([step.commit for step in steps], sum(step.unclean for step in steps))
 
-    `abandoned` are topic ids whose orphans nobody is working on: those of a creation that is going on look the same,
-    and would be swept from under it.
+
+def heal_steps(
+    image: Image,
+    live: Mapping[int, int],
+    leaving: Collection[int],
+    defaults: BrokerConfig,
+    fence: Mapping[str, int] = NO_FENCE,
+    abandoned: Collection[bytes] = (),
+) -> Iterator[Step]:
+    """First leaders for partitions whose leader is gone or going; then ISRs without the dead, moves that are complete.
+
+    Each commit is worked out when it is asked for, so that whoever makes them can breathe in between. `abandoned` are
+    topic ids whose orphans nobody is working on, and which are swept: those of a creation that is going on look the
+    same, and would be taken from under it.
     """
-    ready, config_of = alive(image, live), topic_configs(defaults)
-    staying = ready.difference(leaving)
-    urgent: list[Rewrite] = []
-    others: list[Rewrite] = []
-    unclean = 0
-    for topic in image.topics.values():
-        for index, state in enumerate(topic.partitions):
-            if _is_well(state, staying, ready):
-                continue
-            after = _settle(state, ready, leaving, config_of(topic))
-            if after is None:
-                continue
-            unclean += after.unclean
-            (others if after.state.leader == state.leader else urgent).append(Rewrite(topic, index, after.state))
-    sweeps = sweep_orphans(image, abandoned, fence) if abandoned else []
-    return Decision([*commit_rewrites(urgent, fence), *commit_rewrites(others, fence), *sweeps], unclean)
+    healer = _Healer(alive(image, live), leaving, defaults)
+    urgent = healer.rewrites(image, urgent=True)
+    others = healer.rewrites(image, urgent=False)
+    for rewrites in (urgent, others):
+        while batch := list(islice(rewrites, OPERATIONS_MAX - len(fence))):
+            commits = commit_rewrites([rewrite for rewrite, _ in batch], fence)
+            yield Step(commits[0], sum(unclean for _, unclean in batch))
+    if abandoned:
+        yield from map(Step, sweep_orphans(image, abandoned, fence))
 
 
-def _is_well(state: PartitionState, staying: frozenset[int], ready: frozenset[int]) -> bool:
-    """Most are, of a hundred thousand: the quick test."""
-    if state.leader not in staying:
-        return not state.replicas
-    return ready.issuperset(state.isr) and not (state.elr or state.adding or state.removing)
+class _Healer:
+    """Partitions that look alike are treated alike, and of a hundred thousand most do: each look is decided once."""
+
+    def __init__(self, ready: frozenset[int], leaving: Collection[int], defaults: BrokerConfig) -> None:
+        self._ready = ready
+        self._leaving = frozenset(leaving)
+        self._staying = ready - self._leaving
+        self._config_of = topic_configs(defaults)
+        self._decided: dict[tuple[PartitionState, int, bool], Election | None] = {}
+
+    def rewrites(self, image: Image, urgent: bool) -> Iterator[tuple[Rewrite, bool]]:
+        """With whether each is unclean. Urgent are those that nobody leads, or nobody who stays."""
+        ready, staying = self._ready, self._staying
+        for topic in image.topics.values():
+            for index, state in enumerate(topic.partitions):
+                if (state.leader in staying) is urgent or not state.replicas:
+                    continue
+                if not urgent and ready.issuperset(state.isr) and not (state.elr or state.adding or state.removing):
+                    continue
+                after = self.treat(state, self._config_of(topic))
+                if after is not None:
+                    yield Rewrite(topic, index, after.state), after.unclean
+
+    def treat(self, state: PartitionState, config: TopicConfig) -> Election | None:
+        replicas, isr, leader, _, _, elr, adding, removing, damaged, _ = state
+        look = PartitionState(replicas, isr, leader, 0, 0, elr, adding, removing, damaged)
+        key = (look, config.min_insync_replicas, config.unclean_leader_election_enable)
+        if key not in self._decided:
+            self._decided[key] = self._decide(*key)
+        decided = self._decided[key]
+        return None if decided is None else Election(_later(decided.state, state), decided.unclean)
+
+    def _decide(self, state: PartitionState, min_insync_replicas: int, unclean: bool) -> Election | None:
+        min_isr = effective_min_isr(state, min_insync_replicas)
+        led, is_unclean = elect(state, self._ready, self._leaving, min_isr=min_isr, unclean=unclean) or Election(state)
+        after = finish(led, self._ready, self._leaving)
+        return None if after is state else Election(after, is_unclean)
 
 
-def _settle(
-    state: PartitionState, ready: Collection[int], leaving: Collection[int], config: TopicConfig
-) -> Election | None:
-    min_isr = effective_min_isr(state, config.min_insync_replicas)
-    election = elect(state, ready, leaving, min_isr=min_isr, unclean=config.unclean_leader_election_enable)
-    led, unclean = election or Election(state)
-    after = finish(led, ready, leaving)
-    return None if after is state else Election(after, unclean)
+def _later(state: PartitionState, than: PartitionState) -> PartitionState:
+    """With the epochs of `than` added to its own. Not `_replace`, which takes four times as long."""
+    replicas, isr, leader, leader_epoch, partition_epoch, elr, adding, removing, damaged, _ = state
+    leader_epoch += than.leader_epoch
+    partition_epoch += than.partition_epoch
+    return PartitionState(replicas, isr, leader, leader_epoch, partition_epoch, elr, adding, removing, damaged)
 
 
 def shut_down(
@@ -82,12 +125,14 @@ def shut_down(
     fence: Mapping[str, int] = NO_FENCE,
 ) -> list[Commit]:
     """Gives what a broker leads to others in sync. Empty when it leads only what nobody else can: it may stop."""
-    ready, config_of = alive(image, live), topic_configs(defaults)
-    going = {*leaving, broker_id}
-    rewrites = []
-    for topic, index, state in each_partition(image):
-        if state.leader == broker_id:
-            after = _settle(state, ready, going, config_of(topic))
-            if after is not None and after.state.leader != broker_id and not after.unclean:
-                rewrites.append(Rewrite(topic, index, after.state))
-    return commit_rewrites(rewrites, fence)
+    healer = _Healer(alive(image, live), {*leaving, broker_id}, defaults)
+    moved = [
+        rewrite
+        for rewrite, unclean in healer.rewrites(image, urgent=True)
+        if _leader_before(rewrite) == broker_id != rewrite.after.leader and not unclean
+    ]
+    return commit_rewrites(moved, fence)
+
+
+def _leader_before(rewrite: Rewrite) -> int:
+    return rewrite.topic.partitions[rewrite.partition].leader

@@ -58,7 +58,12 @@ def topic_key(name: str) -> str:
 
 
 def partition_key(topic_id: bytes, index: int) -> str:
-    return f"partitions/{format_id(topic_id)}/{index}"
+    return f"{_partitions_of(topic_id)}{index}"
+
+
+@lru_cache(maxsize=1024)
+def _partitions_of(topic_id: bytes) -> str:
+    return f"partitions/{format_id(topic_id)}/"
 
 
 def broker_config_key(broker_id: int | None) -> str:

@@ -62,6 +62,6 @@ def topic_configs(defaults: BrokerConfig) -> Callable[[Topic], TopicConfig]:
     def config_of(topic: Topic) -> TopicConfig:
         if not shared:
             shared.append(default_topic_config(defaults))
-        return topic_config(topic.config, shared[0])
+        return topic_config(topic.config, shared[0]) if topic.config else shared[0]
 
     return config_of
