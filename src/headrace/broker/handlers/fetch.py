@@ -121,13 +121,19 @@ class ActiveFetch:
             part.records = found
 
     def _check_may_read(self, partition: Partition, entry: FetchEntry) -> None:
-        """A follower fetches from the leader; a consumer that can be sent elsewhere may read here, whoever leads."""
-        if self._follower is None and self._request.version >= READ_FROM_FOLLOWER_SINCE:
+        """A follower fetches from the leader; a consumer that names its rack may have been sent here, whoever leads.
+
+        One that names none is here because its metadata is old: what a follower has would be older than what it knows.
+        """
+        if self._follower is None and self._request.body.rack_id and self._request.version >= READ_FROM_FOLLOWER_SINCE:
             partition.check_epoch(entry.current_leader_epoch)
             if partition.state.leader < 0:
                 partition.check_leader()
         else:
             partition.check_leader(entry.current_leader_epoch)
+        if self._follower is None and partition.leader is not None and partition.leader.has_min_isr:
+            # With too few replicas it may never be known; what is known to be committed is still served then.
+            partition.check_watermark_known()
 
     def _note_progress(self, partition: Partition, entry: FetchEntry) -> None:
         """Counted once for each time the follower names an offset, not again when a parked fetch is answered."""
@@ -184,16 +190,19 @@ class ActiveFetch:
             for entry, _ in self._collected:
                 name = self._broker.image.topic_names.get(entry.topic_id) if self._session.by_id else entry.topic
                 entry.follow(self._broker.partitions.find(name, entry.index))
-        self._put_back()
         wait = self._request.body.max_wait_ms / 1000
+        if self._put_back():
+            wait = min(wait, WATERMARK_SECONDS_MAX)
         self._deadline = self._broker.deadlines.after(wait, self._finish)
         return self._pending
 
     def on_change(self, entry: FetchEntry) -> None:
         partition = entry.partition
-        if partition is None or self._is_outdated(partition, entry):
-            self._finish()
-        elif self._available() >= self._request.body.min_bytes:
+        if (
+            partition is None
+            or self._is_outdated(partition, entry)
+            or self._available() >= self._request.body.min_bytes
+        ):
             self._finish()
         elif self._follower is not None and partition.high_watermark > entry.known_high_watermark:
             self._hurry()
@@ -236,13 +245,21 @@ class ActiveFetch:
         if not self._session.is_kept:
             self._session.unfollow_all()
 
-    def _put_back(self) -> None:
-        """What was read is too little to send: let go of it, and read it again when there is more."""
+    def _put_back(self) -> bool:
+        """What was read is too little to send: let go of it, and read it again when there is more.
+
+        True when a follower has a newer watermark to hear of: its own fetch may just have moved it, and nothing else
+        would tell it on a partition that is quiet from now on.
+        """
+        moved = False
         for entry, part in self._collected:
             if part.records:
                 part.records.release()
+            if part.records or _is_news(entry, part):
                 self._session.dirty[entry] = None
+            moved = moved or part.high_watermark > entry.known_high_watermark
         self._collected = []
+        return moved and self._follower is not None
 
 
 def _follower_of(body: FetchRequest) -> tuple[int, int]:
