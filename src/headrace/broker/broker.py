@@ -34,7 +34,6 @@ from headrace.cluster.image import Image
 from headrace.cluster.store import Commit, MetaStore
 from headrace.wire.codes import ErrorCode
 
-
 log = logging.getLogger("headrace.broker")
 
 
@@ -130,6 +129,12 @@ class Broker:
         self._leases = {**self._leases, self.id: self.epoch}
         self._find_live()
         self._follow()
+
+    def on_renewed(self) -> None:
+        """Whoever fenced itself in doubt, and finds that its lease never ran out, goes on as what it was."""
+        if self.partitions.is_fenced:
+            log.info("broker %d still has its lease", self.id)
+            self.on_joined()
 
     def _follow(self) -> None:
         self.fetchers.reconcile(() if self.partitions.is_fenced else self.partitions)

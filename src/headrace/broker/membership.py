@@ -94,6 +94,7 @@ class Membership:
             await asyncio.sleep(self._ttl_ms / 4000)
             try:
                 await self._renew()
+                self._broker.on_renewed()
             except LeaseLost:
                 log.warning("broker %d lost its lease; joining again", self._me.id)
                 self._broker.fence("its lease ran out")
