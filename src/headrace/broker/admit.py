@@ -10,9 +10,11 @@ from headrace.cluster.topic_config import TopicConfig
 from headrace.wire.batch import (
     CODEC_MASK,
     CONTROL,
+    HEADER_SIZE,
     LENGTH_END,
     LOG_APPEND_TIME,
     MAGIC,
+    TRANSACTIONAL,
     BatchHeader,
     CorruptBatch,
     crc_ok,
@@ -23,8 +25,10 @@ from headrace.wire.records import build_batch, read_records
 CODEC_BY_NAME = {"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 ZSTD = CODEC_BY_NAME["zstd"]
 ZSTD_SINCE_PRODUCE = 7
-# Bits that only brokers set.
-_RESERVED = LOG_APPEND_TIME | CONTROL
+# Bits that only brokers set, and one whose batches would wait for a marker that nobody writes yet.
+_RESERVED = LOG_APPEND_TIME | CONTROL | TRANSACTIONAL
+# Length, attributes, timestamp, offset, key, value and header count take a byte each.
+RECORD_BYTES_MIN = 7
 # A batch is opened in memory only up to this size, whatever it claims to hold.
 OPENED_BYTES_MAX = 64 << 20
 
@@ -48,6 +52,7 @@ def admit(records: memoryview, header: BatchHeader, config: TopicConfig, produce
         size == len(records)
         and header.magic == MAGIC
         and 0 < header.record_count == header.last_offset_delta + 1
+        and (codec or header.record_count * RECORD_BYTES_MIN <= size - HEADER_SIZE)
         and not header.attributes & _RESERVED
         and codec <= ZSTD
         and (header.producer_id < 0 or (header.base_sequence >= 0 and header.producer_epoch >= 0))
@@ -76,8 +81,14 @@ def _check_shape(records: memoryview, header: BatchHeader) -> None:
             ErrorCode.INVALID_RECORD,
             f"the batch says {header.record_count} records but its last offset delta is {header.last_offset_delta}",
         )
+    if not header.codec and header.record_count * RECORD_BYTES_MIN > header.size - HEADER_SIZE:
+        raise Refused(
+            ErrorCode.INVALID_RECORD, f"{header.record_count} records do not fit into a batch of {header.size} bytes"
+        )
     if header.is_control:
         raise Refused(ErrorCode.INVALID_RECORD, "producers may not write control batches")
+    if header.is_transactional:
+        raise Refused(ErrorCode.INVALID_TXN_STATE, "transactions are not served by this version")
     if header.producer_id >= 0 and (header.base_sequence < 0 or header.producer_epoch < 0):
         raise Refused(ErrorCode.INVALID_RECORD, "a batch with a producer id needs an epoch and a sequence number")
     if header.codec > ZSTD:

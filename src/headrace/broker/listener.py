@@ -20,6 +20,7 @@ from typing import Any, Protocol, cast
 from headrace.base.errors import DiskFailed, PeerError
 from headrace.base.probe import Probes
 from headrace.broker.budget import Budget
+from headrace.broker.descriptors import Descriptors
 from headrace.broker.outbox import Chunk, Outbox, SocketOutbox, TransportOutbox, release_ranges
 
 log = logging.getLogger("headrace.listener")
@@ -161,10 +162,12 @@ class Connection(asyncio.BufferedProtocol):
         """Decode what has arrived, send what is ready, and read on unless something holds this connection back."""
         progressed = True
         while progressed and self._transport is not None:
+            # First, since replies that leave may end the holding back: whole frames must not be left lying in a buffer
+            # that we then go on to fill.
+            self._flush()
             progressed = False
             while not self._is_held and self._next_frame():
                 progressed = True
-            self._flush()
         self.set_reading()
 
     def _next_frame(self) -> bool:
@@ -343,6 +346,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def close_bad_peer(self, cause: str) -> None:
         self._listener.probes.peer_errors += 1
+        self.close_because(cause)
+
+    def close_because(self, cause: str) -> None:
         log.warning("closing a connection: %s", cause, extra={"peer": self.peer})
         self.close()
 
@@ -366,6 +372,7 @@ class Listener:
         frame_bytes_max: int,
         buffer_bytes_max: int,
         connections_max: int,
+        descriptors: Descriptors,
         idle_seconds_max: float,
         frame_seconds_max: float = 30.0,
         on_disk_failed: Callable[[DiskFailed], None],
@@ -381,6 +388,7 @@ class Listener:
         self.on_disk_failed = on_disk_failed
         self._readers = readers
         self._connections_max = connections_max
+        self._descriptors = descriptors
         self._idle_seconds_max = idle_seconds_max
         self._frame_seconds_max = frame_seconds_max
         self._reclaiming = False
@@ -416,21 +424,29 @@ class Listener:
         plain = transport.get_extra_info("socket")
         if plain is None or transport.get_extra_info("sslcontext") is not None:
             return TransportOutbox(transport, self.probes)
-        return SocketOutbox(transport, self.loop, self._readers, self.probes, on_drained, self.on_disk_failed)
+        return SocketOutbox(
+            transport, self.loop, self._readers, self.probes, self._descriptors, on_drained, self.on_disk_failed
+        )
 
     def on_open(self, connection: Connection) -> None:
         self.probes.connections_accepted += 1
         if len(self.connections) >= self._connections_max:
-            self.probes.connections_refused += 1
-            log.warning("refusing a connection: max.connections reached", extra={"peer": connection.peer})
-            connection.close()
-            return
-        self.connections[connection] = None
-        self.probes.connections_open = len(self.connections)
+            self._refuse(connection, "max.connections is reached")
+        elif not self._descriptors.take():
+            self._refuse(connection, "no descriptors are left (ulimit -n)")
+        else:
+            self.connections[connection] = None
+            self.probes.connections_open = len(self.connections)
+
+    def _refuse(self, connection: Connection, cause: str) -> None:
+        self.probes.connections_refused += 1
+        connection.close_because(cause)
 
     def on_closed(self, connection: Connection) -> None:
-        self.connections.pop(connection, None)
-        self.probes.connections_open = len(self.connections)
+        if connection in self.connections:
+            del self.connections[connection]
+            self._descriptors.give_back()
+            self.probes.connections_open = len(self.connections)
 
     def reclaim(self) -> None:
         """Somebody waits for buffer space: soon take back what lies in buffers that are not in use."""

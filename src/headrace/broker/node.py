@@ -21,6 +21,7 @@ from headrace.base.errors import DiskFailed, DiskFull, StoreUnreachable, UserErr
 from headrace.base.ids import format_id
 from headrace.base.probe import Probes
 from headrace.broker.broker import Broker
+from headrace.broker.descriptors import Descriptors, descriptor_limit
 from headrace.broker.directory import DataDirectory
 from headrace.broker.flusher import THREADS, Flusher
 from headrace.broker.hand_over import hand_over
@@ -79,6 +80,7 @@ class Node:
         self._rng = rng or random.SystemRandom()
         self._config = BrokerConfig(settings.overrides)
         self._directory = DataDirectory(disk, settings.data)
+        self._descriptors = Descriptors(descriptor_limit())
         self._metrics: MetricsServer | None = None
         self._unlock: Job | None = None
         self._released = False
@@ -129,6 +131,7 @@ class Node:
             probes=self.probes,
             propose=broker.isr_keeper.propose,
             clean_start=self._was_clean,
+            files_max=self._descriptors.files_max,
         )
         await broker.metadata.load()
         broker.partitions.set_strays_aside(broker.image)
@@ -157,6 +160,7 @@ class Node:
             frame_bytes_max=config.number("socket.request.max.bytes"),
             buffer_bytes_max=config.number("queued.max.request.bytes"),
             connections_max=config.number("max.connections"),
+            descriptors=self._descriptors,
             idle_seconds_max=config.number("connections.max.idle.ms") / 1000,
             on_disk_failed=self._on_failure,
         )

@@ -5,7 +5,8 @@
 
 Writes go around the transport, straight to a duplicate of its socket: the transport only reads. So nothing can be
 half-written in a transport buffer when `sendfile` starts, and uvloop, which refuses to watch a descriptor that its own
-transport owns, watches the duplicate instead. It is made for the first reply: who never asks costs one descriptor only. `TransportOutbox` is for what has no plain socket: TLS, the simulator.
+transport owns, watches the duplicate instead. It is made for the first reply: who never asks costs one descriptor only.
+`TransportOutbox` is for what has no plain socket: TLS, the simulator.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from concurrent.futures import Executor
 
 from headrace.base.errors import DiskFailed
 from headrace.base.probe import Probes
+from headrace.broker.descriptors import Descriptors
 from headrace.log.file_range import FileRange
 
 log = logging.getLogger("headrace.outbox")
@@ -42,6 +44,7 @@ class SocketOutbox:
         loop: asyncio.AbstractEventLoop,
         readers: Executor,
         probes: Probes,
+        descriptors: Descriptors,
         on_drained: Callable[[], None],
         on_disk_failed: Callable[[DiskFailed], None],
     ) -> None:
@@ -50,6 +53,7 @@ class SocketOutbox:
         self._loop = loop
         self._readers = readers
         self._probes = probes
+        self._descriptors = descriptors
         self._on_drained = on_drained
         self._on_disk_failed = on_disk_failed
         self._queue: deque[Chunk] = deque()
@@ -74,6 +78,7 @@ class SocketOutbox:
         if self._is_open:
             self._loop.remove_writer(self._socket.fileno())
             self._socket.close()
+            self._descriptors.give_back()
         release_ranges(self._queue)
         self._queue.clear()
         self.queued_bytes = 0
@@ -91,6 +96,8 @@ class SocketOutbox:
         self._probes.bytes_sent += before - self.queued_bytes
 
     def _open(self) -> None:
+        if not self._descriptors.take():
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         self._socket = socket.socket(fileno=os.dup(self._transport.get_extra_info("socket").fileno()))
         self._socket.setblocking(False)
         self._is_open = True

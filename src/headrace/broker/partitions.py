@@ -54,8 +54,9 @@ class Partitions:
         probes: Probes,
         propose: Callable[[Partition, Proposal], None],
         clean_start: bool,
+        files_max: int,
     ) -> None:
-        self.pool = FilePool(disk)
+        self.pool = FilePool(disk, files_max)
         self._broker_id = broker_id
         self._path = f"{path}/logs"
         self._disk = disk

@@ -6,6 +6,9 @@ Neighbouring fixed-width fields, and the length byte that follows them, are read
 are checked against the bytes left: an overlong string moves `pos` past `limit`, no read past `limit` can succeed, and
 the last line refuses what got there, so the checks in between would find nothing more. The function raises PeerError,
 and struct.error, IndexError and UnicodeDecodeError for `codec` to translate.
+
+An object takes a hundred times the bytes that made it, so a request may hold only so many: without that bound, one
+frame of a few megabytes would fill the memory and hold up everybody for a minute. What a broker answers is trusted.
 """
 
 from struct import calcsize, unpack_from
@@ -13,8 +16,12 @@ from typing import Any
 
 from headrace.base.errors import PeerError
 from headrace.wire.primitives import SHORT, UNPACK_INT32S, rest_of_uvarint, skip_tags, tag_and_size
-from headrace.wire.schema import Decoder, Field, Message, StructType, has_records
+from headrace.wire.schema import Decoder, Field, Message, Request, StructType, has_records
 from headrace.wire.source import Source
+
+
+# Twice the partitions that a broker is built for.
+ELEMENTS_MAX = 200_000
 
 
 def compile_decoder(cls: type[Message], version: int) -> Decoder:
@@ -56,6 +63,9 @@ class _DecoderSource(Source):
         self._sliced = has_records(cls)
         wanted = "memoryview" if self._sliced else "bytes"
         self.line(f"if type(buf) is not {wanted}: buf = {wanted}(buf)")
+        self._is_bounded = issubclass(cls, Request)
+        if self._is_bounded:
+            self.line(f"room = {ELEMENTS_MAX}")
         message = self._struct(cls)
         self._flush()
         with self.block("if pos > limit:"):
@@ -183,6 +193,10 @@ class _DecoderSource(Source):
         with self.block(f"if {count} >= 0:"):
             with self.block(f"if {count} * {smallest} > limit - pos:"):
                 self._refuse(f"array {field.name} counts more elements than its bytes can hold")
+            if self._is_bounded:
+                self.line(f"room -= {count}")
+                with self.block("if room < 0:"):
+                    self._refuse(f"more than {ELEMENTS_MAX} elements in one request")
             if element.kind == "fixed":
                 self._fixed_array(element, target, count)
             else:

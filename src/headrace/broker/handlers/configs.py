@@ -42,8 +42,10 @@ BROKER = 4
 
 def handle_describe_configs(broker: "Broker", request: Request) -> DescribeConfigsResponse:
     body = request.body
+    # Once each: a small request that repeats itself must not become a huge reply.
+    wanted = {(resource.resource_type, resource.resource_name): resource for resource in body.resources}
     results = [
-        _describe(broker, resource, body.include_synonyms, body.include_documentation) for resource in body.resources
+        _describe(broker, resource, body.include_synonyms, body.include_documentation) for resource in wanted.values()
     ]
     return DescribeConfigsResponse(0, results)
 
@@ -57,11 +59,10 @@ def _describe(
     except Refused as refusal:
         result.error_code, result.error_message = refusal.code, refusal.message
         return result
-    wanted = resource.configuration_keys
+    keys = resource.configuration_keys
+    wanted = effective.keys() if keys is None else set(keys)
     result.configs = [
-        _describe_one(name, each, synonyms, documentation)
-        for name, each in effective.items()
-        if wanted is None or name in wanted
+        _describe_one(name, each, synonyms, documentation) for name, each in effective.items() if name in wanted
     ]
     return result
 

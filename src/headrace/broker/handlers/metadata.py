@@ -27,6 +27,8 @@ def handle_metadata(broker: "Broker", request: Request) -> MetadataResponse | Co
     wanted: list[MetadataRequestTopic] | None = body.topics
     if wanted is None or (request.version == 0 and not wanted):
         return _answer(broker, [describe(broker, topic) for topic in broker.image.topics.values()])
+    # Once each: a small request that repeats a large topic must not become a huge reply.
+    wanted = list({(each.topic_id, each.name): each for each in wanted}.values())
     missing = _missing(broker, wanted) if body.allow_auto_topic_creation else []
     if missing:
         return _create_and_answer(broker, wanted, missing)

@@ -96,7 +96,8 @@ class ProduceAnswer:
         for topic in self.response.responses:
             for part in topic.partition_responses:
                 if part.error_code:
-                    self._request.connection.close()
+                    cause = part.error_message or f"error {part.error_code}"
+                    self._request.connection.close_because(f"a produce with acks=0 was refused: {cause}")
                     return
 
     # -- as a waiter -----------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """CreateTopics, DeleteTopics, CreatePartitions: plans over the image, committed one topic at a time."""
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
@@ -112,7 +113,7 @@ async def _add_partitions(
 
 
 def _repeated(names: list[str]) -> set[str]:
-    return {name for name in names if names.count(name) > 1}
+    return {name for name, count in Counter(names).items() if count > 1}
 
 
 def _check_once(name: str, repeated: set[str]) -> None:
