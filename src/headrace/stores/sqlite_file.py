@@ -8,7 +8,7 @@ the deadline. Nothing else may open the file: closing a second descriptor would 
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -61,8 +61,10 @@ class SqliteFile:
         return db
 
     def _prepare(self, db: apsw.Connection, layout: Layout) -> None:
-        # Before anything is changed: switching someone else's file to WAL would already be damage.
-        self._check_owner(db, layout)
+        # Before anything is changed: switching someone else's file to WAL would already be damage. In one read
+        # transaction, since another broker may be setting the file up between two statements.
+        with _transaction(db, "BEGIN"):
+            self._check_owner(db, layout)
         db.pragma("journal_mode", "wal")
         db.pragma("synchronous", layout.synchronous)
         with _immediate(db):
@@ -130,9 +132,13 @@ class SqliteFile:
         self._db.close()
 
 
+def _immediate(db: apsw.Connection) -> AbstractContextManager[None]:
+    return _transaction(db, "BEGIN IMMEDIATE")
+
+
 @contextmanager
-def _immediate(db: apsw.Connection) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
+def _transaction(db: apsw.Connection, begin: str) -> Iterator[None]:
+    db.execute(begin)
     try:
         yield
     except BaseException:

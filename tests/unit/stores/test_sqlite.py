@@ -176,3 +176,20 @@ def test_a_call_that_never_began_never_runs() -> None:
         assert ran == ["first"]
 
     asyncio.run(tell())
+
+
+def test_brokers_that_start_together_set_one_file_up(tmp_path: Path) -> None:
+    """Between two statements of the check, another process had created the file: it looked like somebody else's."""
+    code = (
+        "import asyncio, sys; from pathlib import Path; from headrace.stores.sqlite import SqliteStore\n"
+        "async def main():\n    store = await SqliteStore.open(Path(sys.argv[1])); await store.close()\n"
+        "sys.stdin.read(1); asyncio.run(main())"
+    )
+    for attempt in range(3):
+        command = [sys.executable, "-c", code, str(tmp_path / f"{attempt}.sqlite")]
+        starting = [subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)]
+        for process in starting:
+            assert process.stdin is not None
+            process.stdin.write(b"x")
+            process.stdin.flush()
+        assert [process.communicate()[1] for process in starting] == [b""] * 4
