@@ -19,8 +19,8 @@ from headrace.broker.fetcher import Fetchers
 from headrace.broker.handlers import HANDLERS
 from headrace.broker.isr_keeper import IsrKeeper
 from headrace.broker.listener import Listener
-from headrace.broker.membership import Membership
-from headrace.broker.metadata import Metadata
+from headrace.broker.membership import Membership, live_epochs
+from headrace.broker.metadata import Metadata, Plan
 from headrace.broker.partition import Partition
 from headrace.broker.partitions import Partitions
 from headrace.broker.producer_ids import ProducerIdBlocks
@@ -161,9 +161,20 @@ class Broker:
             creation = create_topic(image, self.live, new, self.rng.randbytes(16), self.config)
             return creation.commits
 
-        await self.metadata.change(plan, validate_only)
+        await self.change_placement(plan, validate_only)
         assert creation is not None
         return creation.topic
+
+    async def change_placement(self, plan: Plan, validate_only: bool) -> None:
+        """A change that needs live brokers. When they seem too few, brokers may have joined that we have not heard of."""
+        try:
+            await self.metadata.change(plan, validate_only)
+        except Refused as refusal:
+            if refusal.code != ErrorCode.INVALID_REPLICATION_FACTOR:
+                raise
+            await self.metadata.load()
+            self.on_leases(live_epochs(await self.metadata.store.leases()))
+            await self.metadata.change(plan, validate_only)
 
     def nearest_replica(self, partition: Partition, rack: str, offset: int) -> int | None:
         """A live in-sync replica in the reader's rack that has what it wants, if we are not in that rack ourselves."""

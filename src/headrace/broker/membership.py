@@ -10,6 +10,7 @@ in-sync sets and epochs alone.
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import StoreUnreachable, UserError
@@ -130,12 +131,15 @@ class Membership:
         while True:
             try:
                 async for leases in self._broker.metadata.store.watch_leases():
-                    self._broker.on_leases(
-                        {
-                            int(name.removeprefix(LEASE_PREFIX)): lease.epoch
-                            for name, lease in leases.items()
-                            if name.startswith(LEASE_PREFIX)
-                        }
-                    )
+                    self._broker.on_leases(live_epochs(leases))
             except StoreUnreachable:
                 await asyncio.sleep(JOIN_PAUSE_SECONDS)
+
+
+def live_epochs(leases: Mapping[str, Lease]) -> dict[int, int]:
+    """Broker id → the epoch it holds its lease under."""
+    return {
+        int(name.removeprefix(LEASE_PREFIX)): lease.epoch
+        for name, lease in leases.items()
+        if name.startswith(LEASE_PREFIX)
+    }

@@ -104,7 +104,7 @@ async def _add_partitions(
         assignment = [tuple(each.broker_ids) for each in wanted.assignments]
     try:
         _check_once(wanted.name, repeated)
-        await broker.metadata.change(
+        await broker.change_placement(
             lambda image: create_partitions(image, broker.live, wanted.name, wanted.count, assignment), validate_only
         )
     except Refused as refusal:
