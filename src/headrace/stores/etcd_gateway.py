@@ -59,8 +59,8 @@ class Gateway:
     def __init__(self, url: EtcdUrl, deadline_s: float) -> None:
         self.url = url
         self._deadline_s = deadline_s
-        # A member that hangs must leave time to ask the others.
-        self._attempt_s = deadline_s / (len(url.endpoints) + 1)
+        # Members that hang must leave time to ask the others, and a renewal time before its lease runs out.
+        self._attempt_s = deadline_s / (2 * len(url.endpoints))
         self._tls = url.tls_context()
         self._token = ""
         # Anywhere, so that many brokers spread over the members.

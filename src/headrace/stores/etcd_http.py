@@ -75,11 +75,12 @@ class HttpConnection:
     async def _next_event(self) -> h11.Event:
         try:
             while (event := self._http.next_event()) is h11.NEED_DATA:
-                self._http.receive_data(await self._reader.read(READ_BYTES))
+                data = await self._reader.read(READ_BYTES)
+                if not data:
+                    raise ConnectionBroken("it closed the connection without an answer")
+                self._http.receive_data(data)
         except h11.RemoteProtocolError as error:
-            raise ConnectionBroken(f"the connection ended, or does not speak HTTP ({error})") from error
-        if isinstance(event, h11.ConnectionClosed) or event is h11.PAUSED:
-            raise ConnectionBroken("the connection was closed")
+            raise ConnectionBroken(f"it does not speak HTTP ({error})") from error
         assert not isinstance(event, type), f"h11 said {event}"
         return event
 

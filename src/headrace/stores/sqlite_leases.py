@@ -3,6 +3,9 @@
 The file's name carries the kernel's boot id. After a power loss every holder is dead and the file may be torn: nobody
 reads it again, the new boot begins a new one. Moments are CLOCK_BOOTTIME, the same for all processes of the host, so a
 jump of the wall clock moves no lease. Each moment is taken inside the transaction, after the wait for its lock.
+
+A lease also ends with the process that took it (see `process_life`): on one host nobody has to wait for a dead broker's
+lease to run out, only for that of one that hangs.
 """
 
 import math
@@ -14,6 +17,7 @@ import apsw
 
 from headrace.base.clock import Clock
 from headrace.cluster.store import Lease, LeaseHeld, LeaseLost
+from headrace.stores.process_life import ProcessLife, is_over
 from headrace.stores.sqlite_file import Layout, SqliteFile
 
 _LAYOUT: Final = Layout(
@@ -22,7 +26,7 @@ _LAYOUT: Final = Layout(
     schema="""
         CREATE TABLE leases (
             name TEXT PRIMARY KEY, holder TEXT NOT NULL, epoch INTEGER NOT NULL, ttl_ms INTEGER NOT NULL,
-            ends REAL NOT NULL
+            ends REAL NOT NULL, life TEXT NOT NULL
         ) WITHOUT ROWID;
     """,
     synchronous="OFF",
@@ -36,16 +40,19 @@ class SqliteLeases:
         self._clock = clock
         self._data_version: object = None
         self._next_end = 0.0
+        self._beside = beside
         self._file = SqliteFile(path, _LAYOUT, deadline_s)
+        self._life = ProcessLife(beside)
+        self._others: set[str] = set()
 
     def acquire(self, lease: Lease) -> Lease:
         def work(db: apsw.Connection) -> Lease:
             mono = self._clock.now().mono
-            held = _live(db, mono).get(lease.name)
+            held = self._live(db, mono).get(lease.name)
             if held is not None and (held.holder != lease.holder or held.epoch >= lease.epoch):
                 raise LeaseHeld(held)
             ends = mono + lease.ttl_ms / 1000
-            db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)", (*lease, ends))
+            db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?)", (*lease, ends, self._life.token))
             # SQLite's counter leaves out what we write ourselves.
             self._next_end = 0.0
             return lease
@@ -76,24 +83,34 @@ class SqliteLeases:
     def live(self) -> Mapping[str, Lease]:
         # The moment first: a lease that is renewed meanwhile is seen as it was or as it is, alive either way.
         mono = self._clock.now().mono
-        return self._file.read(lambda db: _live(db, mono))
+        return self._file.read(lambda db: self._live(db, mono))
+
+    def _live(self, db: apsw.Connection, mono: float) -> dict[str, Lease]:
+        rows = db.execute("SELECT name, holder, epoch, ttl_ms, life FROM leases WHERE ends > ? ORDER BY name", (mono,))
+        leases = {}
+        others = set()
+        for *lease, life in rows:
+            if life != self._life.token:
+                if is_over(self._beside, life):
+                    continue
+                others.add(life)
+            leases[lease[0]] = Lease(*lease)
+        self._others = others
+        return leases
 
     def has_changed(self) -> bool:
-        """Whether another process wrote since we last asked, or a lease may have run out."""
+        """Whether another process wrote since we last asked or died, or a lease may have run out."""
         before, self._data_version = self._data_version, self._file.read(lambda db: db.pragma("data_version"))
         mono = self._clock.now().mono
-        if self._data_version == before and mono < self._next_end:
+        somebody_died = any(is_over(self._beside, life) for life in list(self._others))
+        if self._data_version == before and mono < self._next_end and not somebody_died:
             return False
         self._next_end = self._file.read(lambda db: _next_end(db, mono))
         return True
 
     def close(self) -> None:
+        self._life.end()
         self._file.close()
-
-
-def _live(db: apsw.Connection, mono: float) -> dict[str, Lease]:
-    rows = db.execute("SELECT name, holder, epoch, ttl_ms FROM leases WHERE ends > ? ORDER BY name", (mono,))
-    return {row[0]: Lease(*row) for row in rows}
 
 
 def _next_end(db: apsw.Connection, mono: float) -> float:
