@@ -77,9 +77,7 @@ class EtcdStore:
 
 def _explained(error: StoreUnreachable, url: EtcdUrl) -> UserError:
     if not isinstance(error, Refusal):
-        return UserError(
-            str(error), "Start etcd, or correct --store: its addresses, and etcds:// if etcd wants TLS."
-        )
+        return UserError(str(error), "Start etcd, or correct --store: its addresses, and etcds:// if etcd wants TLS.")
     for words, fix in _FIXES.items():
         if words in error.message:
             return UserError(f"{url}: {error.message}", fix)
