@@ -18,6 +18,7 @@ from headrace.base.ids import TopicPartition
 from headrace.broker.admit import admit, opened
 from headrace.broker.flusher import Flusher
 from headrace.broker.waiters import OffsetWaiters, Waiter
+from headrace.cluster.elect import effective_min_isr
 from headrace.cluster.entities import INTERNAL_TOPICS, PartitionState
 from headrace.cluster.topic_config import TopicConfig
 from headrace.log.config import LogConfig
@@ -50,6 +51,7 @@ class Partition:
         "_broker_id",
         "_flusher",
         "_hw_waiters",
+        "_leader_high_watermark",
         "_propose",
         "_synced_waiters",
         "_unsynced_since",
@@ -101,6 +103,7 @@ class Partition:
         self.bytes_in = 0
         self.bytes_out = 0
         self._broker_id = broker_id
+        self._leader_high_watermark = -1
         self._flusher = flusher
         self._propose = propose
         self._hw_waiters = OffsetWaiters()
@@ -148,7 +151,7 @@ class Partition:
 
     @property
     def _min_isr(self) -> int:
-        return min(self.config.min_insync_replicas, len(self.state.replicas))
+        return effective_min_isr(self.state, self.config.min_insync_replicas)
 
     def _settle(self) -> None:
         if self.leader is not None and not self.leader.has_min_isr:
@@ -315,9 +318,18 @@ class Partition:
 
     def on_leader_word(self, high_watermark: int, start_offset: int) -> None:
         """How far the leader says all are, and where its log starts. Ours counts only as far as we have it ourselves."""
+        self._leader_high_watermark = high_watermark
         self._raise_high_watermark(min(high_watermark, self.log.end_offset))
         if start_offset > self.log.start_offset:
             self.log.advance_start(min(start_offset, self.high_watermark))
+
+    @property
+    def lag(self) -> int:
+        """Offsets that are committed and not here; -1 for a follower that has not heard of its leader yet."""
+        if self.is_leader:
+            return 0
+        heard = self._leader_high_watermark
+        return -1 if heard < 0 else max(0, heard - self.log.end_offset)
 
     def truncate(self, offset: int, now: Now) -> None:
         """Cut what the leader does not have. A recovery point at or below must be durable before (see Log)."""
@@ -356,7 +368,7 @@ class Partition:
             found = log.read(offset, max_bytes, end_offset, at_least_one)
         except CorruptBatch as error:
             raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.id} cannot be read at {offset}: {error}") from error
-        if found is not None:
+        if found is not None and not as_follower:
             self.bytes_out += found.length
         return found
 

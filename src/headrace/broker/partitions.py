@@ -58,7 +58,7 @@ class Partitions:
     ) -> None:
         self.pool = FilePool(disk, files_max)
         self._broker_id = broker_id
-        self._path = f"{path}/logs"
+        self.path = f"{path}/logs"
         self._disk = disk
         self._clock = clock
         self._flusher = flusher
@@ -81,7 +81,7 @@ class Partitions:
         self._recovery_points = checkpoint.load(disk, self._recovery_points_path).offsets
         self._start_offsets = checkpoint.load(disk, self._start_offsets_path).offsets
         self._high_watermarks = checkpoint.load(disk, self._high_watermarks_path).offsets
-        disk.mkdir(self._path)
+        disk.mkdir(self.path)
         disk.sync_dir_job(path)()
 
     # -- looking up ------------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class Partitions:
             if count % OPEN_PER_TURN == 0:
                 await asyncio.sleep(0)
         # The directory that names them must be on disk before any of them may acknowledge a write.
-        await self._in_thread(self._disk.sync_dir_job(self._path))
+        await self._in_thread(self._disk.sync_dir_job(self.path))
         for partition in opened:
             self._hosted[partition.id] = partition
 
@@ -230,7 +230,7 @@ class Partitions:
             self.damaged[topic_id, id.partition] = id
 
     def _directory(self, id: TopicPartition) -> str:
-        return f"{self._path}/{_short(str(id))}"
+        return f"{self.path}/{_short(str(id))}"
 
     def _claim(self, directory: str, topic_id: bytes) -> bool:
         """Make the directory this topic's; True when it is a new one. One of an older topic is set aside, not reused."""
@@ -260,11 +260,11 @@ class Partitions:
         known = {
             _short(f"{topic.name}-{index}") for topic in image.topics.values() for index in range(len(topic.partitions))
         }
-        for name in self._disk.listdir(self._path):
+        for name in self._disk.listdir(self.path):
             if name.endswith(".deleted"):
-                self._disk.remove_tree(f"{self._path}/{name}")
+                self._disk.remove_tree(f"{self.path}/{name}")
             elif name not in known and not name.endswith(".stray"):
-                self._set_aside(f"{self._path}/{name}")
+                self._set_aside(f"{self.path}/{name}")
 
     # -- written down ----------------------------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ from headrace.broker.handlers.configs import (
 )
 from headrace.broker.handlers.coordinators import handle_find_coordinator
 from headrace.broker.handlers.fetch import handle_fetch
+from headrace.broker.handlers.leaders import handle_elect_leaders
+from headrace.broker.handlers.log_dirs import handle_describe_log_dirs
 from headrace.broker.handlers.metadata import handle_metadata
 from headrace.broker.handlers.offsets import (
     handle_delete_records,
@@ -18,15 +20,24 @@ from headrace.broker.handlers.offsets import (
 )
 from headrace.broker.handlers.produce import handle_produce
 from headrace.broker.handlers.producer_ids import handle_init_producer_id
+from headrace.broker.handlers.reassignments import (
+    handle_alter_partition_reassignments,
+    handle_list_partition_reassignments,
+)
 from headrace.broker.handlers.topics import handle_create_partitions, handle_create_topics, handle_delete_topics
 from headrace.wire.messages.api_versions import ApiVersionsRequest
-from headrace.wire.messages.cluster import DescribeClusterRequest
+from headrace.wire.messages.cluster import DescribeClusterRequest, DescribeLogDirsRequest
 from headrace.wire.messages.configs import AlterConfigsRequest, DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from headrace.wire.messages.coordinators import FindCoordinatorRequest
 from headrace.wire.messages.fetch import FetchRequest
 from headrace.wire.messages.metadata import MetadataRequest
 from headrace.wire.messages.offsets import DeleteRecordsRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
 from headrace.wire.messages.produce import ProduceRequest
+from headrace.wire.messages.replicas import (
+    AlterPartitionReassignmentsRequest,
+    ElectLeadersRequest,
+    ListPartitionReassignmentsRequest,
+)
 from headrace.wire.messages.topics import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
 from headrace.wire.messages.transactions import InitProducerIdRequest
 
@@ -46,6 +57,10 @@ HANDLERS = (
     Handler(DescribeConfigsRequest, handle_describe_configs, Access("DescribeConfigs", "Topic")),
     Handler(AlterConfigsRequest, handle_alter_configs, Access("AlterConfigs", "Topic")),
     Handler(IncrementalAlterConfigsRequest, handle_incremental_alter_configs, Access("AlterConfigs", "Topic")),
+    Handler(DescribeLogDirsRequest, handle_describe_log_dirs, Access("Describe", "Cluster")),
     Handler(CreatePartitionsRequest, handle_create_partitions, Access("Alter", "Topic")),
+    Handler(ElectLeadersRequest, handle_elect_leaders, Access("Alter", "Cluster")),
+    Handler(AlterPartitionReassignmentsRequest, handle_alter_partition_reassignments, Access("Alter", "Cluster")),
+    Handler(ListPartitionReassignmentsRequest, handle_list_partition_reassignments, Access("Describe", "Cluster")),
     Handler(DescribeClusterRequest, handle_describe_cluster, Access("Describe", "Cluster")),
 )

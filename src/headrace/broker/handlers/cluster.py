@@ -24,5 +24,9 @@ def handle_describe_cluster(broker: "Broker", request: Request) -> DescribeClust
         0,
         cluster_id=image.cluster_id,
         controller_id=broker.controller_id,
-        brokers=[DescribeClusterBroker(each.id, each.host, each.port, each.rack) for each in broker.live_brokers()],
+        brokers=[
+            DescribeClusterBroker(each.id, each.host, each.port, each.rack, each.id not in broker.live)
+            for each in image.brokers.values()
+            if each.id in broker.live or request.body.include_fenced_brokers
+        ],
     )

@@ -1,0 +1,68 @@
+"""ElectLeaders: back to the preferred replica, or to any replica that is alive when somebody insists."""
+
+from typing import TYPE_CHECKING
+
+from headrace.base.errors import Refused
+from headrace.base.ids import TopicPartition
+from headrace.broker.dispatch import Request
+from headrace.cluster.image import Image
+from headrace.cluster.leadership import Outcome, elect_leaders
+from headrace.cluster.store import Commit
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.replicas import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+
+async def handle_elect_leaders(broker: "Broker", request: Request) -> ElectLeadersResponse:
+    election = Election(broker, request.body)
+    try:
+        await broker.metadata.change(election.plan)
+    except Refused as refusal:
+        return ElectLeadersResponse(error_code=refusal.code)
+    broker.probes.unclean_elections += election.unclean
+    return ElectLeadersResponse(replica_election_results=_results(election.outcomes))
+
+
+class Election:
+    """What became of each partition, over as many plans as conflicts made necessary."""
+
+    def __init__(self, broker: "Broker", body: ElectLeadersRequest) -> None:
+        self._broker = broker
+        self._type = body.election_type
+        self._asked: list[TopicPartition] | None = None
+        if body.topic_partitions is not None:
+            self._asked = [
+                TopicPartition(topic.topic, index) for topic in body.topic_partitions for index in topic.partitions
+            ]
+        self.outcomes: dict[TopicPartition, Outcome] = {}
+        self.unclean = 0
+
+    def plan(self, image: Image) -> list[Commit]:
+        outcomes, commits, unclean = elect_leaders(
+            image, self._broker.live, self._type, self._asked, self._broker.config
+        )
+        for id, outcome in outcomes.items():
+            # Of several commits the first may be in before a later one conflicts: then the next plan has nothing to do.
+            was_elected = self.outcomes.get(id, _NOT_ASKED).code == ErrorCode.NONE
+            if not (was_elected and outcome.code == ErrorCode.ELECTION_NOT_NEEDED):
+                self.outcomes[id] = outcome
+        self.unclean = max(self.unclean, unclean)
+        return commits
+
+
+_NOT_ASKED = Outcome(ErrorCode.ELECTION_NOT_NEEDED)
+
+
+def _results(outcomes: dict[TopicPartition, Outcome]) -> list[ReplicaElectionResult]:
+    topics: dict[str, ReplicaElectionResult] = {}
+    for id, outcome in outcomes.items():
+        topic = topics.setdefault(id.topic, ReplicaElectionResult(id.topic, []))
+        topic.partition_result.append(PartitionResult(id.partition, outcome.code, outcome.message or None))
+    return list(topics.values())
