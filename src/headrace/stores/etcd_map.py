@@ -11,6 +11,7 @@ history it needs is gone when nothing of ours was in it.
 """
 
 from collections.abc import Mapping
+from contextlib import aclosing
 from typing import Final, NamedTuple
 
 from headrace.base.errors import StoreUnreachable, UserError
@@ -34,12 +35,11 @@ from headrace.stores.etcd_messages import (
     txn,
     was_created_at,
 )
+from headrace.stores.etcd_pages import read_pages
 from headrace.stores.etcd_receipts import COMMITTED, REFUSED, Receipt, Receipts
 from headrace.stores.etcd_replies import NOT_FOUND, OUT_OF_RANGE, Json, Refusal
 
 FORMAT: Final = b"headrace 1"
-PAGE_KEYS: Final = 2_000
-"""A page is decoded in some milliseconds: the event loop has other things to do."""
 
 
 class Head(NamedTuple):
@@ -108,21 +108,14 @@ class EtcdMap:
                     raise
 
     async def _load(self) -> Snapshot:
-        """The head is the first key of the first page."""
-        request = get(self.head_key, self.range_end, limit=PAGE_KEYS)
-        reply = await self._gateway.call(RANGE, request)
-        at = revision_of(reply)
-        first, *kvs = kvs_of(reply) or [NO_KV]
-        head = self._checked(first)
-        entries = {self.name_of(kv.key): Entry(kv.value, kv.revision) for kv in kvs}
-        last = first.key if not kvs else kvs[-1].key
-        while reply.get("more"):
-            request = get(last + "\0", self.range_end, limit=PAGE_KEYS, revision=at)
-            reply = await self._gateway.call(RANGE, request)
-            kvs = kvs_of(reply)
-            entries.update((self.name_of(kv.key), Entry(kv.value, kv.revision)) for kv in kvs)
-            last = kvs[-1].key
-        return Snapshot(head.revision, entries)
+        head: Kv | None = None
+        entries: dict[str, Entry] = {}
+        async with aclosing(read_pages(self._gateway, self.head_key, self.range_end)) as pages:
+            async for page in pages:
+                if head is None:
+                    head = self._checked(page.pop(0))
+                entries.update((self.name_of(kv.key), Entry(kv.value, kv.revision)) for kv in page)
+        return Snapshot(self._checked(head or NO_KV).revision, entries)
 
     async def commit(self, puts: Mapping[str, bytes | None], expect: Mapping[str, int]) -> int:
         if not puts:
