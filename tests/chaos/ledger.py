@@ -12,6 +12,7 @@ Knows no client library and no broker: acknowledgements and records go in as pla
 """
 
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
@@ -59,6 +60,14 @@ class Ledger:
     def count(self) -> int:
         with self._lock:
             return sum(map(len, self._acknowledged.values()))
+
+    def wait_for_progress(self, seconds: float = 30.0) -> None:
+        """Returns when something more was acknowledged."""
+        before = self.count
+        deadline = time.monotonic() + seconds
+        while self.count == before:
+            assert time.monotonic() < deadline, f"nothing was acknowledged in {seconds:.0f} s"
+            time.sleep(0.01)
 
     def check(self, found: Mapping[Place, Iterable[Found]], idempotent: Iterable[str]) -> list[str]:
         """Every broken promise, in words; an empty list when all were kept."""

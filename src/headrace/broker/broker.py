@@ -14,6 +14,7 @@ from headrace.base.errors import Refused
 from headrace.base.probe import Probes
 from headrace.broker.controller import Controller
 from headrace.broker.deadlines import Deadlines
+from headrace.broker.disk_room import DiskRoom
 from headrace.broker.dispatch import Dispatch
 from headrace.broker.fetcher import Fetchers
 from headrace.broker.handlers import HANDLERS
@@ -41,6 +42,7 @@ class Broker:
     listener: Listener
     membership: Membership
     partitions: Partitions
+    disk_room: DiskRoom
 
     def __init__(
         self,
@@ -64,7 +66,6 @@ class Broker:
         self.config = config
         self.rng = rng
         self.probes = probes
-        self.is_disk_low = False
         self.fetch_bytes_max = config.number("fetch.max.bytes")
         self.deadlines = Deadlines(loop)
         self.metadata = Metadata(store, self._on_image)
@@ -189,8 +190,7 @@ class Broker:
     def check_may_write(self, partition: Partition) -> None:
         if partition.is_internal:
             raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.id.topic} is written by brokers only")
-        if self.is_disk_low:
-            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is nearly full; free space or lower retention")
+        self.disk_room.check()
 
     def check_may_delete(self, topic: str) -> None:
         if topic in INTERNAL_TOPICS:

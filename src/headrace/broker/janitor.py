@@ -1,7 +1,8 @@
 """What a broker does beside serving: small rounds on a timer, each with a bound on its work.
 
-Every second: silent connections, room on the disk, relaxed topics whose `flush.ms` is over. Every few seconds: the
-checkpoint of recovery points, so that the scan after a crash is short. Now and then: producers nobody heard of for a day.
+Every second: silent connections, room on the disk and what could not be opened without it, relaxed topics whose
+`flush.ms` is over. Every few seconds: the checkpoint of recovery points, so that the scan after a crash is short. Now
+and then: producers nobody heard of for a day.
 """
 
 import asyncio
@@ -19,17 +20,11 @@ TICK_SECONDS = 1.0
 CHECKPOINT_TICKS = 5
 EXPIRY_TICKS = 600
 PER_TURN = 1000
-RESERVE_BYTES = 1 << 30
-RESERVE_SHARE = 50
 
 
 class Janitor:
-    def __init__(self, broker: "Broker", path: str) -> None:
+    def __init__(self, broker: "Broker") -> None:
         self._broker = broker
-        self._path = path
-        total_bytes = broker.disk.total_bytes(path)
-        # Below this the rest of the disk is for metadata and internal topics, so that a cluster can still be mended.
-        self._reserve = min(max(RESERVE_BYTES, total_bytes // RESERVE_SHARE), total_bytes // 10)
 
     async def run(self) -> None:
         ticks = 0
@@ -37,12 +32,17 @@ class Janitor:
             await asyncio.sleep(TICK_SECONDS)
             ticks += 1
             self._broker.listener.sweep()
-            self._watch_disk()
+            self._broker.disk_room.look()
+            await self._open_left_over()
             await self._tick_partitions()
             if ticks % CHECKPOINT_TICKS == 0:
                 await self._save_checkpoints()
             if ticks % EXPIRY_TICKS == 0:
                 await self._expire_producers()
+
+    async def _open_left_over(self) -> None:
+        if self._broker.partitions.needs_room and not self._broker.disk_room.is_low:
+            await self._broker.metadata.show_again()
 
     async def _save_checkpoints(self) -> None:
         try:
@@ -52,21 +52,6 @@ class Janitor:
             log.error("cannot write checkpoints: %s. Free space or lower retention", full)
         else:
             await self._broker.partitions.remove_retired()
-
-    def _watch_disk(self) -> None:
-        free = self._broker.disk.free_bytes(self._path)
-        is_low = free < self._reserve
-        if is_low != self._broker.is_disk_low:
-            self._broker.is_disk_low = is_low
-            if is_low:
-                log.error(
-                    "only %d MiB are left under %s: writes are refused until there are %d. Free space or lower retention",
-                    free >> 20,
-                    self._path,
-                    self._reserve >> 20,
-                )
-            else:
-                log.info("there is room on the disk again: writes are accepted")
 
     async def _tick_partitions(self) -> None:
         now = self._broker.clock.now()

@@ -30,6 +30,9 @@ SMALL_BUFFER = 4096
 # A client may have this many requests unanswered, or this many reply bytes unread; beyond it we stop reading from it.
 OWED_REPLIES_MAX = 1000
 QUEUED_REPLY_BYTES_MAX = 8 << 20
+# How much of one connection is worked off before it is somebody else's turn: so many small requests, fewer large replies.
+TURN_FRAMES = 64
+REPLY_BYTES_PER_FRAME = 4096
 # A large buffer is kept for the next frame this long; less when others wait for room.
 KEEP_BUFFER_SECONDS = 2.0
 RECLAIM_SECONDS = 0.01
@@ -84,8 +87,10 @@ class Connection(asyncio.BufferedProtocol):
         "_start",
         "_task",
         "_transport",
+        "_turn_left",
         "_view",
         "_waits_for_budget",
+        "_waits_for_turn",
         "client_software",
         "frame_since",
         "last_active",
@@ -105,6 +110,8 @@ class Connection(asyncio.BufferedProtocol):
         self._outgoing: list[Chunk] = []
         self._scheduled = False
         self._waits_for_budget = False
+        self._waits_for_turn = False
+        self._turn_left = TURN_FRAMES
         self._reading_paused = False
         self._task: asyncio.Task[None] | None = None
         self._transport: asyncio.Transport | None = None
@@ -160,6 +167,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _read_frames(self) -> None:
         """Decode what has arrived, send what is ready, and read on unless something holds this connection back."""
+        self._turn_left = TURN_FRAMES
         progressed = True
         while progressed and self._transport is not None:
             # First, since replies that leave may end the holding back: whole frames must not be left lying in a buffer
@@ -168,7 +176,14 @@ class Connection(asyncio.BufferedProtocol):
             progressed = False
             while not self._is_held and self._next_frame():
                 progressed = True
+        if self._turn_left <= 0 and not self._waits_for_turn:
+            self._waits_for_turn = True
+            self._listener.loop.call_soon(self._on_turn)
         self.set_reading()
+
+    def _on_turn(self) -> None:
+        self._waits_for_turn = False
+        self._read_frames()
 
     def _next_frame(self) -> bool:
         available = self._end - self._start
@@ -187,6 +202,7 @@ class Connection(asyncio.BufferedProtocol):
             return False
         begin = self._start + 4
         self._start = begin + size
+        self._turn_left -= 1
         self.frame_since = self.last_active
         self._dispatch(self._view[begin : begin + size])
         return self._transport is not None
@@ -257,6 +273,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def reply(self, chunks: list[Chunk]) -> None:
         """Answer the current request at once (it still waits behind earlier ones)."""
+        self._turn_left -= sum(map(len, chunks)) // REPLY_BYTES_PER_FRAME
         if self._owed:
             done = Pending(self, lambda response: [])
             done.chunks = chunks
@@ -317,9 +334,10 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def _is_held(self) -> bool:
-        """A running handler, too many replies owed or unread, or no buffer budget: then nothing more is decoded."""
+        """Others' turn, a running handler, too many replies owed or unread, or no buffer budget: nothing is decoded."""
         return (
-            self._task is not None
+            self._turn_left <= 0
+            or self._task is not None
             or len(self._owed) >= OWED_REPLIES_MAX
             or self._waits_for_budget
             or self._held_bytes + self.outbox.queued_bytes > QUEUED_REPLY_BYTES_MAX

@@ -53,6 +53,11 @@ class Metadata:
                 log.warning("cannot follow the metadata: %s", error)
                 await asyncio.sleep(RETRY_SECONDS)
 
+    async def show_again(self) -> None:
+        """What the image asks for and was not possible then may be now."""
+        async with self._showing:
+            await self._on_image(self.image)
+
     async def _show(self, image: Image) -> None:
         self.image = image
         await self._on_image(image)

@@ -23,6 +23,7 @@ from headrace.base.probe import Probes
 from headrace.broker.broker import Broker
 from headrace.broker.descriptors import Descriptors, descriptor_limit
 from headrace.broker.directory import DataDirectory
+from headrace.broker.disk_room import DiskRoom
 from headrace.broker.flusher import THREADS, Flusher
 from headrace.broker.hand_over import hand_over
 from headrace.broker.janitor import Janitor
@@ -120,6 +121,7 @@ class Node:
         cluster_id = await self._found_or_join()
         self._directory.claim(cluster_id, self.settings.broker_id, lambda: format_id(self._rng.randbytes(16)))
         broker = self.broker
+        broker.disk_room = DiskRoom(self._disk, self.settings.data, self.probes)
         self._was_clean = self._directory.take_clean_mark()
         broker.partitions = Partitions(
             broker_id=self.settings.broker_id,
@@ -170,7 +172,7 @@ class Node:
             self.metrics_port = await self._metrics.start(settings.host, settings.metrics_port)
         await self._join()
         await listener.serve()
-        self._tasks.start("janitor", Janitor(self.broker, settings.data).run())
+        self._tasks.start("janitor", Janitor(self.broker).run())
         self._tasks.start("loop lag", LoopLag(self.probes).run())
 
     async def _join(self) -> None:

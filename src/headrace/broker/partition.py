@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
-from headrace.base.ids import TopicPartition
+from headrace.base.ids import TopicPartition, format_id
 from headrace.broker.admit import admit, opened
 from headrace.broker.flusher import Flusher
 from headrace.broker.waiters import OffsetWaiters, Waiter
@@ -32,6 +32,11 @@ from headrace.wire.codes import ErrorCode
 
 NO_TIMESTAMP = -1
 _ZERO_OFFSET = bytes(8)
+
+
+def checkpoint_name(topic_id: bytes, index: int) -> TopicPartition:
+    """What a partition is called in checkpoint files: by its topic's id, since a name may come back for another topic."""
+    return TopicPartition(format_id(topic_id), index)
 
 
 class Appended(NamedTuple):
@@ -71,6 +76,7 @@ class Partition:
         "state",
         "topic_id",
         "watchers",
+        "written_as",
     )
 
     def __init__(
@@ -88,6 +94,7 @@ class Partition:
     ) -> None:
         self.id = id
         self.topic_id = topic_id
+        self.written_as = checkpoint_name(topic_id, id.partition)
         self.is_internal = id.topic in INTERNAL_TOPICS
         self.log = log
         self.config = config

@@ -3,25 +3,27 @@
     DATA/logs/orders-0/       one directory a partition; the file `topic.id` in it says whose it is
     DATA/logs/….stray         a directory of a topic the cluster does not know: kept for a person to look at
     DATA/logs/….deleted       on its way out
-    DATA/recovery-points, start-offsets, high-watermarks      one file each for all partitions
+    DATA/recovery-points, start-offsets, high-watermarks      one file each for all partitions, by topic id: a topic
+                              that was deleted and made again under its old name starts from nothing
 
-`reconcile` is level-triggered: whatever the last image was and wherever it stopped, the next one puts it right.
+`reconcile` is level-triggered: whatever the last image was and wherever it stopped, the next one puts it right. A
+partition that cannot be opened is left over, with its cause: it keeps nobody else from being served.
 """
 
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Executor
 from typing import Any
 
 from headrace.base.clock import Clock
 from headrace.base.disk import Disk
-from headrace.base.errors import Refused
-from headrace.base.ids import TopicPartition, format_id
+from headrace.base.errors import DiskFull, Refused
+from headrace.base.ids import TopicPartition, format_id, parse_id
 from headrace.base.probe import Probes
 from headrace.broker.flusher import Flusher
-from headrace.broker.partition import Partition
+from headrace.broker.partition import Partition, checkpoint_name
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.image import Image
@@ -32,6 +34,7 @@ from headrace.log.log import Log
 from headrace.log.pool import FilePool
 from headrace.log.recovery import RecoveryReport
 from headrace.replica.leader import Proposal
+from headrace.wire.batch import CorruptBatch
 from headrace.wire.codes import ErrorCode
 
 log = logging.getLogger("headrace.partitions")
@@ -39,6 +42,10 @@ log = logging.getLogger("headrace.partitions")
 # Opening a partition is a few file operations; after this many the loop gets a turn.
 OPEN_PER_TURN = 20
 _NAME_BYTES_MAX = 240
+
+
+class Unclaimed(Exception):
+    """A directory with records in it that does not say whose they are."""
 
 
 class Partitions:
@@ -71,6 +78,7 @@ class Partitions:
         self.is_fenced = True
         # What recovery found wanting: named at registration, so that none of it leads before it has caught up.
         self.damaged: dict[tuple[bytes, int], TopicPartition] = {}
+        self._left_over: dict[tuple[str, int], Exception] = {}
         self._configs: dict[str, TopicConfig] = {}
         self._image = Image()
         self._writing = asyncio.Lock()
@@ -101,6 +109,9 @@ class Partitions:
             found = self._hosted.get((topic, index))
             if found is not None and not self.is_fenced:
                 return found
+            cause = self._left_over.get((topic, index))
+            if cause is not None:
+                raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"{topic}-{index} cannot be opened: {cause}")
             if self._image.partition(topic, index) is not None:
                 raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic}-{index} is not on broker {self._broker_id}")
             if topic in self._image.topics or not by_id:
@@ -160,6 +171,8 @@ class Partitions:
                 self._delete(partition)
         for name in [name for name in self._configs if name not in image.topics]:
             del self._configs[name]
+        for key in [key for key in self._left_over if image.partition(*key) is None]:
+            del self._left_over[key]
 
     def _is_moved_away(self, topic: Topic, partition: Partition) -> bool:
         """Its replicas are others now. A state without any replica is not that, but a store that lost a key."""
@@ -178,7 +191,9 @@ class Partitions:
             return
         opened: list[Partition] = []
         for count, (topic, index, settings) in enumerate(missing, 1):
-            opened.append(self._open(topic, index, settings, expiration_ms))
+            partition = self._try_to_open(topic, index, settings, expiration_ms)
+            if partition is not None:
+                opened.append(partition)
             if count % OPEN_PER_TURN == 0:
                 await asyncio.sleep(0)
         # The directory that names them must be on disk before any of them may acknowledge a write.
@@ -186,23 +201,41 @@ class Partitions:
         for partition in opened:
             self._hosted[partition.id] = partition
 
-    def _open(self, topic: Topic, index: int, settings: TopicConfig, expiration_ms: int) -> Partition:
+    def _try_to_open(self, topic: Topic, index: int, settings: TopicConfig, expiration_ms: int) -> Partition | None:
         id = TopicPartition(topic.name, index)
+        try:
+            partition = self._open(id, topic, settings, expiration_ms)
+        except (DiskFull, CorruptBatch, Unclaimed, OSError) as cause:
+            if str(self._left_over.get(id)) != str(cause):
+                log.error("%s cannot be opened: %s", id, cause)
+            self._left_over[id] = cause
+            self.damaged[topic.id, index] = id
+            return None
+        self._left_over.pop(id, None)
+        return partition
+
+    @property
+    def needs_room(self) -> bool:
+        """Some could not be opened on a full disk: worth another try when it no longer is."""
+        return any(isinstance(cause, DiskFull) for cause in self._left_over.values())
+
+    def _open(self, id: TopicPartition, topic: Topic, settings: TopicConfig, expiration_ms: int) -> Partition:
         directory = self._directory(id)
-        is_new = self._claim(directory, topic.id)
+        is_new = self._claim(directory, id, topic.id)
+        written_as = checkpoint_name(topic.id, id.partition)
         store, report = Log.open(
             self._disk,
             self.pool,
             directory,
             log_config(settings, expiration_ms),
             self._clock.now(),
-            recovery_point=0 if is_new else self._recovery_points.get(id, 0),
+            recovery_point=self._recovery_points.get(written_as, 0),
             clean=self._clean_start and not is_new,
-            start_offset=None if is_new else self._start_offsets.get(id),
+            start_offset=self._start_offsets.get(written_as),
         )
-        state = topic.partitions[index]
+        state = topic.partitions[id.partition]
         self._note_damage(id, topic.id, report, state)
-        high_watermark = 0 if is_new else self._high_watermarks.get(id, 0)
+        high_watermark = self._high_watermarks.get(written_as, 0)
         return Partition(
             id,
             topic.id,
@@ -232,19 +265,32 @@ class Partitions:
     def _directory(self, id: TopicPartition) -> str:
         return f"{self.path}/{_short(str(id))}"
 
-    def _claim(self, directory: str, topic_id: bytes) -> bool:
-        """Make the directory this topic's; True when it is a new one. One of an older topic is set aside, not reused."""
+    def _claim(self, directory: str, id: TopicPartition, topic_id: bytes) -> bool:
+        """Make the directory this topic's; True when it is new. One of an older topic is set aside, not reused."""
         marker = f"{directory}/topic.id"
         wanted = format_id(topic_id)
-        if self._disk.exists(marker):
-            if self._disk.read(marker).decode() == wanted:
-                return False
+        owner = self._owner(marker)
+        if owner == wanted:
+            return False
+        if owner:
             self._set_aside(directory)
         elif self._disk.exists(directory) and any(name.endswith(".log") for name in self._disk.listdir(directory)):
-            self._set_aside(directory)
+            # It is written before the first record, and synced: somebody else took it away.
+            raise Unclaimed(
+                f"{marker} is missing or damaged. If these are the records of {id}, write {wanted} into it and start again"
+            )
         self._disk.mkdir(directory)
         self._disk.write_atomic(marker, wanted.encode())
         return True
+
+    def _owner(self, marker: str) -> str:
+        """The topic id in the file; empty when there is none in it."""
+        if not self._disk.exists(marker):
+            return ""
+        try:
+            return format_id(parse_id(self._disk.read(marker).decode().strip()))
+        except ValueError:
+            return ""
 
     def _set_aside(self, directory: str) -> None:
         target = f"{directory}.stray"
@@ -273,23 +319,40 @@ class Partitions:
 
     async def _save_checkpoints(self) -> None:
         """How far each log is known to be on disk, where it starts, and what was committed. The values are of now."""
-        points = {each.id: each.log.synced_end for each in self}
-        starts = {each.id: each.start_offset for each in self if each.start_offset}
-        watermarks = {each.id: each.high_watermark for each in self}
+        points = self._points()
+        starts = self._of_left_over(self._start_offsets)
+        starts.update((each.written_as, each.start_offset) for each in self if each.start_offset)
+        watermarks = self._of_left_over(self._high_watermarks)
+        watermarks.update((each.written_as, each.high_watermark) for each in self)
         # Starts first: a log that was cut above its recovery point must not look damaged.
         await self._in_thread(checkpoint.save, self._disk, self._start_offsets_path, starts)
         await self._in_thread(checkpoint.save, self._disk, self._recovery_points_path, points)
         await self._in_thread(checkpoint.save, self._disk, self._high_watermarks_path, watermarks)
         for partition in self:
-            partition.log.on_checkpointed(points.get(partition.id, 0))
+            partition.log.on_checkpointed(points.get(partition.written_as, 0))
+
+    def _points(self) -> dict[TopicPartition, int]:
+        points = self._of_left_over(self._recovery_points)
+        points.update((each.written_as, each.log.synced_end) for each in self)
+        return points
+
+    def _of_left_over(self, written: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """What the last life wrote about partitions that this one has not opened: it still holds."""
+        kept = {}
+        for name, index in self._left_over:
+            written_as = checkpoint_name(self._image.topics[name].id, index)
+            if written_as in written:
+                kept[written_as] = written[written_as]
+        return kept
 
     async def lower_recovery_point(self, id: TopicPartition, offset: int) -> None:
         """Before a cut: after a crash in the midst of it, recovery must scan from there."""
         await self._in_turn(self._lower_recovery_point(id, offset))
 
     async def _lower_recovery_point(self, id: TopicPartition, offset: int) -> None:
-        points = {each.id: each.log.synced_end for each in self}
-        points[id] = min(points.get(id, 0), offset)
+        points = self._points()
+        written_as = self._hosted[id].written_as
+        points[written_as] = min(points[written_as], offset)
         await self._in_thread(checkpoint.save, self._disk, self._recovery_points_path, points)
 
     async def _in_turn(self, write: Coroutine[Any, Any, None]) -> None:

@@ -2,6 +2,7 @@
 
 from headrace.base.clock import SystemClock
 from headrace.base.disk import RealDisk
+from headrace.base.errors import DiskFull, StoreUnreachable, UserError
 from headrace.broker.node import Node, NodeSettings
 from headrace.cli.preflight import require_port
 from headrace.cli.serve_options import ServeOptions
@@ -13,13 +14,18 @@ async def start_node(options: ServeOptions) -> Node:
     require_port(options.host, options.port)
     require_port(options.host, options.metrics_port, "--metrics-port")
     clock = SystemClock()
-    store = await open_store(options.store_path, clock)
     try:
-        node = Node(_settings(options), disk=RealDisk(), clock=clock, store=store)
-        await node.start()
-    except BaseException:
-        await store.close()
-        raise
+        store = await open_store(options.store_path, clock)
+        try:
+            node = Node(_settings(options), disk=RealDisk(), clock=clock, store=store)
+            await node.start()
+        except BaseException:
+            await store.close()
+            raise
+    except (StoreUnreachable, DiskFull) as error:
+        raise UserError(
+            f"cannot start: {error}", "Free space, or see to the metadata store, and start again."
+        ) from error
     return node
 
 

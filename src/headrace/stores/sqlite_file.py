@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import apsw
 
-from headrace.base.errors import DiskFailed, DiskFull, StoreUnreachable, UserError
+from headrace.base.errors import DiskFailed, StoreUnreachable, UserError
 
 SQLITE_AT_LEAST: Final = (3, 51, 3)
 """Older ones can corrupt a WAL that several processes write to when one of them resets it."""
@@ -31,6 +31,9 @@ class Layout(NamedTuple):
     format_version: int
     schema: str
     synchronous: str
+    wal_pages: int = 1000
+    """How long the log grows before it is folded in and begun anew; its file keeps that size, so that no commit needs
+    more room from then on."""
 
 
 def check_library(version: str = apsw.sqlite_lib_version()) -> None:
@@ -67,6 +70,7 @@ class SqliteFile:
             self._check_owner(db, layout)
         db.pragma("journal_mode", "wal")
         db.pragma("synchronous", layout.synchronous)
+        db.pragma("wal_autocheckpoint", layout.wal_pages)
         with _immediate(db):
             if self._check_owner(db, layout):
                 return
@@ -117,7 +121,8 @@ class SqliteFile:
         try:
             yield
         except apsw.FullError as error:
-            raise DiskFull(f"no space left for {self.path}") from error
+            # Not DiskFull: to whoever asks, a store that takes no writes is one that does not answer, until it does.
+            raise StoreUnreachable(f"no space left for {self.path}") from error
         except apsw.IOError as error:
             raise DiskFailed(f"{self.path}: {error}") from error
         except (apsw.NotADBError, apsw.CorruptError) as error:

@@ -30,6 +30,8 @@ _LAYOUT: Final = Layout(
         ) WITHOUT ROWID;
     """,
     synchronous="OFF",
+    # Reached within seconds, so that a full disk does not cost a broker its lease.
+    wal_pages=8,
 )
 
 

@@ -4,9 +4,9 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from raw_client import RawClient
 from watched_broker import WatchedBroker, watched
 
+from clients.raw import RawClient
 from headrace.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 
 RESIDENT_BYTES_MAX = 250 << 20

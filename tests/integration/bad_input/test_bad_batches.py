@@ -1,10 +1,10 @@
 """Batches that may not enter a log: each is refused with Kafka's code, the connection stays, the log stays as it was."""
 
 import pytest
-from producing import fetch, good_batch, produce, produce_request, sealed, with_fields
-from raw_client import RawClient
 from watched_broker import WatchedBroker
 
+from clients.raw import RawClient
+from clients.raw_records import fetch, good_batch, produce, produce_request, sealed, with_fields
 from headrace.wire.batch import CorruptBatch, parse_header
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.metadata import MetadataRequest

@@ -3,9 +3,9 @@
 import struct
 
 import pytest
-from raw_client import RawClient
 from watched_broker import WatchedBroker
 
+from clients.raw import RawClient
 from headrace.wire.messages.api_versions import ApiVersionsRequest
 from headrace.wire.messages.metadata import MetadataRequest
 

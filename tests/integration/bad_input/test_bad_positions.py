@@ -1,9 +1,9 @@
 """Fetches and look-ups that ask for what is not there: an error code for that partition, and nothing else."""
 
 import pytest
-from producing import fetch, fetch_request, good_batch, produce
-from raw_client import RawClient
 
+from clients.raw import RawClient
+from clients.raw_records import fetch, fetch_request, good_batch, produce
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from producing import fetch, fetch_request, good_batch, produce, produce_request
-from raw_client import RawClient
 from watched_broker import WatchedBroker, watched
 
+from clients.raw import RawClient
+from clients.raw_records import fetch, fetch_request, good_batch, produce, produce_request
 from headrace.wire.frame import request_frame
 from headrace.wire.messages.api_versions import ApiVersionsRequest
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic

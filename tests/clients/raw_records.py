@@ -5,8 +5,8 @@ import time
 from typing import Any
 
 from crc32c import crc32c
-from raw_client import RawClient
 
+from clients.raw import RawClient
 from headrace.wire.batch import HEADER, BatchHeader, parse_header
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
