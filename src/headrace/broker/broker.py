@@ -167,7 +167,7 @@ class Broker:
         return creation.topic
 
     async def change_placement(self, plan: Plan, validate_only: bool) -> None:
-        """A change that needs live brokers. When they seem too few, brokers may have joined that we have not heard of."""
+        """A change that needs live brokers. When they seem too few, some may have joined that we have not heard of."""
         try:
             await self.metadata.change(plan, validate_only)
         except Refused as refusal:

@@ -1,9 +1,9 @@
-"""The controller: whichever broker holds its lease. Looks at the image and at who is alive, and commits what must change.
+"""The controller: whichever broker holds its lease. Looks at image and at who is alive, and commits what must change.
 
     lease ─▶ claim (a key whose revision every commit expects) ─▶ heal until nothing is left to do ─▶ wait ─▶ heal …
 
-Level-triggered: it remembers nothing between rounds, so dying half-way through a change is harmless. Somebody else takes
-the lease, looks at what is there, and goes on.
+Level-triggered: it remembers nothing between rounds, so dying half-way through a change is harmless. Somebody else
+takes the lease, looks at what is there, and goes on.
 """
 
 import asyncio

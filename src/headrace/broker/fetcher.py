@@ -3,8 +3,8 @@
     fetch ─▶ append ─▶ sync every touched file ─▶ fetch again, from what is now on disk
 
 The offset of a fetch is a promise to the leader: all below it survives here. So the next fetch waits for the sync, and
-says the synced end. Sessions keep a fetch as small as what changed. When histories part, the leader's answer says where,
-and we cut there, after the recovery point that makes the cut safe is on disk.
+says the synced end. Sessions keep a fetch as small as what changed. When histories part, the leader says where, and we
+cut there, after the recovery point that makes the cut safe is on disk.
 """
 
 import asyncio

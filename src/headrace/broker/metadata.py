@@ -77,7 +77,7 @@ class Metadata:
             await future
 
     async def change(self, plan: Plan, validate_only: bool = False) -> None:
-        """Commit what `plan` says about the newest image; raises Refused as the plan does, or when it takes too long."""
+        """Commit what `plan` says about the newest image; raises Refused as the plan does, or if it takes too long."""
         if validate_only:
             plan(self.image)
             return

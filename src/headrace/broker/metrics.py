@@ -1,7 +1,7 @@
 """`/metrics`: the probes as Prometheus text, over the smallest HTTP that a scraper needs.
 
-Nothing is computed before somebody asks. Partition counters are summed by topic here, so the hot path only adds to plain
-integers; what a scrape costs follows the number of topics, not of requests. The text is written by hand because the
+Nothing is computed before somebody asks. Partition counters are summed by topic here, so the hot path only adds to
+plain integers; what a scrape costs follows the number of topics, not of requests. The text is written by hand because the
 client library would cost every broker 16 MB and 140 ms for what are a few lines.
 """
 

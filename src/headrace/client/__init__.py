@@ -1,1 +1,1 @@
-"""A raw client of the Kafka protocol: what brokers use among themselves, and Spark later. Not a producer or consumer."""
+"""A raw client of the Kafka protocol: what brokers use among themselves. Not a producer or consumer."""

@@ -1,4 +1,4 @@
-"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: settings of topics and brokers, with where each comes from."""
+"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: settings of topics and brokers, and where each comes from."""
 
 from collections.abc import Mapping
 from functools import partial

@@ -1,7 +1,7 @@
 """FindCoordinator: which broker keeps a group or a transaction. None does yet.
 
-It is here before the coordinators are because librdkafka takes its presence as the sign that a broker reads lz4: without
-it, batches that should be lz4 come uncompressed, silently.
+It is here before the coordinators are because librdkafka takes its presence as the sign that a broker reads lz4:
+without it, batches that should be lz4 come uncompressed, silently.
 """
 
 from typing import TYPE_CHECKING
