@@ -68,7 +68,11 @@ class IsrKeeper:
         """None when it is out of date: the partition is led in another epoch, or its state changed meanwhile."""
         image = self._broker.image
         state = image.partition(partition.id.topic, partition.id.partition)
-        if state is not partition.state or partition.leader is None:
+        if state is not partition.state or partition.leader is None or not partition.leader.is_proposed(proposal):
+            return None
+        if any(self._broker.live.get(broker_id) != epoch for broker_id, epoch in proposal.added.items()):
+            # A dead broker's last fetch may have been good enough; the controller would only take it out again.
+            partition.leader.on_proposal_failed()
             return None
         try:
             index = partition.id.partition

@@ -310,9 +310,13 @@ class Partition:
         if proposal is not None:
             self._propose(self, proposal)
 
-    def check_laggards(self, lag_seconds_max: float, now: Now) -> None:
+    def check_followers(self, lag_seconds_max: float, now: Now) -> None:
+        """Who fell behind leaves the in-sync set; who waits to join it is proposed again."""
         if self.leader is not None:
-            proposal = self.leader.propose_without_laggards(self.log.end_offset, lag_seconds_max, now.mono)
+            proposal = (
+                self.leader.propose_without_laggards(self.log.end_offset, lag_seconds_max, now.mono)
+                or self.leader.propose_waiting()
+            )
             if proposal is not None:
                 self._propose(self, proposal)
 

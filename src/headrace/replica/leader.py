@@ -128,6 +128,13 @@ class LeaderReplica:
         self._proposed = (*self.isr, follower_id)
         return Proposal(self._proposed, {follower_id: follower.broker_epoch})
 
+    def propose_waiting(self) -> Proposal | None:
+        """A replica that has all it needs and is still outside: its proposal came to nothing, as when the store did not
+        know its new registration yet. On a quiet partition it has no reason to name its offset again."""
+        if len(self.isr) > len(self._followers):
+            return None
+        return next(filter(None, map(self.propose_joiner, self._followers)), None)
+
     def propose_without_laggards(self, end_offset: int, lag_seconds_max: float, now: float) -> Proposal | None:
         if self._proposed is not None:
             return None
@@ -147,6 +154,10 @@ class LeaderReplica:
             return False
         # A quiet partition's followers are asked for nothing; their time runs from the first append after the quiet.
         return now - max(follower.caught_up_at, self._left_end_at) > lag_seconds_max
+
+    def is_proposed(self, proposal: Proposal) -> bool:
+        """Still on its way: no state that was committed since has ended it."""
+        return self._proposed == proposal.isr
 
     def on_proposal_failed(self) -> None:
         """It was not committed and never will be. One whose outcome is unknown stays proposed until the state shows it."""

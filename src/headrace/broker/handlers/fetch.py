@@ -138,6 +138,10 @@ class ActiveFetch:
     def _note_progress(self, partition: Partition, entry: FetchEntry) -> None:
         """Counted once for each time the follower names an offset, not again when a parked fetch is answered."""
         assert self._follower is not None
+        if self._follower[0] not in partition.state.replicas:
+            # It knows of a move that we have yet to hear of. Served now, it would be at the end before we count it,
+            # and on a quiet partition never name an offset again.
+            raise Refused(ErrorCode.UNKNOWN_LEADER_EPOCH, f"broker {self._follower[0]} is no replica here yet")
         if self._pending is None and entry.fetch_offset <= partition.log.end_offset:
             partition.on_follower_fetch(*self._follower, entry.fetch_offset, self._now)
 
