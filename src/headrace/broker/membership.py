@@ -56,6 +56,10 @@ class Membership:
                 await asyncio.sleep(JOIN_PAUSE_SECONDS)
                 continue
             except LeaseHeld as held:
+                if held.lease.holder == self._me.directory_id:
+                    # Of an earlier life of ours that ended before it could register: it runs out by itself.
+                    await asyncio.sleep(JOIN_PAUSE_SECONDS)
+                    continue
                 raise UserError(
                     f"broker {self._me.id} is already running, from another data directory ({held.lease.holder})",
                     "Give this broker another id (--id), or stop the other one.",
