@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sim.network import Network
 
+STEPS_PER_MOMENT_MAX = 200_000
+
 OnError = Callable[["HostLoop", dict[str, Any]], None]
 
 
@@ -75,8 +77,10 @@ class Agenda:
         """For so long, or until something is true (looked at whenever time is about to pass); whether it became so."""
         end = self.now + seconds
         while not self.stopped:
+            busy = self.steps + STEPS_PER_MOMENT_MAX
             while self.ready and not self.stopped:
                 self._step(self.ready.popleft())
+                assert self.steps < busy, f"somebody keeps busy without letting time pass: {self.ready[0].callback!r}"
             if until is not None and until():
                 return True
             if not self._later or self._later[0][0] > end:
