@@ -113,7 +113,7 @@ def _keep(
     if set(state.replicas) <= set(replicas):
         return kept
     if kept.leader not in replicas:
-        return lead(kept, choose_leader(kept, live, leaving))
+        return lead(kept, choose_leader(kept, [each for each in kept.isr if each in live], leaving))
     return kept._replace(leader_epoch=kept.leader_epoch + 1)
 
 
