@@ -18,7 +18,7 @@ from headrace.base.ids import TopicPartition, format_id
 from headrace.broker.admit import admit, opened
 from headrace.broker.flusher import Flusher
 from headrace.broker.waiters import OffsetWaiters, Waiter
-from headrace.cluster.elect import effective_min_isr
+from headrace.cluster.elect import min_isr_to_commit
 from headrace.cluster.entities import INTERNAL_TOPICS, PartitionState
 from headrace.cluster.topic_config import TopicConfig
 from headrace.log.config import LogConfig
@@ -158,7 +158,7 @@ class Partition:
 
     @property
     def _min_isr(self) -> int:
-        return effective_min_isr(self.state, self.config.min_insync_replicas)
+        return min_isr_to_commit(self.state, self.config.min_insync_replicas)
 
     def _settle(self) -> None:
         if self.leader is not None and not self.leader.has_min_isr:

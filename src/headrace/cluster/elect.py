@@ -88,6 +88,14 @@ def effective_min_isr(state: PartitionState, min_insync_replicas: int) -> int:
     return min(min_insync_replicas, len(state.replicas) - len(state.adding))
 
 
+def min_isr_to_commit(state: PartitionState, min_insync_replicas: int) -> int:
+    """What a leader needs. While someone outside the ISR may still lead, more than it has: min.insync.replicas may have
+    been lowered meanwhile, and what is committed now would be missing there.
+    """
+    least = effective_min_isr(state, min_insync_replicas)
+    return max(least, len(state.isr) + 1) if state.elr else least
+
+
 def check_sound(state: PartitionState) -> None:
     """What holds for every state that is ever stored."""
     replicas, isr, leader, _, _, elr, adding, removing, damaged, _ = state

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from headrace.base.errors import Refused
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.changes import NewTopic, create_topic
-from headrace.cluster.elect import check_sound, effective_min_isr
+from headrace.cluster.elect import check_sound, effective_min_isr, min_isr_to_commit
 from headrace.cluster.entities import NO_LEADER, Broker, PartitionState, Topic
 from headrace.cluster.image import Image, changed_topics
 from headrace.cluster.isr import alter_isr
@@ -225,7 +225,8 @@ class Lives:
     def advance(self, key: Key) -> None:
         state, leader = self.state(key), self.leads(key)
         assert leader is not None
-        if len(state.isr) < self._min_isr(key, state) or state.elr:
+        config = topic_configs(DEFAULTS)(self.image.topics[key[0]])
+        if len(state.isr) < min_isr_to_commit(state, config.min_insync_replicas):
             return
         own = self.replicas[key][leader]
         reached = len(own.log) if key[0] == "relaxed" else own.synced
