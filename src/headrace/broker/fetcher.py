@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.base.errors import DiskFull
 from headrace.base.ids import TopicPartition
+from headrace.broker.catch_up import CatchUp
 from headrace.broker.partition import Partition
 from headrace.client.connection import ClientConnection, Disconnected
 from headrace.replica.follower import cut_for, sound_batches
@@ -61,6 +62,7 @@ class Fetchers:
 
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
+        self._catch_up = CatchUp(broker)
         self._fetchers: dict[int, Fetcher] = {}
 
     def reconcile(self, partitions: Iterable[Partition]) -> None:
@@ -74,7 +76,7 @@ class Fetchers:
         for leader, followed in wanted.items():
             fetcher = self._fetchers.get(leader)
             if fetcher is None:
-                fetcher = self._fetchers[leader] = Fetcher(self._broker, leader)
+                fetcher = self._fetchers[leader] = Fetcher(self._broker, leader, self._catch_up)
                 fetcher.start()
             fetcher.follow(followed)
 
@@ -83,8 +85,9 @@ class Fetchers:
 
 
 class Fetcher:
-    def __init__(self, broker: "Broker", leader_id: int) -> None:
+    def __init__(self, broker: "Broker", leader_id: int, catch_up: CatchUp) -> None:
         self._broker = broker
+        self._catch_up = catch_up
         self._leader_id = leader_id
         self._followed: dict[TopicPartition, Partition] = {}
         self._connection: ClientConnection | None = None
@@ -178,7 +181,12 @@ class Fetcher:
         """Everything that the leader does not know yet; `asked` is where every partition of the session stands."""
         now = asyncio.get_running_loop().time()
         topics: dict[bytes, FetchTopic] = {}
-        followed = {id: partition for id, partition in self._followed.items() if self._not_before.get(id, 0.0) <= now}
+        held_back = self._catch_up.held_back(self._followed.values(), now)
+        followed = {
+            id: partition
+            for id, partition in self._followed.items()
+            if id not in held_back and self._not_before.get(id, 0.0) <= now
+        }
         max_bytes = self._broker.config.number("replica.fetch.max.bytes")
         for id, partition in followed.items():
             position = _position(partition)
@@ -257,6 +265,7 @@ class Fetcher:
     def _append(self, partition: Partition, records: memoryview, position: Position) -> None:
         end, headers = sound_batches(records, partition.log.end_offset, position.leader_epoch)
         if headers:
+            self._catch_up.on_copied(partition, end)
             try:
                 partition.append_copies(records[:end], headers, self._broker.clock.now())
             except DiskFull as error:

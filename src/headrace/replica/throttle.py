@@ -1,0 +1,36 @@
+"""Bytes a second, held by a bucket: it fills with time up to one second's worth, and what is taken may overdraw it once.
+
+What one answer brings is only known when it is there, so it is taken afterwards and the next question waits until the
+bucket is no longer empty: over time the rate holds, however large the single answers are.
+"""
+
+from typing import Final
+
+UNLIMITED: Final = (1 << 63) - 1
+WAIT_SECONDS_MAX: Final = 10.0
+"""An answer far beyond a tiny rate must not silence a replica for hours."""
+
+
+class Throttle:
+    __slots__ = ("_filled_at", "_left", "rate")
+
+    def __init__(self, rate: int = UNLIMITED) -> None:
+        self.rate = rate
+        self._left = float(rate)
+        self._filled_at = 0.0
+
+    def set_rate(self, rate: int) -> None:
+        if rate != self.rate:
+            self.rate = rate
+            self._left = min(self._left, rate)
+
+    def is_open(self, now: float) -> bool:
+        """Whether more may be asked for."""
+        if self.rate >= UNLIMITED:
+            return True
+        self._left = min(float(self.rate), self._left + (now - self._filled_at) * self.rate)
+        self._filled_at = now
+        return self._left > 0
+
+    def take(self, count: int) -> None:
+        self._left = max(self._left - count, -self.rate * WAIT_SECONDS_MAX)
