@@ -1,0 +1,217 @@
+"""Admin questions to a cluster, for the APIs that other clients lack: any broker, or one by its number.
+
+Connections are opened when they are needed and kept; versions are the highest that both sides know. A broker that does
+not answer is passed over for the next address; every request here may be asked twice without harm. `Refused` carries a
+broker's error code and its sentence; `Disconnected` means that nobody answered.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from headrace.base.errors import Refused
+from headrace.base.ids import TopicPartition
+from headrace.client.connection import ClientConnection, Disconnected
+from headrace.wire.apis import APIS
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from headrace.wire.messages.cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
+from headrace.wire.messages.configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+    IncrementalAlterConfigsResponse,
+)
+from headrace.wire.messages.metadata import MetadataRequest, MetadataResponse
+from headrace.wire.messages.replicas import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignableTopic,
+    TopicPartitions,
+)
+from headrace.wire.schema import Request, Response
+
+CONNECT_SECONDS_MAX = 3.0
+REPLY_SECONDS_MAX = 40.0
+# What the broker is told: it should give up first, and say why.
+TIMEOUT_MS = 30_000
+TOPIC = 2
+BROKER = 4
+_SET, _DELETE = 0, 1
+_SENTENCES = {int(code): code.message for code in ErrorCode}
+
+R = TypeVar("R", bound=Response)
+Address = tuple[str, int]
+
+
+class Resource(NamedTuple):
+    """What has settings: a topic by its name, or a broker by its number."""
+
+    kind: int
+    name: str
+
+
+class _Peer:
+    """A connection, and what the broker at its other end understands."""
+
+    def __init__(self, connection: ClientConnection, versions: Mapping[int, int]) -> None:
+        self.connection = connection
+        self.versions = versions
+
+    @classmethod
+    async def open(cls, address: Address, client_id: str) -> "_Peer":
+        connection = await ClientConnection.open(*address, client_id, CONNECT_SECONDS_MAX)
+        known = await connection.ask(ApiVersionsRequest(), ApiVersionsResponse, 0, REPLY_SECONDS_MAX)
+        return cls(connection, {each.api_key: each.max_version for each in known.api_keys})
+
+    async def ask(self, request: Request, response: type[R]) -> R:
+        api = APIS[request.API_KEY]
+        version = min(api.max_version, self.versions.get(api.key, -1))
+        if version < api.min_version:
+            raise Refused(ErrorCode.UNSUPPORTED_VERSION, f"the broker does not offer {api.name}")
+        return await self.connection.ask(request, response, version, REPLY_SECONDS_MAX)
+
+
+class Admin:
+    def __init__(self, bootstrap: Iterable[Address], client_id: str) -> None:
+        self._addresses = list(bootstrap)
+        self._client_id = client_id
+        self._peers: dict[Address, _Peer] = {}
+        self._brokers: dict[int, Address] = {}
+
+    def close(self) -> None:
+        for peer in self._peers.values():
+            peer.connection.close()
+        self._peers = {}
+
+    async def ask(self, request: Request, response: type[R]) -> R:
+        """Any broker, the same one as long as it answers."""
+        reasons = []
+        for address in list(dict.fromkeys([*self._addresses, *self._brokers.values()])):
+            try:
+                reply = await self._ask_at(address, request, response)
+            except Disconnected as error:
+                reasons.append(f"{address[0]}:{address[1]}: {error}")
+                continue
+            self._addresses = [address, *(each for each in self._addresses if each != address)]
+            return reply
+        raise Disconnected("; ".join(reasons))
+
+    async def ask_broker(self, broker_id: int, request: Request, response: type[R]) -> R:
+        if broker_id not in self._brokers:
+            await self.describe_cluster()
+        address = self._brokers.get(broker_id)
+        if address is None:
+            raise Disconnected(f"broker {broker_id} is not alive")
+        return await self._ask_at(address, request, response)
+
+    async def _ask_at(self, address: Address, request: Request, response: type[R]) -> R:
+        peer = self._peers.get(address)
+        if peer is None or peer.connection.is_lost:
+            peer = self._peers[address] = await _Peer.open(address, self._client_id)
+        return await peer.ask(request, response)
+
+    # -- what is there -----------------------------------------------------------------------------------------------
+
+    async def describe_cluster(self) -> DescribeClusterResponse:
+        """Brokers that are registered but not alive are among them, marked as fenced."""
+        described = await self.ask(DescribeClusterRequest(include_fenced_brokers=True), DescribeClusterResponse)
+        _check(described.error_code, described.error_message)
+        self._brokers = {each.broker_id: (each.host, each.port) for each in described.brokers if not each.is_fenced}
+        return described
+
+    async def metadata(self) -> MetadataResponse:
+        return await self.ask(MetadataRequest(topics=None, allow_auto_topic_creation=False), MetadataResponse)
+
+    async def log_dirs(self, broker_id: int) -> DescribeLogDirsResponse:
+        found = await self.ask_broker(broker_id, DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
+        _check(found.error_code, None)
+        return found
+
+    async def reassignments(self) -> ListPartitionReassignmentsResponse:
+        listed = await self.ask(ListPartitionReassignmentsRequest(topics=None), ListPartitionReassignmentsResponse)
+        _check(listed.error_code, listed.error_message)
+        return listed
+
+    async def configs(self, resource: Resource) -> dict[str, str | None]:
+        request = DescribeConfigsRequest([DescribeConfigsResource(resource.kind, resource.name, None)])
+        if resource.kind == BROKER and resource.name:
+            described = await self.ask_broker(int(resource.name), request, DescribeConfigsResponse)
+        else:
+            described = await self.ask(request, DescribeConfigsResponse)
+        result = described.results[0]
+        _check(result.error_code, result.error_message)
+        return {each.name: each.value for each in result.configs}
+
+    # -- what should change --------------------------------------------------------------------------------------------
+
+    async def reassign(self, targets: Mapping[TopicPartition, Sequence[int] | None]) -> dict[TopicPartition, Refused]:
+        """Begins to move partitions, or cancels (None); what was refused, and why."""
+        topics: dict[str, ReassignableTopic] = {}
+        for (topic, index), replicas in targets.items():
+            wanted = ReassignablePartition(index, None if replicas is None else list(replicas))
+            topics.setdefault(topic, ReassignableTopic(topic, [])).partitions.append(wanted)
+        request = AlterPartitionReassignmentsRequest(TIMEOUT_MS, topics=list(topics.values()))
+        answered = await self.ask(request, AlterPartitionReassignmentsResponse)
+        _check(answered.error_code, answered.error_message)
+        return {
+            TopicPartition(each.name, part.partition_index): Refused(part.error_code, part.error_message or "")
+            for each in answered.responses
+            for part in each.partitions
+            if part.error_code
+        }
+
+    async def elect(
+        self, election_type: int, partitions: Iterable[TopicPartition] | None
+    ) -> dict[TopicPartition, Refused | None]:
+        """What became of each: None for a new leader. Asked for all, those that need no election are not listed."""
+        asked: list[TopicPartitions] | None = None
+        if partitions is not None:
+            topics: dict[str, TopicPartitions] = {}
+            for topic, index in partitions:
+                topics.setdefault(topic, TopicPartitions(topic, [])).partitions.append(index)
+            asked = list(topics.values())
+        request = ElectLeadersRequest(election_type, asked, TIMEOUT_MS)
+        answered = await self.ask(request, ElectLeadersResponse)
+        _check(answered.error_code, None)
+        return {
+            TopicPartition(each.topic, part.partition_id): (
+                Refused(part.error_code, part.error_message or "") if part.error_code else None
+            )
+            for each in answered.replica_election_results
+            for part in each.partition_result
+        }
+
+    async def alter_configs(self, changes: Mapping[Resource, Mapping[str, str | None]]) -> None:
+        """Sets each, or with None goes back to the default."""
+        resources = [
+            IncrementalAlterConfigsResource(
+                resource.kind,
+                resource.name,
+                [
+                    IncrementalAlterableConfig(name, _DELETE if value is None else _SET, value)
+                    for name, value in edits.items()
+                ],
+            )
+            for resource, edits in changes.items()
+        ]
+        answered = await self.ask(IncrementalAlterConfigsRequest(resources), IncrementalAlterConfigsResponse)
+        for each in answered.responses:
+            _check(each.error_code, each.error_message)
+
+
+def _check(code: int, message: str | None) -> None:
+    if code:
+        raise Refused(code, message or _SENTENCES.get(code, f"error {code}"))
