@@ -41,6 +41,7 @@ class Checks:
         self.seen: dict[Place, dict[int, bytes]] = {}
         self.sent: dict[Place, dict[bytes, int]] = {}
         self._world = world
+        world.on_death = self._inspect_host
         self._image = Image()
         self._leaders: dict[tuple[str, int, int], int] = {}
         self._watermarks: dict[tuple[str, str, int], int] = {}
@@ -167,6 +168,7 @@ class Checks:
             self._inspect_host(host)
 
     def _inspect_host(self, host: Host) -> None:
+        """Before its death too: how far its disk was is remembered for as long as nobody can ask it."""
         if host.node is None:
             return
         if host.node.probes.handler_failures:
@@ -178,10 +180,6 @@ class Checks:
                 self._lead(topic, index, partition.leader_epoch, host.id, host.name)
                 self._check_holds_acked(host, partition)
             self._compare(host, partition)
-
-    def before_death(self, host: Host) -> None:
-        """Remember how far its disk was, for as long as nobody can ask it."""
-        self._inspect_host(host)
 
     def _synced_end(self, broker_id: int, topic: str, index: int) -> int:
         partition = self._world.hosts[broker_id - 1].partition(topic, index)

@@ -58,7 +58,6 @@ class Faults:
                 # Down already, with what its process left in the page cache: that is gone now too.
                 self._world.lose_power(host)
             return
-        self._checks.before_death(host)
         if power:
             self._world.lose_power(host)
         else:

@@ -126,6 +126,7 @@ class Host:
     def _end(self, dark: bool) -> None:
         if self.node is None:
             return
+        self._world.on_death(self)
         self.disk.kill()
         self._world.network.drop(self.loop, dark)
         self.loop.die()

@@ -154,7 +154,6 @@ class Storm:
             return
         world = self._world
         self._faults.heal()
-        world.is_calm = True
         for producer in self._producers:
             producer.stopping = True
         end = world.agenda.now + CALM_SECONDS_MAX

@@ -7,7 +7,7 @@ it differ because something in the code looked at an address, a real clock or a 
 
 import logging
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -38,7 +38,7 @@ class World:
         self.digest = 0
         self.bugs: list[str] = []
         self.lines: list[str] = []
-        self.is_calm = False
+        self.on_death: Callable[[Host], None] = lambda host: None
         self._verbose = verbose
         self._rng = self.rng("world")
 
