@@ -7,12 +7,14 @@ import os
 from collections.abc import Sequence
 
 import typer
+from typer.models import CommandInfo
 
 from headrace.base.errors import UserError
-from headrace.cli import consume, doctor, logdump, produce, topic, up, version
+from headrace.cli import cluster, consume, doctor, logdump, produce, topic, up, version
 from headrace.cli.failure import ExitCode, Failure, show_failure
 
 STDOUT = 1
+_GROUPS = {"topic": topic.app, "log": logdump.app, "cluster": cluster.app}
 
 app = typer.Typer(
     name="headrace",
@@ -25,6 +27,7 @@ app = typer.Typer(
 )
 app.command("up")(up.up)
 app.add_typer(topic.app, name="topic")
+app.add_typer(cluster.app, name="cluster")
 app.command("produce")(produce.produce)
 app.command("consume")(consume.consume)
 app.add_typer(logdump.app, name="log")
@@ -76,7 +79,11 @@ def report(error: Exception, arguments: Sequence[str], as_json: bool) -> int:
 
 def _command_words(arguments: Sequence[str]) -> list[str]:
     first = list(arguments[:1]) if arguments and not arguments[0].startswith("-") else []
-    if first and first[0] in ("topic", "log") and len(arguments) > 1 and not arguments[1].startswith("-"):
+    if first and first[0] in _GROUPS and len(arguments) > 1 and not arguments[1].startswith("-"):
         first.append(arguments[1])
-    known = {command.name for group in (app, topic.app, logdump.app) for command in group.registered_commands}
-    return [word for word in first if word in known | {"topic", "log"}]
+    known = {_name(command) for group in (app, *_GROUPS.values()) for command in group.registered_commands}
+    return [word for word in first if word in known or word in _GROUPS]
+
+
+def _name(command: CommandInfo) -> str | None:
+    return command.name or (command.callback.__name__ if command.callback else None)

@@ -145,15 +145,15 @@ class Admin:
         _check(listed.error_code, listed.error_message)
         return listed
 
-    async def configs(self, resource: Resource) -> dict[str, str | None]:
-        request = DescribeConfigsRequest([DescribeConfigsResource(resource.kind, resource.name, None)])
-        if resource.kind == BROKER and resource.name:
-            described = await self.ask_broker(int(resource.name), request, DescribeConfigsResponse)
-        else:
-            described = await self.ask(request, DescribeConfigsResponse)
-        result = described.results[0]
-        _check(result.error_code, result.error_message)
-        return {each.name: each.value for each in result.configs}
+    async def topic_configs(self, topics: Iterable[str], names: Sequence[str]) -> dict[str, dict[str, str | None]]:
+        """These settings of each topic; a topic that is gone meanwhile is left out."""
+        resources = [DescribeConfigsResource(TOPIC, topic, list(names)) for topic in topics]
+        described = await self.ask(DescribeConfigsRequest(resources), DescribeConfigsResponse)
+        return {
+            result.resource_name: {each.name: each.value for each in result.configs}
+            for result in described.results
+            if not result.error_code
+        }
 
     # -- what should change --------------------------------------------------------------------------------------------
 

@@ -1,0 +1,45 @@
+"""Where the cluster commands meet the admin client: one event loop for a command, and failures in plain words."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from headrace.base.errors import Refused
+from headrace.cli.connection import parse_bootstrap, require_reachable
+from headrace.cli.failure import ExitCode, Failure
+from headrace.client.admin import Admin
+from headrace.client.connection import Disconnected
+from headrace.wire.codes import ErrorCode
+
+T = TypeVar("T")
+
+_FIXES: dict[int, str] = {
+    ErrorCode.UNSUPPORTED_VERSION: "this cluster does not offer that; `headrace version` shows ours",
+    ErrorCode.REQUEST_TIMED_OUT: "`headrace cluster status` shows what was done; ask again",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "ask for this right on the cluster",
+}
+
+
+def with_admin(bootstrap: str, work: Callable[[Admin], Awaitable[T]]) -> T:
+    require_reachable(bootstrap)
+    try:
+        return asyncio.run(_with_admin(bootstrap, work))
+    except Refused as refusal:
+        raise refused(refusal) from None
+    except Disconnected as error:
+        raise Failure(f"no broker answers ({error})", "`headrace doctor` looks closer", ExitCode.UNREACHABLE) from None
+
+
+async def _with_admin(bootstrap: str, work: Callable[[Admin], Awaitable[T]]) -> T:
+    admin = Admin(parse_bootstrap(bootstrap), "headrace-cli")
+    try:
+        return await work(admin)
+    finally:
+        admin.close()
+
+
+def refused(refusal: Refused, what: str = "") -> Failure:
+    cause = f"{what}: {refusal.message}" if what else refusal.message
+    return Failure(
+        cause, _FIXES.get(refusal.code, "`headrace cluster status` shows how things stand"), ExitCode.REFUSED
+    )
