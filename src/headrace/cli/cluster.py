@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headrace.cli.failure import ExitCode, Failure
-from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap
+from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap, TopicName
 
 if TYPE_CHECKING:
     from headrace.cli.cluster_moves import Wanted
@@ -53,9 +53,10 @@ def rebalance(
     as_json: AsJson = False,
 ) -> None:
     """Spread replicas and leaders evenly over the live brokers, in different racks where there are racks."""
-    from headrace.cli.cluster_moves import Wanted, plan_rebalance
+    from headrace.cli import cluster_plan
+    from headrace.cli.cluster_moves import Wanted
 
-    _move(Wanted(plan_rebalance, throttle, yes, dry_run, no_wait, as_json), bootstrap)
+    _move(Wanted(cluster_plan.rebalance, throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
 
 @app.command()
@@ -69,9 +70,10 @@ def drain(
     as_json: AsJson = False,
 ) -> None:
     """Move everything off a broker, so that it can be taken away. It may be dead already."""
-    from headrace.cli.cluster_moves import Wanted, plan_drain
+    from headrace.cli import cluster_plan
+    from headrace.cli.cluster_moves import Wanted
 
-    _move(Wanted(plan_drain(broker), throttle, yes, dry_run, no_wait, as_json), bootstrap)
+    _move(Wanted(cluster_plan.drain(broker), throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
 
 @app.command()
@@ -86,9 +88,10 @@ def replace(
     as_json: AsJson = False,
 ) -> None:
     """Move everything from one broker, alive or dead, to another."""
-    from headrace.cli.cluster_moves import Wanted, plan_replace
+    from headrace.cli import cluster_plan
+    from headrace.cli.cluster_moves import Wanted
 
-    _move(Wanted(plan_replace(old, new), throttle, yes, dry_run, no_wait, as_json), bootstrap)
+    _move(Wanted(cluster_plan.replace(old, new), throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
 
 @app.command()
@@ -105,9 +108,29 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Give brokers that joined their share: partitions move on to them and nowhere else."""
-    from headrace.cli.cluster_moves import Wanted, plan_add
+    from headrace.cli import cluster_plan
+    from headrace.cli.cluster_moves import Wanted
 
-    _move(Wanted(plan_add(brokers or []), throttle, yes, dry_run, no_wait, as_json), bootstrap)
+    _move(Wanted(cluster_plan.add(brokers or []), throttle, yes, dry_run, no_wait, as_json), bootstrap)
+
+
+@app.command()
+def replicas(
+    topic: TopicName,
+    factor: Annotated[int, typer.Argument(metavar="COUNT", min=1, show_default=False)],
+    throttle: Throttle = None,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    no_wait: NoWait = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    as_json: AsJson = False,
+) -> None:
+    """Give a topic more replicas of each partition, or fewer."""
+    from headrace.cli import cluster_plan
+    from headrace.cli.cluster_moves import Wanted
+
+    planner = cluster_plan.replication_factor(topic, factor)
+    _move(Wanted(planner, throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
 
 @app.command()

@@ -1,34 +1,26 @@
-"""Moving replicas: a plan from the survey, shown and agreed to, begun, and watched to its end.
+"""Moving replicas: the plan is shown and agreed to, begun, and watched to its end.
 
 A plan starts from where partitions are on their way to, so the same command after an interruption goes on where it was.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import typer
 
-from headrace.base.errors import UserError
-from headrace.base.ids import TopicPartition
 from headrace.cli.cluster_admin import refused
+from headrace.cli.cluster_plan import Plan, Planner, plan_view, show_plan
 from headrace.cli.cluster_progress import until_moved
 from headrace.cli.cluster_throttle import parse_rate, set_throttle
 from headrace.cli.failure import ExitCode, Failure
-from headrace.cli.output import count_of, remark, show_json, show_rows, size_of
+from headrace.cli.output import count_of, remark, show_json, size_of
 from headrace.client.admin import Admin
 from headrace.client.survey import Survey, survey
-from headrace.cluster.entities import Broker
 from headrace.cluster.leadership import ElectionType
-from headrace.cluster.moves import Plan, Replicas, drain, rebalance, replace
-
-ROWS_MAX = 30
-
-Planner = Callable[[Survey], Plan]
 
 
 class Wanted(NamedTuple):
-    plan: Planner
+    planner: Planner
     throttle: str | None
     yes: bool
     dry_run: bool
@@ -36,91 +28,44 @@ class Wanted(NamedTuple):
     as_json: bool
 
 
-# -- plans -------------------------------------------------------------------------------------------------------------
-
-
-def plan_rebalance(seen: Survey) -> Plan:
-    return rebalance(_assignment(seen), _live(seen))
-
-
-def plan_drain(broker_id: int) -> Planner:
-    def plan(seen: Survey) -> Plan:
-        _check_known(seen, broker_id)
-        return drain(_assignment(seen), _live(seen), [broker_id])
-
-    return plan
-
-
-def plan_replace(old: int, new: int) -> Planner:
-    def plan(seen: Survey) -> Plan:
-        _check_known(seen, old)
-        return replace(_assignment(seen), _live(seen), old, new)
-
-    return plan
-
-
-def plan_add(broker_ids: Sequence[int]) -> Planner:
-    def plan(seen: Survey) -> Plan:
-        assignment = _assignment(seen)
-        for broker_id in broker_ids:
-            _check_known(seen, broker_id)
-        busy = {replica for replicas in assignment.values() for replica in replicas}
-        joined = broker_ids or [broker.id for broker in seen.live if broker.id not in busy]
-        if not joined:
-            raise Failure(
-                "every live broker holds partitions already",
-                "name those that joined, or use `headrace cluster rebalance`",
-                ExitCode.NOT_FOUND,
-            )
-        return rebalance(assignment, _live(seen), onto=joined)
-
-    return plan
-
-
-def _assignment(seen: Survey) -> dict[TopicPartition, Replicas]:
-    """Where each partition is going to be. One without a leader cannot move: nobody has what there is to copy."""
-    return {each.id: each.targets for each in seen.partitions.values() if each.leader is not None}
-
-
-def _live(seen: Survey) -> list[Broker]:
-    return [Broker(each.id, 0, each.host, each.port, each.rack) for each in seen.live]
-
-
-def _check_known(seen: Survey, broker_id: int) -> None:
-    if broker_id not in seen.brokers and not any(broker_id in each.replicas for each in seen.partitions.values()):
-        known = ", ".join(map(str, seen.brokers))
-        raise Failure(f"there is no broker {broker_id}", f"the brokers are {known}", ExitCode.NOT_FOUND)
-
-
-# -- doing it ----------------------------------------------------------------------------------------------------------
-
-
 async def move(admin: Admin, wanted: Wanted) -> None:
-    seen = await survey(admin)
     rate = parse_rate(wanted.throttle)
-    try:
-        plan = wanted.plan(seen)
-    except UserError as error:
-        raise error if isinstance(error, Failure) else Failure(error.cause, error.fix, ExitCode.REFUSED) from None
+    seen = await survey(admin)
+    plan = wanted.planner(seen)
     view = plan_view(plan, seen)
     if not wanted.as_json:
-        _show_plan(view, seen)
-    if wanted.dry_run or not (plan or seen.moving):
-        if wanted.as_json:
-            show_json({**view, "done": not plan and not seen.moving})
-        return
+        show_plan(view, len(seen.moving))
+    is_done = not plan and not seen.moving
+    if not wanted.dry_run and not is_done:
+        await _carry_out(admin, plan, seen, rate, wanted)
+        is_done = not wanted.no_wait
+    if wanted.as_json:
+        show_json({**view, "done": is_done})
+
+
+async def _carry_out(admin: Admin, plan: Plan, seen: Survey, rate: int | None, wanted: Wanted) -> None:
     if plan:
         if not wanted.yes:
-            _confirm(view)
-        await _begin(admin, plan, seen, rate)
-    await _finish(admin, plan, wanted)
-    if wanted.as_json:
-        show_json({**view, "done": not wanted.no_wait})
+            _confirm(plan_view(plan, seen))
+        if rate is not None:
+            await set_throttle(admin, plan, seen, rate)
+        await _begin(admin, plan)
+    if not wanted.no_wait:
+        await _until_done(admin, plan, wanted)
+    elif not wanted.as_json:
+        print("begun; `headrace cluster reassignments --watch` shows how far it is")
 
 
-async def _begin(admin: Admin, plan: Plan, seen: Survey, rate: int | None) -> None:
-    if rate is not None:
-        await set_throttle(admin, plan, seen, rate)
+def _confirm(view: dict[str, Any]) -> None:
+    partitions = count_of(len(view["moves"]), "partition")
+    question = f"\nMove {partitions}, copying {size_of(view['bytes'])}?"
+    if not view["bytes"]:
+        question = f"\nChange {partitions}? Nothing has to be copied."
+    if not typer.confirm(question):
+        raise Failure("nothing was moved", "answer y, or add --yes", ExitCode.REFUSED)
+
+
+async def _begin(admin: Admin, plan: Plan) -> None:
     refusals = await admin.reassign(plan)
     if refusals:
         id, refusal = next(iter(refusals.items()))
@@ -128,11 +73,7 @@ async def _begin(admin: Admin, plan: Plan, seen: Survey, rate: int | None) -> No
         raise refused(refusal, what)
 
 
-async def _finish(admin: Admin, plan: Plan, wanted: Wanted) -> None:
-    if wanted.no_wait:
-        if not wanted.as_json:
-            print("begun; `headrace cluster reassignments --watch` shows how far it is")
-        return
+async def _until_done(admin: Admin, plan: Plan, wanted: Wanted) -> None:
     try:
         await until_moved(admin, show=not wanted.as_json)
         await admin.elect(ElectionType.PREFERRED, list(plan))
@@ -150,54 +91,3 @@ def say_how_to_go_on() -> None:
         "  cancel it:  headrace cluster reassignments --cancel\n"
         "  resume it:  the same command again"
     )
-
-
-# -- showing it --------------------------------------------------------------------------------------------------------
-
-
-def plan_view(plan: Plan, seen: Survey) -> dict[str, Any]:
-    moves = []
-    for id, replicas in plan.items():
-        before = seen.partitions[id]
-        new = [each for each in replicas if each not in before.replicas]
-        moves.append(
-            {
-                "topic": id.topic,
-                "partition": id.partition,
-                "from": list(before.targets),
-                "to": list(replicas),
-                "bytes": len(new) * before.size_bytes,
-            }
-        )
-    offline = [str(each.id) for each in seen.partitions.values() if each.leader is None]
-    return {"moves": moves, "bytes": sum(each["bytes"] for each in moves), "offline": offline}
-
-
-def _show_plan(view: dict[str, Any], seen: Survey) -> None:
-    moves = view["moves"]
-    rows = [
-        {**each, "partition": f"{each['topic']}-{each['partition']}", "size": size_of(each["bytes"])} for each in moves
-    ]
-    if rows:
-        show_rows(rows[:ROWS_MAX], {"partition": "PARTITION", "from": "REPLICAS NOW", "to": "THEN", "size": "TO COPY"})
-        if len(rows) > ROWS_MAX:
-            print(f"and {count_of(len(rows) - ROWS_MAX, 'partition')} more; --dry-run --json lists all")
-    else:
-        print("nothing to move: every partition is where it should be")
-    if seen.moving:
-        print(f"\n{count_of(len(seen.moving), 'partition')} already moving")
-    if view["offline"]:
-        remark(
-            f"\nwarning: {count_of(len(view['offline']), 'partition')} without a leader cannot be moved; "
-            "start the brokers that hold them"
-        )
-
-
-def _confirm(view: dict[str, Any]) -> None:
-    moves = view["moves"]
-    copied = sum(1 for each in moves if each["bytes"])
-    question = f"\nMove {count_of(len(moves), 'partition')}, copying {size_of(view['bytes'])}?"
-    if not copied:
-        question = f"\nChange {count_of(len(moves), 'partition')}? No messages have to be copied."
-    if not typer.confirm(question):
-        raise Failure("nothing was moved", "answer y, or add --yes", ExitCode.REFUSED)

@@ -7,10 +7,10 @@ replicas that it holds for.
 import re
 from collections.abc import Collection
 
+from headrace.cli.cluster_plan import Plan
 from headrace.cli.failure import ExitCode, Failure
 from headrace.client.admin import BROKER, TOPIC, Admin, Resource
 from headrace.client.survey import Survey
-from headrace.cluster.moves import Plan
 
 RATES = ("follower.replication.throttled.rate", "leader.replication.throttled.rate")
 FOLLOWERS = "follower.replication.throttled.replicas"

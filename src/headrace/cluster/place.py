@@ -112,17 +112,9 @@ def _lead_evenly(chosen: Sequence[Sequence[int]], brokers: Sequence[int]) -> lis
         leader = min(replicas, key=leads.__getitem__)
         leads[leader] += 1
         leaders.append(leader)
-    return even_leaders(chosen, leaders, brokers)
-
-
-def even_leaders(chosen: Sequence[Sequence[int]], leaders: Sequence[int], brokers: Sequence[int]) -> list[int]:
-    """The leaders, of which as few as possible gave way so that no broker leads more than another by two."""
-    evened = list(leaders)
-    leads = Counter(dict.fromkeys(brokers, 0))
-    leads.update(evened)
-    while _even_out(chosen, evened, leads):
+    while _even_out(chosen, leaders, leads):
         pass
-    return evened
+    return leaders
 
 
 def _even_out(chosen: Sequence[Sequence[int]], leaders: list[int], leads: Counter[int]) -> bool:
