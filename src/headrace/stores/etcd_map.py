@@ -151,9 +151,9 @@ class EtcdMap:
             receipt.decided_at(revision_of(reply))
             return receipt.revision
         found, head, *compared = gets_of(reply)
+        self._checked(head)
         if found.revision != receipt.revision:
             return _earlier_outcome(found, receipt, _conflict(expect, compared))
-        self._checked(head)
         has_decided = "response_txn" in reply["responses"][-1]
         receipt.decided_at(revision_of(reply) if has_decided else receipt.revision)
         raise _conflict(expect, compared)

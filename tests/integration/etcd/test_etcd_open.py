@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from etcd_cluster import EtcdCluster, free_ports
-from headrace.base.errors import StoreUnreachable, UserError
+from headrace.base.errors import UserError
 from headrace.stores.etcd import EtcdStore
 from headrace.stores.etcd_url import PASSWORD_VARIABLE
 
@@ -110,14 +110,16 @@ def test_the_format_of_a_newer_version(etcd: EtcdCluster, prefix: str) -> None:
     assert "newer" in refused.fix
 
 
-def test_metadata_that_is_removed_under_a_running_broker(etcd: EtcdCluster, prefix: str) -> None:
+@pytest.mark.parametrize("below", ["", "/map"])
+def test_metadata_that_is_replaced_under_a_running_broker(etcd: EtcdCluster, prefix: str, below: str) -> None:
     async def tell() -> None:
         store = await EtcdStore.open(etcd.url(prefix))
         revision = await store.commit({"a": b"1"}, {})
-        etcd.ask(0, "/v3/kv/deleterange", {"key": b64(prefix), "range_end": b64(prefix + "0")})
+        etcd.ask(0, "/v3/kv/deleterange", {"key": b64(prefix + below), "range_end": b64(prefix + below + "0")})
+        put(etcd, f"{prefix}/map", "headrace 1")
         newcomer = await EtcdStore.open(etcd.url(prefix))
         for call in (store.load(), store.commit({"b": b"1"}, {}), store.commit({}, {}), anext(store.watch(revision))):
-            with pytest.raises((UserError, StoreUnreachable), match="removed"):
+            with pytest.raises(UserError, match="removed or replaced"):
                 await call
         assert (await newcomer.load()).entries == {}
         await store.close()
