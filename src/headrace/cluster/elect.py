@@ -68,7 +68,10 @@ def lead_uncleanly(state: PartitionState, leader: int) -> PartitionState:
 def with_isr(state: PartitionState, isr: Collection[int], min_isr: int) -> PartitionState:
     """Another ISR, and the ELR that follows from it. The leader stays, and its epoch."""
     assert isr, f"an empty ISR for {state}"
-    members = state.isr if isr is state.isr else tuple(each for each in state.replicas if each in isr)
+    members = tuple(each for each in state.replicas if each in isr)
+    if set(members) == set(state.isr):
+        # Another order is no change.
+        members = state.isr
     elr: tuple[int, ...] = ()
     if len(members) < min_isr:
         eligible = {*state.isr, *state.elr}.difference(members, state.damaged)

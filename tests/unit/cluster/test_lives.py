@@ -178,7 +178,7 @@ class Storm:
                 assert key not in [(each.topic, each.partition) for each in list_reassignments(world.image)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 1 << 32))
 def test_no_clean_decision_loses_a_committed_record(seed: int) -> None:
     Storm(seed).run()
