@@ -10,7 +10,7 @@ import typer
 from typer.models import CommandInfo
 
 from headrace.base.errors import UserError
-from headrace.cli import cluster, consume, doctor, logdump, produce, topic, up, version
+from headrace.cli import cluster, consume, doctor, logdump, process, produce, topic, up, version
 from headrace.cli.failure import ExitCode, Failure, show_failure
 
 STDOUT = 1
@@ -26,6 +26,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("up")(up.up)
+app.command("kill")(process.kill)
+app.command("stop")(process.stop)
+app.command("start")(process.start)
 app.add_typer(topic.app, name="topic")
 app.add_typer(cluster.app, name="cluster")
 app.command("produce")(produce.produce)

@@ -2,7 +2,8 @@
 
     starting --all ready--> serving --signal, or the last broker died--> stopping --all ended--> (exit code)
 
-A broker that dies while others live is reported and not started again: the cause comes first.
+A broker that dies while others live is reported and not started again by itself: the cause comes first. `headrace start`
+asks for it through the control socket, or for one more.
 """
 
 import contextlib
@@ -10,12 +11,14 @@ import os
 import selectors
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from headrace.base.errors import UserError
 from headrace.cli.child import STOP_SECONDS, ServeChild
+from headrace.cli.control import Asked, Listener
 from headrace.cli.failure import ExitCode
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -24,87 +27,150 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Watcher(Protocol):
     def on_serving(self, children: Sequence[ServeChild]) -> None: ...
 
-    def on_death(self, cause: UserError, left: int) -> None: ...
+    def on_start(self, child: ServeChild) -> None:
+        """One that somebody asked for serves."""
+
+    def on_death(self, child: ServeChild, cause: UserError, left: int) -> None: ...
 
     def on_stopping(self) -> None: ...
 
 
 class Supervisor:
-    def __init__(self, children: Sequence[ServeChild], watcher: Watcher) -> None:
-        self.children = children
+    """`another` makes a broker beyond those of the beginning, by its number."""
+
+    def __init__(
+        self, children: Sequence[ServeChild], watcher: Watcher, data: Path, another: Callable[[int], ServeChild]
+    ) -> None:
+        self.children = {child.options.id: child for child in children}
         self.watcher = watcher
+        self.data = data
+        self.another = another
         self.selector = selectors.DefaultSelector()
         self.signals = 0
+        self._serving = False
+        self._living: set[ServeChild] = set()
+        self._asked: dict[ServeChild, Asked] = {}
 
     def run(self) -> int:
         with self._signals_wake_us():
             try:
                 self._start()
-                code = self._serve()
+                with self._reachable():
+                    code = self._serve()
             finally:
                 self._stop()
         return code
 
+    # -- starting and serving ----------------------------------------------------------------------------------------
+
     def _start(self) -> None:
-        for child in self.children:
-            child.start()
-            self.selector.register(child, selectors.EVENT_READ)
-        while not all(child.ready for child in self.children) and not self.signals:
-            for child in self._news():
-                if not child.read_news():
-                    raise child.cause_of_death()
-        for child in self.children:
-            if child.ready:
-                _pid_file(child).write_text(f"{child.pid}\n")
+        for child in self.children.values():
+            self._launch(child)
+        while not all(child.ready for child in self.children.values()) and not self.signals:
+            self._wait()
+
+    def _launch(self, child: ServeChild) -> None:
+        child.start()
+        self._living.add(child)
+        self.selector.register(child, selectors.EVENT_READ, partial(self._on_news, child))
 
     def _serve(self) -> int:
+        self._serving = True
         if not self.signals:
-            self.watcher.on_serving(self.children)
-        living = set(self.children)
-        while living and not self.signals:
-            for child in self._news():
-                if not child.read_news():
-                    living.discard(child)
-                    self._on_death(child, len(living))
-        return ExitCode.OK if living else ExitCode.FAILED
+            self.watcher.on_serving(list(self.children.values()))
+        while self._living and not self.signals:
+            self._wait()
+        return ExitCode.OK if self._living else ExitCode.FAILED
 
-    def _on_death(self, child: ServeChild, left: int) -> None:
+    def _wait(self, seconds: float | None = None) -> None:
+        for key, _ in self.selector.select(seconds):
+            key.data()
+
+    def _on_news(self, child: ServeChild) -> None:
+        was_ready = child.ready
+        if not child.read_news():
+            self._on_death(child)
+        elif child.ready and not was_ready:
+            _pid_file(child).write_text(f"{child.pid}\n")
+            if child in self._asked:
+                self._asked.pop(child).answer(child.ready._asdict())
+                self.watcher.on_start(child)
+
+    def _on_death(self, child: ServeChild) -> None:
         self.selector.unregister(child)
-        cause = child.cause_of_death()
+        self._living.discard(child)
+        cause = self._cause(child)
         child.stop()
         _pid_file(child).unlink(missing_ok=True)
-        self.watcher.on_death(cause, left)
+        if child in self._asked:
+            self._asked.pop(child).answer({"error": cause.cause, "fix": cause.fix})
+        if not self._serving:
+            raise cause
+        self.watcher.on_death(child, cause, len(self._living))
+
+    def _cause(self, child: ServeChild) -> UserError:
+        if child.failed is None and child.process.wait() == 0:
+            return UserError(f"broker {child.options.id} was stopped")
+        return child.cause_of_death()
+
+    # -- `headrace start` --------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _reachable(self) -> Iterator[None]:
+        listener = Listener(self.data)
+        self.selector.register(listener, selectors.EVENT_READ, partial(self._on_asked, listener))
+        try:
+            yield
+        finally:
+            self.selector.unregister(listener)
+            listener.close()
+            for asked in self._asked.values():
+                asked.answer({"error": "`headrace up` is stopping", "fix": ""})
+
+    def _on_asked(self, listener: Listener) -> None:
+        asked = listener.accept()
+        if asked is None:
+            return
+        child = self.children.get(asked.broker_id)
+        if child in self._living:
+            asked.answer({"error": f"broker {asked.broker_id} runs already", "fix": "see `headrace cluster status`"})
+            return
+        try:
+            child = child or self.another(asked.broker_id)
+            self._launch(child)
+        except UserError as error:
+            asked.answer({"error": error.cause, "fix": error.fix})
+            return
+        self.children[asked.broker_id] = child
+        self._asked[child] = asked
+
+    # -- stopping ----------------------------------------------------------------------------------------------------
 
     def _stop(self) -> None:
-        living = {child for child in self.children if child.running}
-        if living and self.signals:
+        if self._living and self.signals:
             self.watcher.on_stopping()
-        for child in living:
+        for child in self._living:
+            self.selector.modify(child, selectors.EVENT_READ, partial(self._on_end, child))
             child.process.terminate()
         asked, deadline = self.signals, time.monotonic() + STOP_SECONDS
-        while living and self.signals == asked and time.monotonic() < deadline:
-            for child in self._news(seconds=1.0):
-                if not child.read_news():
-                    self.selector.unregister(child)
-                    child.stop()
-                    living.discard(child)
-        for child in living:
+        while self._living and self.signals == asked and time.monotonic() < deadline:
+            self._wait(seconds=1.0)
+        for child in self._living:
             child.kill()
-        for child in self.children:
+        for child in self.children.values():
             _pid_file(child).unlink(missing_ok=True)
 
-    def _news(self, seconds: float | None = None) -> Iterator[ServeChild]:
-        for key, _ in self.selector.select(seconds):
-            if isinstance(key.fileobj, ServeChild):
-                yield key.fileobj
-            else:
-                os.read(key.fd, 4096)
+    def _on_end(self, child: ServeChild) -> None:
+        if not child.read_news():
+            self.selector.unregister(child)
+            child.stop()
+            self._living.discard(child)
 
     @contextlib.contextmanager
     def _signals_wake_us(self) -> Iterator[None]:
         wake_read, wake_write = os.pipe()
         os.set_blocking(wake_write, False)
-        self.selector.register(wake_read, selectors.EVENT_READ)
+        self.selector.register(wake_read, selectors.EVENT_READ, lambda: os.read(wake_read, 4096))
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         former = {number: signal.signal(number, self._on_signal) for number in STOP_SIGNALS}
         try:

@@ -43,24 +43,25 @@ def up(
     for offset in range(brokers):
         preflight.require_port(HOST, port + offset)
     remarks = [*preflight.disk_remarks(data), *preflight.descriptor_remarks(), *_other_brokers(data, brokers)]
-    children = [
-        ServeChild(
+
+    def child(number: int) -> ServeChild:
+        return ServeChild(
             ServeOptions(
-                id=offset + 1,
+                id=number,
                 host=HOST,
-                port=port + offset,
+                port=port + number - 1,
                 data=str(data),
-                metrics_port=preflight.metrics_port(HOST, metrics_port + offset),
+                metrics_port=preflight.metrics_port(HOST, metrics_port + number - 1),
                 settings=chosen,
                 log_format="json" if as_json else "text",
                 log_level=log_level,
             )
         )
-        for offset in range(brokers)
-    ]
+
+    children = [child(number) for number in range(1, brokers + 1)]
     for line in remarks:
         remark(f"warning: {line}")
-    return Supervisor(children, JsonWatcher() if as_json else PanelWatcher(data)).run()
+    return Supervisor(children, JsonWatcher() if as_json else PanelWatcher(data), data, child).run()
 
 
 def default_settings(brokers: int) -> dict[str, str]:

@@ -33,10 +33,16 @@ class PanelWatcher:
         screen.print("\n  Ctrl-C stops it; the data stays.")
         sys.stdout.flush()
 
-    def on_death(self, cause: UserError, left: int) -> None:
-        show_failure(cause.cause, cause.fix, as_json=False)
-        if left:
-            remark(f"{count_of(left, 'broker')} left; start all again with Ctrl-C and `headrace up`")
+    def on_start(self, child: ServeChild) -> None:
+        remark(f"broker {child.options.id} serves on {child.options.host}:{child.options.port}")
+
+    def on_death(self, child: ServeChild, cause: UserError, left: int) -> None:
+        if not left:
+            show_failure(cause.cause, cause.fix, as_json=False)
+            return
+        where = "" if self.data == Path("data") else f" --data {shlex.quote(str(self.data))}"
+        fix = f"`headrace start {child.options.id}{where}` starts it again"
+        show_failure(f"{cause.cause}; {count_of(left, 'broker')} left", fix, as_json=False)
 
     def on_stopping(self) -> None:
         remark("stopping; Ctrl-C again stops at once")
@@ -52,7 +58,12 @@ class JsonWatcher:
         show_json({"status": "serving", "bootstrap": bootstrap_of(children), "brokers": brokers})
         sys.stdout.flush()
 
-    def on_death(self, cause: UserError, left: int) -> None:
+    def on_start(self, child: ServeChild) -> None:
+        if child.ready:
+            show_json({"status": "started", "broker": child.ready._asdict()})
+            sys.stdout.flush()
+
+    def on_death(self, child: ServeChild, cause: UserError, left: int) -> None:
         show_failure(cause.cause, cause.fix, as_json=True)
 
     def on_stopping(self) -> None:

@@ -1,0 +1,114 @@
+"""`headrace kill`, `stop` and `start`: one broker of a running `headrace up`, to see what the others make of it."""
+
+import os
+import select
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headrace.cli.failure import ExitCode, Failure
+from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, UnusedBootstrap
+
+STOP_SECONDS_MAX = 60.0
+
+BrokerId = Annotated[int, typer.Argument(metavar="BROKER", min=1, show_default=False)]
+Data = Annotated[Path, typer.Option(help="The data directory of that `headrace up`.")]
+
+
+def kill(
+    broker: BrokerId,
+    data: Data = Path("data"),
+    bootstrap: UnusedBootstrap = DEFAULT_BOOTSTRAP,
+    as_json: AsJson = False,
+) -> None:
+    """Kill a broker of `headrace up` as a crash would (kill -9); `headrace start` brings it back."""
+    _report(broker, _end(data, broker, signal.SIGKILL), "killed", as_json)
+
+
+def stop(
+    broker: BrokerId,
+    data: Data = Path("data"),
+    bootstrap: UnusedBootstrap = DEFAULT_BOOTSTRAP,
+    as_json: AsJson = False,
+) -> None:
+    """Stop a broker of `headrace up` cleanly: its leaders move away first."""
+    _report(broker, _end(data, broker, signal.SIGTERM), "stopped", as_json)
+
+
+def start(
+    broker: BrokerId,
+    data: Data = Path("data"),
+    bootstrap: UnusedBootstrap = DEFAULT_BOOTSTRAP,
+    as_json: AsJson = False,
+) -> None:
+    """Start a broker of `headrace up` that was killed or stopped, or one more."""
+    from headrace.cli.control import ask_to_start
+    from headrace.cli.output import show_json
+
+    _check_data(data)
+    started = ask_to_start(data, broker)
+    if as_json:
+        show_json(started)
+    else:
+        print(f"broker {broker} serves on {started['host']}:{started['port']} (pid {started['pid']})")
+
+
+def _end(data: Path, broker: int, number: signal.Signals) -> int:
+    """Returns when the process is gone."""
+    _check_data(data)
+    pid = _pid_of(data, broker)
+    try:
+        process = os.pidfd_open(pid)
+    except OSError:
+        raise _not_running(data, broker) from None
+    try:
+        _check_is_broker(pid, data, broker)
+        signal.pidfd_send_signal(process, number)
+        if not select.select([process], [], [], STOP_SECONDS_MAX)[0]:
+            raise Failure(f"broker {broker} (pid {pid}) has not ended yet", f"headrace kill {broker} --data {data}")
+    finally:
+        os.close(process)
+    return pid
+
+
+def _check_data(data: Path) -> None:
+    if not data.is_dir():
+        raise Failure(
+            f"{data} does not exist", "name the data directory of `headrace up` with --data", ExitCode.NOT_FOUND
+        )
+
+
+def _pid_of(data: Path, broker: int) -> int:
+    try:
+        return int((data / f"broker-{broker}" / "pid").read_text())
+    except (OSError, ValueError):
+        raise _not_running(data, broker) from None
+
+
+def _check_is_broker(pid: int, data: Path, broker: int) -> None:
+    """A pid file that outlived its process may name somebody else's by now."""
+    try:
+        is_ours = b"headrace" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        is_ours = True
+    if not is_ours:
+        raise _not_running(data, broker)
+
+
+def _not_running(data: Path, broker: int) -> Failure:
+    return Failure(
+        f"broker {broker} of {data} does not run",
+        f"`headrace start {broker}` starts it; --data names another directory",
+        ExitCode.NOT_FOUND,
+    )
+
+
+def _report(broker: int, pid: int, what: str, as_json: bool) -> None:
+    from headrace.cli.output import show_json
+
+    if as_json:
+        show_json({"broker": broker, "pid": pid, "status": what})
+    else:
+        print(f"{what} broker {broker} (pid {pid})")
