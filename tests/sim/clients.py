@@ -123,7 +123,7 @@ class Producer:
         self.producer_id = -1
         self.producer_epoch = -1
         self._partitions = partitions
-        self.loop.create_task(self._run())
+        world.spawn(self.loop, self._run())
 
     async def _run(self) -> None:
         while self.producer_id < 0:
@@ -138,7 +138,7 @@ class Producer:
             except Lost:
                 pass
             await self.directory.back_off()
-        lanes = [self.loop.create_task(Lane(self, index).run()) for index in range(self._partitions)]
+        lanes = [self.world.spawn(self.loop, Lane(self, index).run()) for index in range(self._partitions)]
         for lane in lanes:
             await lane
         self.is_done = True
@@ -246,7 +246,7 @@ class Consumer:
         self._directory = Directory(world, self.loop, self.rng)
         self._checks = checks
         for index in range(partitions):
-            self.loop.create_task(self._run(index))
+            world.spawn(self.loop, self._run(index))
 
     async def _run(self, index: int) -> None:
         while True:

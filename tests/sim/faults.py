@@ -120,7 +120,7 @@ class Faults:
         self._world.agenda.after(self._rng.uniform(0.5, 5.0), self._quicken, host)
 
     def _quicken(self, host: Host) -> None:
-        host.slowness = 1.0
+        host.slowness = host.usual_slowness
 
     def fail_sync(self) -> None:
         host = self._any()
@@ -161,7 +161,7 @@ class Faults:
         world.resume_all()
         for host in world.hosts:
             host.cut_store(False)
-            host.slowness = 1.0
+            host.slowness = host.usual_slowness
             host.disk.fail_syncs.clear()
         world.start_all()
 

@@ -52,7 +52,9 @@ class Host:
         self.disk = SimDisk()
         self.clock = SimClock(world.agenda, self.name, rng.uniform(0, 1e6))
         self.clock.skew = rng.uniform(-1, 1) * rng.choice((0.0, 1.0, 3600.0))
-        self.slowness = 1.0
+        # Some disks are slower than others, all the time; a storm makes one slower for a while.
+        self.usual_slowness = rng.choice((1.0, 1.0, 5.0, 20.0))
+        self.slowness = self.usual_slowness
         self.is_hurt = False
         self.node: Node | None = None
         self.store: SimStore | None = None

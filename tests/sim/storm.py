@@ -36,6 +36,7 @@ class Plan(NamedTuple):
     """Mean seconds between a producer's batches of one partition."""
     gap: float = 1.5
     """Mean seconds between two faults."""
+    topic_config: tuple[tuple[str, str], ...] = ()
 
     @property
     def command(self) -> str:
@@ -119,7 +120,7 @@ class Storm:
         work = create_topic(
             Directory(world, loop, world.rng("admin")), TOPIC, plan.partitions, min(3, plan.brokers), _topic_config(plan)
         )
-        task = loop.create_task(work)
+        task = world.spawn(loop, work)
         if not world.agenda.run(START_SECONDS_MAX, task.done) or not self._can_be_written():
             self._checks.inspect()
             self._checks.fail("caught-up", "a topic cannot be created")
@@ -220,4 +221,4 @@ def _records(partition: Any) -> dict[int, bytes]:
 
 def _topic_config(plan: Plan) -> dict[str, str]:
     """Segments that last seconds, so that rolls happen under fire."""
-    return {"segment.ms": "2500"}
+    return {"segment.ms": "2500", **dict(plan.topic_config)}

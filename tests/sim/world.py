@@ -5,9 +5,10 @@ it differ because something in the code looked at an address, a real clock or a 
 (`storm`) or what is right (`checks`).
 """
 
+import asyncio
 import logging
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from random import Random
 from typing import Any
 
@@ -84,6 +85,17 @@ class World:
         )
         self.loops.append(loop)
         return loop
+
+    def spawn(self, loop: HostLoop, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """A client's task. One that fails is as good as a breach: what a broker sent made no sense to it."""
+        task = loop.create_task(work)
+        task.add_done_callback(lambda done: self._on_client_done(loop, done))
+        return task
+
+    def _on_client_done(self, loop: HostLoop, task: asyncio.Task[Any]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.bug(f"{loop.name}: {describe(error)}")
 
     def start_all(self) -> None:
         for host in self.hosts:

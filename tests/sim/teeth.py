@@ -1,0 +1,168 @@
+"""Deliberately broken brokers, one for each rule that matters: a simulator that cannot fail proves nothing.
+
+Each tooth takes one rule away by a patch of the real code, for the length of a test, and names the invariants of which
+some seed must find one broken.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from pytest import MonkeyPatch
+
+from headrace.broker import fetcher
+from headrace.broker.handlers.fetch import ActiveFetch
+from headrace.broker.partition import Partition
+from headrace.cluster import elect
+from headrace.cluster.entities import PartitionState
+from headrace.log import scan
+from headrace.log.producers import Producers
+from headrace.replica.leader import LeaderReplica
+from sim.disk import Mount
+from sim.inodes import Directory, Inode
+from sim.storm import Plan
+
+SEEDS = 12
+
+
+class Tooth(NamedTuple):
+    name: str
+    breaks: Callable[[MonkeyPatch], None]
+    caught_by: tuple[str, ...]
+    plan: Plan
+
+
+def ack_before_sync(patch: MonkeyPatch) -> None:
+    patch.setattr(Partition, "proven_end", property(lambda self: self.log.end_offset))
+
+
+def ack_duplicates_at_once(patch: MonkeyPatch) -> None:
+    wait = Partition.wait
+
+    def hasty(self: Partition, end_offset: int, acks: int, waiter: Any, part: object) -> bool:
+        return end_offset == self.log.end_offset and wait(self, end_offset, acks, waiter, part)
+
+    patch.setattr(Partition, "wait", hasty)
+
+
+def sync_counts_later_writes(patch: MonkeyPatch) -> None:
+    on_synced = Partition.on_synced
+
+    def generous(self: Partition, ticket: Any) -> None:
+        ticket.target = self.log.end_offset
+        on_synced(self, ticket)
+
+    patch.setattr(Partition, "on_synced", generous)
+
+
+def _lie(patch: MonkeyPatch, kind: type) -> None:
+    settle = Mount.settle
+
+    def lying(self: Mount, path: str, node: Inode | Directory, mark: int, lie: bool) -> None:
+        settle(self, path, node, mark, lie or (isinstance(node, kind) and path.startswith("/data/logs/")))
+
+    patch.setattr(Mount, "settle", lying)
+
+
+def files_are_not_synced(patch: MonkeyPatch) -> None:
+    _lie(patch, Inode)
+
+
+def directories_are_not_synced(patch: MonkeyPatch) -> None:
+    _lie(patch, Directory)
+
+
+def torn_batches_are_kept(patch: MonkeyPatch) -> None:
+    patch.setattr(scan, "crc_ok", lambda *batch: True)
+
+
+def producers_are_forgotten(patch: MonkeyPatch) -> None:
+    patch.setattr(Producers, "check", lambda self, header: None)
+
+
+def batches_are_skipped(patch: MonkeyPatch) -> None:
+    read = Partition.read
+
+    def skipping(self: Partition, offset: int, *rest: Any) -> Any:
+        return read(self, offset + (offset % 7 == 3 and offset + 1 < self.high_watermark), *rest)
+
+    patch.setattr(Partition, "read", skipping)
+
+
+def readers_see_the_log_end(patch: MonkeyPatch) -> None:
+    read = Partition.read
+    patch.setattr(Partition, "read", lambda self, offset, max_bytes, first, *rest: read(self, offset, max_bytes, first, True))
+
+
+def a_handler_fails(patch: MonkeyPatch) -> None:
+    patch.setattr(Partition, "epoch_at", lambda self, offset: {}[offset])
+
+
+def followers_report_their_log_end(patch: MonkeyPatch) -> None:
+    position = fetcher._position
+    patch.setattr(fetcher, "_position", lambda each: position(each)._replace(offset=each.log.end_offset))
+
+
+def followers_do_not_cut(patch: MonkeyPatch) -> None:
+    patch.setattr(Partition, "truncate", lambda self, offset, now: None)
+
+
+def leaders_do_not_look_at_epochs(patch: MonkeyPatch) -> None:
+    patch.setattr(ActiveFetch, "_diverging", lambda self, partition, entry: None)
+
+
+def watermark_of_the_largest_replica(patch: MonkeyPatch) -> None:
+    def hasty(self: LeaderReplica, own_end: int) -> int:
+        self.high_watermark = max(self.high_watermark, own_end, *(each.end_offset for each in self._followers.values()))
+        return self.high_watermark
+
+    patch.setattr(LeaderReplica, "advance", hasty)
+
+
+def watermark_before_it_is_known(patch: MonkeyPatch) -> None:
+    patch.setattr(Partition, "check_watermark_known", lambda self: None)
+
+
+def nobody_joins_the_isr(patch: MonkeyPatch) -> None:
+    patch.setattr(LeaderReplica, "propose_joiner", lambda self, follower_id: None)
+
+
+def elections_without_a_new_epoch(patch: MonkeyPatch) -> None:
+    def lead(state: PartitionState, leader: int) -> PartitionState:
+        if leader == state.leader:
+            return state
+        return state._replace(leader=leader, partition_epoch=state.partition_epoch + 1)
+
+    patch.setattr(elect, "lead", lead)
+
+
+def unclean_elections(patch: MonkeyPatch) -> None:
+    """Nothing to patch: the plan's topic allows them."""
+
+
+ONE = Plan(brokers=1, scenario="crashes", seconds=8.0)
+BUSY = Plan(brokers=1, scenario="power-loss", seconds=8.0, pace=0.02, gap=0.5)
+THREE = Plan(brokers=3, scenario="crashes", seconds=10.0, gap=1.0)
+UNCLEAN = THREE._replace(scenario="power-loss", topic_config=(("unclean.leader.election.enable", "true"),))
+STILL = THREE._replace(scenario="pauses", pace=0.03)
+LOST = ("no-ack-lost", "agreed", "caught-up", "watermark")
+
+TEETH = (
+    Tooth("ack-before-sync", ack_before_sync, ("synced-ack",), ONE),
+    Tooth("ack-duplicates-at-once", ack_duplicates_at_once, ("synced-ack",), STILL),
+    Tooth("sync-counts-later-writes", sync_counts_later_writes, LOST, BUSY),
+    Tooth("files-are-not-synced", files_are_not_synced, LOST, BUSY),
+    Tooth("directories-are-not-synced", directories_are_not_synced, LOST, BUSY),
+    Tooth("torn-batches-are-kept", torn_batches_are_kept, ("agreed", "identical", "no-bug"), BUSY),
+    Tooth("producers-are-forgotten", producers_are_forgotten, ("no-duplicate",), ONE),
+    Tooth("batches-are-skipped", batches_are_skipped, ("dense",), ONE),
+    Tooth("readers-see-the-log-end", readers_see_the_log_end, ("watermark",), ONE),
+    Tooth("a-handler-fails", a_handler_fails, ("no-bug",), ONE),
+    Tooth("followers-report-their-log-end", followers_report_their_log_end, ("synced-ack",), THREE),
+    Tooth("followers-do-not-cut", followers_do_not_cut, ("identical", "caught-up"), THREE),
+    Tooth("leaders-do-not-look-at-epochs", leaders_do_not_look_at_epochs, ("identical", "agreed"), THREE),
+    Tooth("watermark-of-the-largest-replica", watermark_of_the_largest_replica, ("synced-ack",), THREE),
+    Tooth("watermark-before-it-is-known", watermark_before_it_is_known, ("watermark",), THREE),
+    Tooth("nobody-joins-the-isr", nobody_joins_the_isr, ("caught-up",), THREE),
+    Tooth("elections-without-a-new-epoch", elections_without_a_new_epoch, ("one-leader",), THREE),
+    Tooth("unclean-elections", unclean_elections, LOST, UNCLEAN),
+)
