@@ -32,6 +32,7 @@ from headrace.cluster.changes import Creation, NewTopic, create_topic
 from headrace.cluster.entities import INTERNAL_TOPICS, Topic
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.image import Image
+from headrace.cluster.registration import listed_brokers
 from headrace.cluster.store import Commit, MetaStore
 from headrace.wire.codes import ErrorCode
 
@@ -118,8 +119,9 @@ class Broker:
     def leaving(self) -> Collection[int]:
         return [broker_id for broker_id in self.live if self.image.brokers[broker_id].leaving]
 
-    def live_brokers(self) -> list[Registration]:
-        return [self.image.brokers[broker_id] for broker_id in sorted(self.live)]
+    def listed_brokers(self) -> list[Registration]:
+        """Whom clients are told of."""
+        return listed_brokers(self.image.brokers, self.live)
 
     @property
     def epoch(self) -> int:
@@ -159,7 +161,8 @@ class Broker:
 
         def plan(image: Image) -> list[Commit]:
             nonlocal creation
-            creation = create_topic(image, self.live, new, self.rng.randbytes(16), self.config)
+            staying = self.live.keys() - set(self.leaving)
+            creation = create_topic(image, staying, new, self.rng.randbytes(16), self.config)
             return creation.commits
 
         await self.change_placement(plan, validate_only)

@@ -55,8 +55,7 @@ class ServeChild:
         options = replace(self.options, ready_fd=child_status, parent_fd=child_life)
         try:
             self._process = subprocess.Popen(
-                # -P: a file of the user's that is named like a module must not be imported for it.
-                [sys.executable, "-P", "-m", "headrace.cli.serve", *options.to_arguments()],
+                self.command(options),
                 stdin=subprocess.DEVNULL,
                 pass_fds=(child_status, child_life),
                 process_group=0,
@@ -64,6 +63,10 @@ class ServeChild:
         finally:
             os.close(child_status)
             os.close(child_life)
+
+    def command(self, options: ServeOptions) -> list[str]:
+        # -P: a file of the user's that is named like a module must not be imported for it.
+        return [sys.executable, "-P", "-m", "headrace.cli.serve", *options.to_arguments()]
 
     def read_news(self) -> bool:
         """Takes in what the status pipe holds; False when it is closed, which means that the process has ended."""

@@ -1,5 +1,6 @@
 """Changes around brokers and the cluster itself: its founding, registrations, and blocks of producer ids."""
 
+from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 from headrace.base.errors import Refused
@@ -61,6 +62,15 @@ def unregister_broker(image: Image, broker_id: int) -> Commit:
     if known is None:
         raise Refused(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no broker {broker_id}")
     return Commit({broker_key(broker_id): None}, {broker_key(broker_id): known.revision})
+
+
+def listed_brokers(registered: Mapping[int, Broker], live: Collection[int]) -> list[Broker]:
+    """Whom clients are told of: those alive, and where that is nobody, all that are registered.
+
+    A client drops every broker that a reply does not name. One that was told of nobody, by a broker that woke up after
+    its own lease, has nobody left to ask (librdkafka then stays silent for minutes).
+    """
+    return [registered[each] for each in sorted(live)] or list(registered.values())
 
 
 def next_producer_ids(image: Image) -> ProducerIdBlock:

@@ -3,7 +3,13 @@ from ledger import Ledger
 
 from headrace.base.errors import Refused
 from headrace.cluster.entities import Broker
-from headrace.cluster.registration import found_cluster, next_producer_ids, register_broker, unregister_broker
+from headrace.cluster.registration import (
+    found_cluster,
+    listed_brokers,
+    next_producer_ids,
+    register_broker,
+    unregister_broker,
+)
 from headrace.wire.codes import ErrorCode
 
 BROKER = Broker(1, 0, "127.0.0.1", 9092, directory_id="d1")
@@ -63,3 +69,9 @@ def test_producer_ids_are_handed_out_once() -> None:
     ledger.run([next_producer_ids(ledger.image).commit])
     with pytest.raises(AssertionError, match="conflict on producer_ids"):
         ledger.run([stale.commit])
+
+
+def test_clients_are_told_of_live_brokers_and_never_of_nobody() -> None:
+    registered = Ledger(3).image.brokers
+    assert [each.id for each in listed_brokers(registered, [3, 1])] == [1, 3]
+    assert [each.id for each in listed_brokers(registered, [])] == [1, 2, 3]

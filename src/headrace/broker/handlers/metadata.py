@@ -58,7 +58,7 @@ async def _create_and_answer(
 
 def _answer(broker: "Broker", topics: list[MetadataResponseTopic]) -> MetadataResponse:
     image = broker.image
-    brokers = [MetadataResponseBroker(each.id, each.host, each.port, each.rack) for each in broker.live_brokers()]
+    brokers = [MetadataResponseBroker(each.id, each.host, each.port, each.rack) for each in broker.listed_brokers()]
     return MetadataResponse(0, brokers, image.cluster_id, broker.controller_id, topics)
 
 
@@ -83,14 +83,14 @@ def _find(broker: "Broker", wanted: MetadataRequestTopic, refusals: dict[str, in
 
 
 def describe(broker: "Broker", topic: Topic) -> MetadataResponseTopic:
-    live = {each.id for each in broker.live_brokers()}
-    parts = [_partition(live, index, state) for index, state in enumerate(topic.partitions)]
+    listed = {each.id for each in broker.listed_brokers()}
+    parts = [_partition(listed, index, state) for index, state in enumerate(topic.partitions)]
     return MetadataResponseTopic(0, topic.name, topic.id, topic.internal, parts)
 
 
-def _partition(live: Collection[int], index: int, state: PartitionState) -> MetadataResponsePartition:
+def _partition(listed: Collection[int], index: int, state: PartitionState) -> MetadataResponsePartition:
     """A leader that is not among the brokers we list would crash clients, so it is told as none (error 5)."""
-    has_leader = state.leader in live
+    has_leader = state.leader in listed
     return MetadataResponsePartition(
         0 if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
         index,
@@ -98,5 +98,5 @@ def _partition(live: Collection[int], index: int, state: PartitionState) -> Meta
         state.leader_epoch,
         list(state.replicas),
         list(state.isr),
-        [replica for replica in state.replicas if replica not in live],
+        [replica for replica in state.replicas if replica not in listed],
     )
