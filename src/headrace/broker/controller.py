@@ -8,10 +8,13 @@ takes the lease, looks at what is there, and goes on.
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import StoreUnreachable
-from headrace.cluster.decide import heal
+from headrace.cluster.decide import heal_steps
+from headrace.cluster.entities import PartitionState
+from headrace.cluster.image import Image
 from headrace.cluster.leadership import balance_leaders
 from headrace.cluster.records import CONTROLLER
 from headrace.cluster.registration import claim_control
@@ -25,6 +28,7 @@ log = logging.getLogger("headrace.controller")
 LEASE_NAME = "controller"
 ROUNDS_MAX = 100
 LEADERS_PER_ROUND = 50
+ABANDONED_SECONDS = 60.0
 
 
 class Controller:
@@ -34,6 +38,7 @@ class Controller:
         self._woken = asyncio.Event()
         self._lease: Lease | None = None
         self._balance_at = 0.0
+        self._orphans: dict[bytes, tuple[Mapping[int, PartitionState], float]] = {}
 
     def wake(self) -> None:
         """Something changed: the image, or who is alive."""
@@ -87,13 +92,27 @@ class Controller:
             await self._until_woken(self._ttl_ms / 4000)
 
     async def _heal(self) -> None:
+        """Step by step, elections first: with a hundred thousand partitions the last step waits, the first does not."""
         broker = self._broker
         for _ in range(ROUNDS_MAX):
-            decision = heal(broker.image, broker.live, broker.leaving, broker.config, self._fence())
-            if not decision.commits:
+            image = broker.image
+            steps = heal_steps(image, broker.live, broker.leaving, broker.config, self._fence(), self._abandoned(image))
+            done = 0
+            for commit, unclean in steps:
+                broker.probes.unclean_elections += unclean
+                await self._commit([commit], image)
+                done += 1
+            if not done:
                 return
-            broker.probes.unclean_elections += decision.unclean
-            await self._commit(decision.commits)
+
+    def _abandoned(self, image: Image) -> list[bytes]:
+        """Topics whose partitions nobody counts, unchanged for so long that nobody is creating or deleting them."""
+        now = asyncio.get_running_loop().time()
+        self._orphans = {
+            topic_id: self._orphans[topic_id] if self._orphans.get(topic_id, (None,))[0] is left else (left, now)
+            for topic_id, left in image.orphans.items()
+        }
+        return [topic_id for topic_id, (_, since) in self._orphans.items() if now - since > ABANDONED_SECONDS]
 
     async def _balance(self) -> None:
         """Leadership back to the preferred replicas, now and then."""
@@ -101,10 +120,9 @@ class Controller:
         if now < self._balance_at or not self._broker.config.flag("auto.leader.rebalance.enable"):
             return
         self._balance_at = now + self._balance_seconds
-        commits = balance_leaders(
-            self._broker.image, self._broker.live, LEADERS_PER_ROUND, self._broker.leaving, self._fence()
-        )
-        await self._commit(commits)
+        image = self._broker.image
+        commits = balance_leaders(image, self._broker.live, LEADERS_PER_ROUND, self._broker.leaving, self._fence())
+        await self._commit(commits, image)
 
     @property
     def _balance_seconds(self) -> float:
@@ -116,15 +134,15 @@ class Controller:
             raise Conflict([CONTROLLER])
         return {CONTROLLER: claim.revision}
 
-    async def _commit(self, commits: list[Commit]) -> None:
+    async def _commit(self, commits: list[Commit], planned_on: Image) -> None:
         """A conflict is somebody else's change to the same key: the next round sees it. One of the claim deposes us."""
         metadata = self._broker.metadata
-        revision = metadata.image.revision
+        revision = planned_on.revision
         for commit in commits:
             try:
                 revision = await metadata.store.commit(commit.puts, commit.expect)
             except Conflict as conflict:
                 if CONTROLLER in conflict.keys:
                     raise
-                revision = metadata.image.revision + 1
+                revision = max(revision, planned_on.revision + 1)
         await metadata.until_visible(revision)
