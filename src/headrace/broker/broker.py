@@ -6,6 +6,7 @@ Holds, does not run: `node` builds it, starts it and stops it.
 import asyncio
 import logging
 import random
+import uuid
 from collections.abc import Collection, Mapping
 
 from headrace.base.clock import Clock, Now
@@ -13,6 +14,7 @@ from headrace.base.disk import Disk
 from headrace.base.errors import Refused
 from headrace.base.probe import Probes
 from headrace.broker.controller import Controller
+from headrace.broker.coordinators import Coordinators
 from headrace.broker.deadlines import Deadlines
 from headrace.broker.disk_room import DiskRoom
 from headrace.broker.dispatch import Dispatch
@@ -76,6 +78,7 @@ class Broker:
         )
         self.fetchers = Fetchers(self)
         self.isr_keeper = IsrKeeper(self)
+        self.coordinators = Coordinators(self)
         self.controller = Controller(self)
         self.dispatch = Dispatch(self, HANDLERS)
 
@@ -139,8 +142,12 @@ class Broker:
             log.info("broker %d still has its lease", self.id)
             self.on_joined()
 
+    def new_uuid(self) -> str:
+        return str(uuid.UUID(bytes=self.rng.randbytes(16), version=4))
+
     def _follow(self) -> None:
         self.fetchers.reconcile(() if self.partitions.is_fenced else self.partitions)
+        self.coordinators.reconcile()
 
     def check_lease(self) -> Now:
         """The time, after making sure that at this time we may still answer."""
@@ -154,6 +161,7 @@ class Broker:
         if not self.partitions.is_fenced:
             log.warning("broker %d is fenced: %s", self.id, cause)
             self.partitions.fence()
+            self.coordinators.stop()
 
     async def create_topic(self, new: NewTopic, validate_only: bool = False) -> Topic:
         """The topic as it was created. Its id is new every time, also when a conflict makes it try again."""

@@ -96,6 +96,7 @@ class Fetcher:
         self._told: dict[TopicPartition, Position] = {}
         self._told_ids: dict[TopicPartition, bytes] = {}
         self._not_before: dict[TopicPartition, float] = {}
+        self._may_be_unproven = False
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -111,6 +112,7 @@ class Fetcher:
 
     def follow(self, partitions: dict[TopicPartition, Partition]) -> None:
         self._followed = partitions
+        self._may_be_unproven = True
         self._changed.set()
 
     # -- the loop ----------------------------------------------------------------------------------------------------
@@ -154,6 +156,8 @@ class Fetcher:
 
     async def _round(self) -> None:
         assert self._connection is not None
+        if self._may_be_unproven:
+            await self._until_proven()
         request, asked = self._build_request()
         if not self._told:
             self._forget_session()
@@ -174,6 +178,15 @@ class Fetcher:
         if not response.session_id:
             self._told = {}
         await self._take(response, asked)
+
+    async def _until_proven(self) -> None:
+        """What we have from another leader, or led ourselves, is on disk first: else we would ask for what we have."""
+        self._may_be_unproven = False
+        syncing = Syncing()
+        for partition in self._followed.values():
+            if partition.until_proven(syncing):
+                syncing.add()
+        await syncing.until_done()
 
     # -- asking ------------------------------------------------------------------------------------------------------
 

@@ -39,6 +39,7 @@ class Janitor:
                 await self._save_checkpoints()
             if ticks % EXPIRY_TICKS == 0:
                 await self._expire_producers()
+                self._broker.coordinators.expire()
 
     async def _open_left_over(self) -> None:
         if self._broker.partitions.needs_room and not self._broker.disk_room.is_low:

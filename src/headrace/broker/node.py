@@ -229,6 +229,7 @@ class Node:
         except TimeoutError:
             log.warning("the other brokers did not take over in %.0f s", HAND_OVER_SECONDS_MAX)
         broker.fetchers.stop()
+        broker.coordinators.stop()
 
     async def _drain(self) -> None:
         """Everything that was asked for is done and answered; nothing more is asked."""

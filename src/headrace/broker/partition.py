@@ -215,6 +215,19 @@ class Partition:
         self._on_appended()
         return Appended(base_offset, log.end_offset, log_append_time)
 
+    def append_own(self, batch: bytearray, now: Now) -> int:
+        """A batch that this broker made itself, for an internal topic, under the rules of acks=all; where the log ends."""
+        leader = self.leader
+        if leader is None:
+            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.id} is led by broker {self.state.leader}")
+        if not leader.has_min_isr:
+            raise Refused(ErrorCode.NOT_ENOUGH_REPLICAS, f"{self.id} has too few in-sync replicas")
+        stamp(batch, 0, self.log.end_offset, self.leader_epoch)
+        self.log.append(batch, (parse_header(batch),), now)
+        leader.on_append(now.mono)
+        self._on_appended()
+        return self.log.end_offset
+
     def _stamped_header(self, records: memoryview, base_offset: int) -> BatchHeader:
         """Stamped before it is admitted, so that it is parsed once; the bytes of one that is refused go nowhere."""
         if len(records) < HEADER_SIZE:

@@ -190,21 +190,27 @@ class Partitions:
         if not missing:
             return
         opened: list[Partition] = []
-        for count, (topic, index, settings) in enumerate(missing, 1):
-            partition = self._try_to_open(topic, index, settings, expiration_ms)
-            if partition is not None:
-                opened.append(partition)
-            if count % OPEN_PER_TURN == 0:
-                await asyncio.sleep(0)
+        for start in range(0, len(missing), OPEN_PER_TURN):
+            turn = missing[start : start + OPEN_PER_TURN]
+            # Each claim syncs a file and a directory: not for the loop.
+            claims = await asyncio.get_running_loop().run_in_executor(self._threads, self._claim_all, turn)
+            for (topic, index, settings), claim in zip(turn, claims, strict=True):
+                partition = self._try_to_open(topic, index, settings, expiration_ms, claim)
+                if partition is not None:
+                    opened.append(partition)
         # The directory that names them must be on disk before any of them may acknowledge a write.
         await self._in_thread(self._disk.sync_dir_job(self.path))
         for partition in opened:
             self._hosted[partition.id] = partition
 
-    def _try_to_open(self, topic: Topic, index: int, settings: TopicConfig, expiration_ms: int) -> Partition | None:
+    def _try_to_open(
+        self, topic: Topic, index: int, settings: TopicConfig, expiration_ms: int, claim: "bool | Exception"
+    ) -> Partition | None:
         id = TopicPartition(topic.name, index)
         try:
-            partition = self._open(id, topic, settings, expiration_ms)
+            if isinstance(claim, Exception):
+                raise claim
+            partition = self._open(id, topic, settings, expiration_ms, is_new=claim)
         except (DiskFull, CorruptBatch, Unclaimed, OSError) as cause:
             if str(self._left_over.get(id)) != str(cause):
                 log.error("%s cannot be opened: %s", id, cause)
@@ -219,9 +225,10 @@ class Partitions:
         """Some could not be opened on a full disk: worth another try when it no longer is."""
         return any(isinstance(cause, DiskFull) for cause in self._left_over.values())
 
-    def _open(self, id: TopicPartition, topic: Topic, settings: TopicConfig, expiration_ms: int) -> Partition:
+    def _open(
+        self, id: TopicPartition, topic: Topic, settings: TopicConfig, expiration_ms: int, is_new: bool
+    ) -> Partition:
         directory = self._directory(id)
-        is_new = self._claim(directory, id, topic.id)
         written_as = checkpoint_name(topic.id, id.partition)
         store, report = Log.open(
             self._disk,
@@ -264,6 +271,17 @@ class Partitions:
 
     def _directory(self, id: TopicPartition) -> str:
         return f"{self.path}/{_short(str(id))}"
+
+    def _claim_all(self, turn: list[tuple[Topic, int, TopicConfig]]) -> "list[bool | Exception]":
+        """Runs in a thread. For each, whether its directory is new, or why it cannot be had."""
+        claims: list[bool | Exception] = []
+        for topic, index, _ in turn:
+            id = TopicPartition(topic.name, index)
+            try:
+                claims.append(self._claim(self._directory(id), id, topic.id))
+            except (DiskFull, Unclaimed, OSError) as cause:
+                claims.append(cause)
+        return claims
 
     def _claim(self, directory: str, id: TopicPartition, topic_id: bytes) -> bool:
         """Make the directory this topic's; True when it is new. One of an older topic is set aside, not reused."""

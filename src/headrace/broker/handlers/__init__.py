@@ -10,6 +10,14 @@ from headrace.broker.handlers.configs import (
 )
 from headrace.broker.handlers.coordinators import handle_find_coordinator
 from headrace.broker.handlers.fetch import handle_fetch
+from headrace.broker.handlers.groups import (
+    handle_delete_groups,
+    handle_describe_groups,
+    handle_list_groups,
+    handle_offset_commit,
+    handle_offset_fetch,
+    handle_one_group,
+)
 from headrace.broker.handlers.leaders import handle_elect_leaders
 from headrace.broker.handlers.log_dirs import handle_describe_log_dirs
 from headrace.broker.handlers.metadata import handle_metadata
@@ -30,6 +38,14 @@ from headrace.wire.messages.cluster import DescribeClusterRequest, DescribeLogDi
 from headrace.wire.messages.configs import AlterConfigsRequest, DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from headrace.wire.messages.coordinators import FindCoordinatorRequest
 from headrace.wire.messages.fetch import FetchRequest
+from headrace.wire.messages.group_offsets import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
+from headrace.wire.messages.groups_admin import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
+from headrace.wire.messages.groups_classic import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+)
 from headrace.wire.messages.metadata import MetadataRequest
 from headrace.wire.messages.offsets import DeleteRecordsRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
 from headrace.wire.messages.produce import ProduceRequest
@@ -48,6 +64,16 @@ HANDLERS = (
     Handler(ListOffsetsRequest, handle_list_offsets, Access("Describe", "Topic")),
     Handler(MetadataRequest, handle_metadata, Access("Describe", "Topic")),
     Handler(FindCoordinatorRequest, handle_find_coordinator, Access("Describe", "Group")),
+    Handler(OffsetCommitRequest, handle_offset_commit, Access("Read", "Group")),
+    Handler(OffsetFetchRequest, handle_offset_fetch, Access("Describe", "Group")),
+    Handler(JoinGroupRequest, handle_one_group, Access("Read", "Group")),
+    Handler(HeartbeatRequest, handle_one_group, Access("Read", "Group")),
+    Handler(LeaveGroupRequest, handle_one_group, Access("Read", "Group")),
+    Handler(SyncGroupRequest, handle_one_group, Access("Read", "Group")),
+    Handler(DescribeGroupsRequest, handle_describe_groups, Access("Describe", "Group")),
+    Handler(ListGroupsRequest, handle_list_groups, Access("Describe", "Cluster")),
+    Handler(DeleteGroupsRequest, handle_delete_groups, Access("Delete", "Group")),
+    Handler(OffsetDeleteRequest, handle_one_group, Access("Delete", "Group")),
     Handler(ApiVersionsRequest, handle_api_versions, None),
     Handler(CreateTopicsRequest, handle_create_topics, Access("Create", "Cluster")),
     Handler(DeleteTopicsRequest, handle_delete_topics, Access("Delete", "Topic")),

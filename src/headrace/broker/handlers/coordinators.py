@@ -1,11 +1,8 @@
-"""FindCoordinator: which broker keeps a group or a transaction. None does yet.
-
-It is here before the coordinators are because librdkafka takes its presence as the sign that a broker reads lz4:
-without it, batches that should be lz4 come uncompressed, silently.
-"""
+"""FindCoordinator: which broker keeps a group. Transactions are not served yet, so theirs is never available."""
 
 from typing import TYPE_CHECKING
 
+from headrace.base.errors import Refused
 from headrace.broker.dispatch import Request
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.coordinators import Coordinator, FindCoordinatorResponse
@@ -14,14 +11,24 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 MANY_KEYS_SINCE = 4
-# Not a fatal one: a consumer that only assigns partitions asks too, and must go on without an answer.
-_CODE = ErrorCode.COORDINATOR_NOT_AVAILABLE
-_TEXT = "consumer groups and transactions are not served by this version; assign partitions instead"
+GROUP = 0
 
 
-def handle_find_coordinator(broker: "Broker", request: Request) -> FindCoordinatorResponse:
-    if request.version < MANY_KEYS_SINCE:
-        return FindCoordinatorResponse(0, _CODE, _TEXT, -1, "", -1)
-    return FindCoordinatorResponse(
-        coordinators=[Coordinator(key, -1, "", -1, _CODE, _TEXT) for key in request.body.coordinator_keys]
-    )
+async def handle_find_coordinator(broker: "Broker", request: Request) -> FindCoordinatorResponse:
+    body = request.body
+    if request.version >= MANY_KEYS_SINCE:
+        return FindCoordinatorResponse(
+            coordinators=[await _find(broker, body.key_type, key) for key in body.coordinator_keys]
+        )
+    found = await _find(broker, body.key_type, body.key)
+    return FindCoordinatorResponse(0, found.error_code, found.error_message, found.node_id, found.host, found.port)
+
+
+async def _find(broker: "Broker", key_type: int, key: str) -> Coordinator:
+    try:
+        if key_type != GROUP:
+            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "transactions are not served by this version")
+        home = await broker.coordinators.find(key)
+    except Refused as refusal:
+        return Coordinator(key, -1, "", -1, refusal.code, refusal.message)
+    return Coordinator(key, home.broker.id, home.broker.host, home.broker.port)

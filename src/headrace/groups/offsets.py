@@ -1,0 +1,125 @@
+"""What a group has consumed: committed offsets, with the text that clients store beside them, given back word for word.
+
+Whether topics and partitions exist is the shell's to know: it takes unknown ones out of a request before and puts their
+codes into the answer after. Where a version names topics by id, it fills in the names.
+"""
+
+from collections.abc import Callable, Iterator
+
+from headrace.base.clock import Now
+from headrace.groups.classic import ClassicGroup, GroupState
+from headrace.groups.members import CONSUMER
+from headrace.groups.outcome import Command, Outcome, Reply, answered, nothing
+from headrace.groups.records import NO_EXPIRY, Committed, OffsetRecord
+from headrace.groups.refusals import refused_commit
+from headrace.groups.sessions import renew_session
+from headrace.groups.settings import GroupSettings
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.group_offsets import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+GROUP_MUST_EXIST_SINCE = 9
+
+
+class CommittedOffsets:
+    __slots__ = ("group_id", "topics")
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.topics: dict[str, dict[int, Committed]] = {}
+
+    def apply(self, record: OffsetRecord) -> None:
+        if record.value is not None:
+            self.topics.setdefault(record.topic, {})[record.partition] = record.value
+            return
+        partitions = self.topics.get(record.topic, {})
+        partitions.pop(record.partition, None)
+        if not partitions:
+            self.topics.pop(record.topic, None)
+
+    def get(self, topic: str, partition: int) -> Committed | None:
+        return self.topics.get(topic, {}).get(partition)
+
+    def tombstones(self, is_gone: Callable[[str, Committed], bool]) -> Iterator[OffsetRecord]:
+        for topic, partitions in self.topics.items():
+            for partition, committed in partitions.items():
+                if is_gone(topic, committed):
+                    yield OffsetRecord(self.group_id, topic, partition, None)
+
+
+def decide_commit(classic: ClassicGroup | None, command: Command, settings: GroupSettings, now: Now) -> Outcome:
+    request: OffsetCommitRequest = command.request
+    code = _check_commit(classic, request, command.version)
+    if code is not ErrorCode.NONE:
+        return answered(command, refused_commit(request, code))
+    out = nothing()
+    if classic is not None and request.member_id in classic.members:
+        renew_session(classic, request.member_id, now, out)
+    retention_ms = request.retention_time_ms
+    expire_timestamp = NO_EXPIRY if retention_ms < 0 else now.wall + retention_ms
+    topics = []
+    for topic in request.topics:
+        partitions = []
+        for partition in topic.partitions:
+            if len(partition.committed_metadata or "") > settings.offset_metadata_max_bytes:
+                code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            else:
+                code = ErrorCode.NONE
+                committed = _committed(partition, now.wall, expire_timestamp, topic.topic_id)
+                out.records.append(OffsetRecord(request.group_id, topic.name, partition.partition_index, committed))
+            partitions.append(OffsetCommitResponsePartition(partition.partition_index, code))
+        topics.append(OffsetCommitResponseTopic(topic.name, topic.topic_id, partitions))
+    out.replies.append(Reply(command.ticket, OffsetCommitResponse(topics=topics)))
+    return out
+
+
+def _check_commit(classic: ClassicGroup | None, request: OffsetCommitRequest, version: int) -> ErrorCode:
+    generation, member_id = request.generation_id_or_member_epoch, request.member_id
+    if classic is None and generation >= 0:
+        return ErrorCode.GROUP_ID_NOT_FOUND if version >= GROUP_MUST_EXIST_SINCE else ErrorCode.ILLEGAL_GENERATION
+    if classic is None or (generation < 0 and classic.state is GroupState.EMPTY):
+        # A consumer that assigns its own partitions, or an administrator.
+        return ErrorCode.NONE
+    code = classic.check_generation(member_id, request.group_instance_id, generation)
+    if code is ErrorCode.NONE and classic.state is GroupState.COMPLETING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return code
+
+
+def _committed(
+    partition: OffsetCommitRequestPartition, commit_timestamp: int, expire_timestamp: int, topic_id: bytes
+) -> Committed:
+    return Committed(
+        partition.committed_offset,
+        partition.committed_leader_epoch,
+        partition.committed_metadata or "",
+        commit_timestamp,
+        expire_timestamp,
+        topic_id,
+    )
+
+
+def decide_delete_offsets(classic: ClassicGroup, offsets: CommittedOffsets, command: Command) -> Outcome:
+    request: OffsetDeleteRequest = command.request
+    if classic.state is not GroupState.EMPTY and classic.protocol_type != CONSUMER:
+        return answered(command, OffsetDeleteResponse(error_code=ErrorCode.NON_EMPTY_GROUP))
+    out, topics = nothing(), []
+    for topic in request.topics:
+        code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if classic.is_subscribed_to(topic.name) else ErrorCode.NONE
+        indexes = [partition.partition_index for partition in topic.partitions]
+        if code is ErrorCode.NONE:
+            kept = [index for index in indexes if offsets.get(topic.name, index) is not None]
+            out.records.extend(OffsetRecord(request.group_id, topic.name, index, None) for index in kept)
+        answers = [OffsetDeleteResponsePartition(index, code) for index in indexes]
+        topics.append(OffsetDeleteResponseTopic(topic.name, answers))
+    out.replies.append(Reply(command.ticket, OffsetDeleteResponse(topics=topics)))
+    return out

@@ -1,0 +1,49 @@
+"""What goes into a decision and what comes out of it.
+
+The shell appends `records` as one batch, applies each of them, sets the timers, and sends the replies when the high
+watermark has reached the end of the log as it was after the append. A ticket is answered once; one that no outcome has
+answered yet is parked. When the shell gives up a coordinator it answers the parked tickets itself (see `refusals`).
+"""
+
+from typing import Any, NamedTuple
+
+from headrace.groups.records import Record
+from headrace.wire.schema import Response
+
+TimerKey = tuple[str, ...]
+
+
+class Command(NamedTuple):
+    ticket: int
+    request: Any
+    version: int
+    client_id: str = ""
+    client_host: str = ""
+    # The id that this member gets if it turns out to need one: the shell makes it, since chance is not for cores.
+    fresh_member_id: str = ""
+
+
+class Reply(NamedTuple):
+    ticket: int
+    response: Response
+
+
+class Timer(NamedTuple):
+    """One timer per key: a later one replaces it, `at` None cancels it."""
+
+    key: TimerKey
+    at: float | None
+
+
+class Outcome(NamedTuple):
+    records: list[Record]
+    replies: list[Reply]
+    timers: list[Timer]
+
+
+def nothing() -> Outcome:
+    return Outcome([], [], [])
+
+
+def answered(command: Command, response: Response) -> Outcome:
+    return Outcome([], [Reply(command.ticket, response)], [])

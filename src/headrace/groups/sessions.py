@@ -1,0 +1,34 @@
+"""Until when a member counts as alive. Its timer may go off before that, and then looks again: a heartbeat sets none."""
+
+from headrace.base.clock import Now
+from headrace.groups.classic import ClassicGroup, Session
+from headrace.groups.outcome import Outcome, Timer
+
+# A newcomer has no session before its first answer, and nobody would notice that its client is gone.
+NEWCOMER_WAIT_MS_MAX = 5 * 60_000
+
+
+def renew_session(group: ClassicGroup, member_id: str, now: Now, out: Outcome) -> None:
+    set_session(group, member_id, group.members[member_id].session_timeout_ms, now, out)
+
+
+def set_session(group: ClassicGroup, member_id: str, timeout_ms: int, now: Now, out: Outcome) -> None:
+    deadline = now.mono + timeout_ms / 1000
+    session = group.sessions.get(member_id)
+    if session is None:
+        group.sessions[member_id] = Session(deadline)
+        out.timers.append(Timer(group.session_timer(member_id), deadline))
+        return
+    session.deadline = deadline
+    if deadline < session.timer_at:
+        set_session_timer(group, member_id, session, deadline, out)
+
+
+def set_session_timer(group: ClassicGroup, member_id: str, session: Session, at: float, out: Outcome) -> None:
+    session.timer_at = at
+    out.timers.append(Timer(group.session_timer(member_id), at))
+
+
+def end_session(group: ClassicGroup, member_id: str, out: Outcome) -> None:
+    if group.sessions.pop(member_id, None) is not None:
+        out.timers.append(Timer(group.session_timer(member_id), None))

@@ -1,0 +1,14 @@
+"""The broker settings that groups go by, under the names that Kafka gives them."""
+
+from typing import NamedTuple
+
+MINUTE_MS = 60_000
+
+
+class GroupSettings(NamedTuple):
+    group_min_session_timeout_ms: int = 6_000
+    group_max_session_timeout_ms: int = 30 * MINUTE_MS
+    group_initial_rebalance_delay_ms: int = 3_000
+    group_max_size: int = 2**31 - 1
+    offset_metadata_max_bytes: int = 4096
+    offsets_retention_ms: int = 7 * 24 * 60 * MINUTE_MS
