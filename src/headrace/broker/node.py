@@ -118,8 +118,8 @@ class Node:
         log.info("broker %d serves on %s:%d", self.settings.broker_id, self.settings.host, self.port)
 
     async def _open_logs(self) -> None:
-        cluster_id = await self._found_or_join()
-        self._directory.claim(cluster_id, self.settings.broker_id, lambda: format_id(self._rng.randbytes(16)))
+        image = await self._found_or_join()
+        self._directory.claim(image.cluster_id, self.settings.broker_id, lambda: format_id(self._rng.randbytes(16)))
         broker = self.broker
         broker.disk_room = DiskRoom(self._disk, self.settings.data, self.probes)
         self._was_clean = self._directory.take_clean_mark()
@@ -133,6 +133,7 @@ class Node:
             probes=self.probes,
             propose=broker.isr_keeper.propose,
             clean_start=self._was_clean,
+            kept_page_cache=self._is_same_boot(image),
             files_max=self._descriptors.files_max,
         )
         await broker.metadata.load()
@@ -140,13 +141,18 @@ class Node:
         # What a crash left in the page cache only is on disk before anybody asks: offsets that were seen are not unseen.
         await self._flusher.until_idle()
 
-    async def _found_or_join(self) -> str:
-        """The cluster's id; on an empty store the first broker to come founds it."""
+    def _is_same_boot(self, image: Image) -> bool:
+        """Only the process died since we were last here: whatever it wrote is there, synced or not."""
+        before = image.brokers.get(self.settings.broker_id)
+        return before is not None and before.boot_id == self._clock.boot_id()
+
+    async def _found_or_join(self) -> Image:
+        """The cluster as it is; on an empty store the first broker to come founds it."""
         for _ in range(FOUNDING_TRIES):
             snapshot = await self._store.load()
             image = Image.build(snapshot.entries, snapshot.revision)
             if image.cluster is not None:
-                return image.cluster.id
+                return image
             founding = found_cluster(format_id(self._rng.randbytes(16)))
             with contextlib.suppress(Conflict):
                 await self._store.commit(founding.puts, founding.expect)

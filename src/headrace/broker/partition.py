@@ -126,7 +126,16 @@ class Partition:
         """Refuse what only a leader, in the epoch the client believes in, may answer."""
         self.check_epoch(current_leader_epoch)
         if not self.is_leader:
-            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.id} is led by broker {self.state.leader}")
+            raise self._not_leader()
+
+    def _not_leader(self) -> Refused:
+        if self._broker_id in self.state.damaged:
+            return Refused(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"{self.id} is damaged: records that were acknowledged are gone from the disk of broker "
+                f"{self._broker_id}. To go on without them, set unclean.leader.election.enable=true on {self.id.topic}",
+            )
+        return Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.id} is led by broker {self.state.leader}")
 
     def check_epoch(self, current_leader_epoch: int) -> None:
         if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
@@ -186,7 +195,7 @@ class Partition:
         """Give a producer's batch its offset and write it. Durable and visible only later: see `wait`."""
         leader = self.leader
         if leader is None:
-            raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.id} is led by broker {self.state.leader}")
+            raise self._not_leader()
         if acks == -1 and not leader.has_min_isr:
             raise Refused(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -391,10 +400,13 @@ class Partition:
         try:
             found = log.read(offset, max_bytes, end_offset, at_least_one)
         except CorruptBatch as error:
-            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.id} cannot be read at {offset}: {error}") from error
+            raise self._unreadable(error) from error
         if found is not None and not as_follower:
             self.bytes_out += found.length
         return found
+
+    def _unreadable(self, error: CorruptBatch) -> Refused:
+        return Refused(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.id} cannot be read: {error}")
 
     def _refuse_offset(self, offset: int) -> None:
         if not self.is_leader and offset > self.log.end_offset:
@@ -408,7 +420,11 @@ class Partition:
         end_offset = self.log.end_offset if as_follower else self.high_watermark
         if not self.log.start_offset <= offset < end_offset:
             return 0
-        return self.log.bytes_between(offset, end_offset)
+        try:
+            return self.log.bytes_between(offset, end_offset)
+        except CorruptBatch:
+            # Worth an answer: reading will say what is wrong.
+            return end_offset - offset
 
     def check_watermark_known(self) -> None:
         """A new leader learns from its followers how far its predecessor had come; before that, "latest" would lie."""
@@ -417,13 +433,19 @@ class Partition:
 
     def find_by_time(self, timestamp: int) -> tuple[int, int]:
         """(timestamp, offset) of the first record a consumer may see that is not older; both -1 when there is none."""
-        found = self.log.find_by_time(timestamp)
+        try:
+            found = self.log.find_by_time(timestamp)
+        except CorruptBatch as error:
+            raise self._unreadable(error) from error
         if found is None or found[0] >= self.high_watermark:
             return -1, -1
         return found[1], found[0]
 
     def find_max_timestamp(self) -> tuple[int, int]:
-        return self.log.max_timestamp()
+        try:
+            return self.log.max_timestamp()
+        except CorruptBatch as error:
+            raise self._unreadable(error) from error
 
     def epoch_end(self, epoch: int) -> tuple[int, int]:
         """(epoch, end offset) as OffsetForLeaderEpoch answers; the current epoch may have no batch yet."""

@@ -61,6 +61,7 @@ class Partitions:
         probes: Probes,
         propose: Callable[[Partition, Proposal], None],
         clean_start: bool,
+        kept_page_cache: bool,
         files_max: int,
     ) -> None:
         self.pool = FilePool(disk, files_max)
@@ -73,6 +74,7 @@ class Partitions:
         self._probes = probes
         self._propose = propose
         self._clean_start = clean_start
+        self._kept_page_cache = kept_page_cache
         self._hosted: dict[tuple[str, int], Partition] = {}
         # Until we are registered: what the image says of us is about an earlier life.
         self.is_fenced = True
@@ -215,7 +217,8 @@ class Partitions:
             if str(self._left_over.get(id)) != str(cause):
                 log.error("%s cannot be opened: %s", id, cause)
             self._left_over[id] = cause
-            self.damaged[topic.id, index] = id
+            if topic.partitions[index].isr != (self._broker_id,):
+                self.damaged[topic.id, index] = id
             return None
         self._left_over.pop(id, None)
         return partition
@@ -259,13 +262,15 @@ class Partitions:
     def _note_damage(self, id: TopicPartition, topic_id: bytes, report: RecoveryReport, state: PartitionState) -> None:
         """A torn end is what a crash leaves. A hole in what was known to be on disk is damage, and is not led from.
 
-        A sound batch behind the cut may be either: rot, or writes that a power cut reordered before their sync. Others
-        have what we acknowledged, so we step back; but the last in-sync replica would only take the partition offline.
+        A sound batch behind the cut is rot if the page cache lived. If it did not, it may also be writes that a power
+        cut reordered before their sync: then we step back if others have what we acknowledged, but the last in-sync
+        replica would only take the partition offline.
         """
         if report.cut_bytes:
             log.warning("%s: cut %d bytes that are not sound, at offset %s", id, report.cut_bytes, report.cut_offset)
         is_last = state.isr == (self._broker_id,)
-        if report.below_recovery_point or (report.valid_batch_after_cut and not is_last):
+        is_rot = report.valid_batch_after_cut and (self._kept_page_cache or not is_last)
+        if report.below_recovery_point or is_rot:
             log.error("%s is damaged at offset %s: it must catch up before it may lead", id, report.cut_offset)
             self.damaged[topic_id, id.partition] = id
 

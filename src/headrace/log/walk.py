@@ -24,6 +24,8 @@ def walk(file: File, position: int, end: int, chunk: int = LOOKUP_BYTES) -> Iter
             if position + HEADER_SIZE > window_start + len(window):
                 window, window_start = file.pread(min(chunk, end - position), position), position
             header = _header(window, position - window_start, file, position)
+            if position + header.size > end:
+                raise CorruptBatch(f"{file.path} at {position}: a batch of {header.size} bytes is cut short")
             yield position, header
             position += header.size
     finally:
@@ -41,7 +43,7 @@ def steps(file: File, position: int, end: int) -> Iterator[tuple[int, int, int]]
                 _header(window, 0, file, position)
             base_offset, length, last_offset_delta = _STEP.unpack_from(window, position - window_start)
             following = position + length + LENGTH_END
-            if following < position + HEADER_SIZE:
+            if not position + HEADER_SIZE <= following <= end:
                 raise CorruptBatch(f"{file.path} at {position}: a batch of {following - position} bytes")
             yield position, following, base_offset + last_offset_delta + 1
             position = following
