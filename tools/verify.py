@@ -32,6 +32,7 @@ def steps() -> list[Step]:
     return [
         Step("check", ["make", "check"]),
         Step("tests", [*pytest, "-m", "not long"]),
+        Step("simulator", ["make", "sim", "SEEDS=1000"]),
         # Timeout 0: a long test has no time limit of its own, only what is left of the whole.
         Step("long tests", [*pytest, "-m", "long", "--timeout", "0"]),
     ]

@@ -6,7 +6,7 @@ from pathlib import Path
 # The tests import each other from their own folder, as pytest has it.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from sim.runner import main  # noqa: E402
+from sim.runner import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -77,7 +77,9 @@ class Checks:
         for broker_id in state.isr:
             synced = self._synced_end(broker_id, topic, index)
             if synced < end:
-                detail = f"{topic}-{index} offsets {base_offset}-{end - 1} acked, broker {broker_id} in sync at {synced}"
+                detail = (
+                    f"{topic}-{index} offsets {base_offset}-{end - 1} acked, broker {broker_id} in sync at {synced}"
+                )
                 self.fail("synced-ack", detail)
         acked = self.acked.setdefault((topic, index), {})
         for offset, value in enumerate(values, base_offset):
@@ -86,7 +88,9 @@ class Checks:
             self._see(topic, index, offset, value, "an ack")
 
     def on_forgotten(self, topic: str, index: int, value: bytes) -> None:
-        self.fail("no-ack-lost", f"{topic}-{index}: the sequence before {_short(value)} was acked and is not known any more")
+        self.fail(
+            "no-ack-lost", f"{topic}-{index}: the sequence before {_short(value)} was acked and is not known any more"
+        )
 
     def on_read(self, who: str, topic: str, index: int, offset: int, value: bytes, expected: int, high: int) -> None:
         self.reads += 1
@@ -117,10 +121,14 @@ class Checks:
         """All of a partition, after the calm."""
         name = f"{topic}-{index}"
         if list(records) != list(range(len(records))):
-            self.fail("dense", f"{name} holds offsets {list(records)[:5]}… to {max(records, default=-1)}, not all between")
+            self.fail(
+                "dense", f"{name} holds offsets {list(records)[:5]}… to {max(records, default=-1)}, not all between"
+            )
         for offset, value in self.acked.get((topic, index), {}).items():
             if records.get(offset) != value:
-                self.fail("no-ack-lost", f"{name} offset {offset} was acked as {_short(value)}, is {records.get(offset)!r}")
+                self.fail(
+                    "no-ack-lost", f"{name} offset {offset} was acked as {_short(value)}, is {records.get(offset)!r}"
+                )
         order: dict[bytes, int] = {}
         sent = self.sent.get((topic, index), {})
         for offset, value in records.items():
@@ -130,7 +138,9 @@ class Checks:
                 return
             producer = value.split(b"/", 1)[0]
             if sent[value] < order.get(producer, -1):
-                self.fail("no-duplicate", f"{name} offset {offset}: {_short(value)} is after a later one of its producer")
+                self.fail(
+                    "no-duplicate", f"{name} offset {offset}: {_short(value)} is after a later one of its producer"
+                )
             order[producer] = sent[value]
 
     # -- what the store says ---------------------------------------------------------------------------------------
@@ -175,14 +185,17 @@ class Checks:
             self.fail("no-bug", f"{host.name}: a request made its handler fail")
         for partition in host.partitions():
             topic, index = partition.id
-            self._synced[host.id, topic, index] = partition.log.synced_end
+            if host.is_serving:
+                self._synced[host.id, topic, index] = partition.log.synced_end
             if partition.is_leader:
                 self._lead(topic, index, partition.leader_epoch, host.id, host.name)
                 self._check_holds_acked(host, partition)
             self._compare(host, partition)
 
     def _synced_end(self, broker_id: int, topic: str, index: int) -> int:
-        partition = self._world.hosts[broker_id - 1].partition(topic, index)
+        """Of one that is down, or has just come back and does not know yet, what its last life had proven counts."""
+        host = self._world.hosts[broker_id - 1]
+        partition = host.partition(topic, index) if host.is_serving else None
         if partition is not None:
             return int(partition.log.synced_end)
         return self._synced.get((broker_id, topic, index), 0)
@@ -194,7 +207,9 @@ class Checks:
             return
         last = max(acked)
         if last >= partition.log.end_offset:
-            self.fail("no-ack-lost", f"{host.name} leads {partition.id}, ends at {partition.log.end_offset}; {last} was acked")
+            self.fail(
+                "no-ack-lost", f"{host.name} leads {partition.id}, ends at {partition.log.end_offset}; {last} was acked"
+            )
 
     def _compare(self, host: Host, partition: Any) -> None:
         """Each batch below a replica's watermark against the first copy of it that was seen."""
@@ -215,7 +230,10 @@ class Checks:
             for position, header in iter_headers(content):
                 crc = zlib.crc32(content[position : position + header.size])
                 if not truth.agrees(header.base_offset, header.next_offset, crc):
-                    self.fail("identical", f"{host.name} has other bytes in {partition.id} from offset {header.base_offset} on")
+                    self.fail(
+                        "identical",
+                        f"{host.name} has other bytes in {partition.id} from offset {header.base_offset} on",
+                    )
                 offset = header.next_offset
         self._looked[key] = (offset, partition.log.truncations)
 

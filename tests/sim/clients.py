@@ -213,8 +213,7 @@ class Lane:
             base_sequence=batch.sequence,
         )
         part = PartitionProduceData(self._index, memoryview(records))
-        request = ProduceRequest(None, -1, 2000, [TopicProduceData(producer.topic, partition_data=[part])])
-        return request
+        return ProduceRequest(None, -1, 2000, [TopicProduceData(producer.topic, partition_data=[part])])
 
     def _on_broker_reply(self, request: Any, response: Any) -> None:
         """The broker has just written this: an ack must be true now."""
@@ -264,9 +263,15 @@ class Consumer:
     async def _look(self, link: WireClient, index: int) -> None:
         if self.rng.random() < 0.05:
             await self._ask_end(link, index)
-        wanted = FetchPartition(index, -1, self.positions[index], partition_max_bytes=self.rng.choice((1, 4096, 1 << 20)))
+        wanted = FetchPartition(
+            index, -1, self.positions[index], partition_max_bytes=self.rng.choice((1, 4096, 1 << 20))
+        )
         request = FetchRequest(
-            max_wait_ms=300, min_bytes=1, max_bytes=1 << 20, session_epoch=-1, topics=[FetchTopic(self.topic, partitions=[wanted])]
+            max_wait_ms=300,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            session_epoch=-1,
+            topics=[FetchTopic(self.topic, partitions=[wanted])],
         )
         answer = await link.ask(request, FETCH)
         part = answer.responses[0].partitions[0]
@@ -275,7 +280,9 @@ class Consumer:
         self._checks.on_high_watermark(self.name, self.topic, index, part.high_watermark)
         for offset, value in self._records(part.records):
             if offset >= self.positions[index]:
-                self._checks.on_read(self.name, self.topic, index, offset, value, self.positions[index], part.high_watermark)
+                self._checks.on_read(
+                    self.name, self.topic, index, offset, value, self.positions[index], part.high_watermark
+                )
                 self.positions[index] = offset + 1
 
     async def _ask_end(self, link: WireClient, index: int) -> None:

@@ -29,7 +29,10 @@ class Faults:
     def _leader(self) -> Host:
         """Of some partition, most of the time: that is where it hurts."""
         leaders = [
-            state.leader for topic in self._checks.image().topics.values() for state in topic.partitions if state.leader > 0
+            state.leader
+            for topic in self._checks.image().topics.values()
+            for state in topic.partitions
+            if state.leader > 0
         ]
         if leaders and self._rng.random() < 0.7:
             return self._world.hosts[self._rng.choice(leaders) - 1]
@@ -107,9 +110,7 @@ class Faults:
         if one is not other:
             self._world.say("network", f"slow: {one.address}>{other.address}")
             self._world.network.slow_down(one.address, other.address, self._rng.uniform(20, 400))
-            self._world.agenda.after(
-                self._rng.uniform(0.5, 6.0), self._world.network.mend, one.address, other.address
-            )
+            self._world.agenda.after(self._rng.uniform(0.5, 6.0), self._world.network.mend, one.address, other.address)
 
     # -- disks, clocks, the store ----------------------------------------------------------------------------------
 
@@ -168,7 +169,13 @@ class Faults:
 
 SCENARIOS: Final[Mapping[str, Mapping[Fault, float]]] = {
     "power-loss": {Faults.power_off_all: 3, Faults.power_off_one: 2},
-    "crashes": {Faults.kill_one: 5, Faults.kill_all: 1, Faults.power_off_one: 2, Faults.stop_one: 1, Faults.slow_disk: 1},
+    "crashes": {
+        Faults.kill_one: 5,
+        Faults.kill_all: 1,
+        Faults.power_off_one: 2,
+        Faults.stop_one: 1,
+        Faults.slow_disk: 1,
+    },
     "partitions": {Faults.isolate_one: 3, Faults.cut_pair: 3, Faults.cut_one_way: 3, Faults.slow_link: 2},
     "pauses": {Faults.pause_one: 5, Faults.slow_disk: 1, Faults.slow_link: 1, Faults.kill_one: 1},
     "store-loss": {Faults.cut_store: 4, Faults.cut_store_from_all: 1, Faults.kill_one: 1, Faults.isolate_one: 1},

@@ -94,7 +94,13 @@ class Host:
         self.store = SimStore(world.shelf, world.store_clock, self._rng)
         self.store.is_cut = self.store_is_cut
         settings = NodeSettings(
-            self.id, "/data", self.address, PORT, metrics_port=None, overrides=world.overrides, rack=f"rack {self.id % 3}"
+            self.id,
+            "/data",
+            self.address,
+            PORT,
+            metrics_port=None,
+            overrides=world.overrides,
+            rack=f"rack {self.id % 3}",
         )
         self.node = Node(
             settings, disk=self.disk.mount(), clock=self.clock, store=self.store, rng=Random(self._rng.random())

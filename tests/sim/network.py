@@ -129,9 +129,7 @@ class Network:
 class Server:
     """What `loop.create_server` gives: bound at once, answering from `start_serving` on."""
 
-    def __init__(
-        self, network: Network, loop: "HostLoop", factory: Callable[[], Any], host: str, port: int
-    ) -> None:
+    def __init__(self, network: Network, loop: "HostLoop", factory: Callable[[], Any], host: str, port: int) -> None:
         self.loop = loop
         self.factory = factory
         self.place = (host, port)

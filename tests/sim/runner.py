@@ -1,7 +1,7 @@
 """Storms from the command line: one seed with its whole story, or many in parallel with a line of progress.
 
-    make sim SEED=123 SCENARIO=mixed BROKERS=3      one, with every line of what happened
-    make sim SEEDS=1000                             many; scenarios and cluster sizes take turns
+make sim SEED=123 SCENARIO=mixed BROKERS=3      one, with every line of what happened
+make sim SEEDS=1000                             many; scenarios and cluster sizes take turns
 """
 
 import argparse

@@ -55,7 +55,9 @@ class Outcome(NamedTuple):
 
     def __str__(self) -> str:
         if self.breach is None:
-            return f"{self.plan.scenario} seed {self.plan.seed}: {self.acks} acks, {self.reads} reads, {self.steps} steps"
+            return (
+                f"{self.plan.scenario} seed {self.plan.seed}: {self.acks} acks, {self.reads} reads, {self.steps} steps"
+            )
         return f"{self.breach.invariant}: {self.breach.detail}\nplay it again: {self.plan.command}"
 
 
@@ -118,7 +120,11 @@ class Storm:
             return
         loop = world.client_loop("admin")
         work = create_topic(
-            Directory(world, loop, world.rng("admin")), TOPIC, plan.partitions, min(3, plan.brokers), _topic_config(plan)
+            Directory(world, loop, world.rng("admin")),
+            TOPIC,
+            plan.partitions,
+            min(3, plan.brokers),
+            _topic_config(plan),
         )
         task = world.spawn(loop, work)
         if not world.agenda.run(START_SECONDS_MAX, task.done) or not self._can_be_written():

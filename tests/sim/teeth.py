@@ -90,7 +90,9 @@ def batches_are_skipped(patch: MonkeyPatch) -> None:
 
 def readers_see_the_log_end(patch: MonkeyPatch) -> None:
     read = Partition.read
-    patch.setattr(Partition, "read", lambda self, offset, max_bytes, first, *rest: read(self, offset, max_bytes, first, True))
+    patch.setattr(
+        Partition, "read", lambda self, offset, max_bytes, first, *rest: read(self, offset, max_bytes, first, True)
+    )
 
 
 def a_handler_fails(patch: MonkeyPatch) -> None:

@@ -20,7 +20,6 @@ HIGH_WATER: Final = 64 << 10
 SPLIT_CHANCE: Final = 0.05
 
 
-
 class Signal:
     """What travels in a stream and is no byte of it."""
 

@@ -119,7 +119,6 @@ class World:
         """Cleanly, as SIGTERM does; it comes back by itself."""
         if host.is_serving and not host.loop.is_paused and host.node is not None:
             self.say(host.name, "is asked to stop")
-            host.is_serving = False
             host.loop.create_task(host.node.stop())
 
     def pause(self, host: Host, seconds: float) -> None:
