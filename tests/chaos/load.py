@@ -1,6 +1,8 @@
 """Producers that go on through every death of their broker and enter each acknowledgement into the ledger."""
 
 import threading
+import time
+from collections import defaultdict
 
 from confluent_kafka import Message, Producer
 
@@ -9,12 +11,15 @@ from chaos.ledger import Ledger, Place, Written
 FLUSH_SECONDS = 60.0
 PADDING = b"x" * 300
 BURST = 20
+BURST_SECONDS = 0.002
 
 # A dead broker is asked again soon; whoever is told "not delivered" would leave a hole in the order.
 _PATIENT = {
     "acks": "all",
     "linger.ms": 2,
     "message.timeout.ms": 120_000,
+    "request.timeout.ms": 3_000,
+    "socket.timeout.ms": 3_000,
     "retry.backoff.ms": 20,
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 200,
@@ -28,12 +33,26 @@ _PLAIN = {"enable.idempotence": False, "max.in.flight": 1}
 class Load:
     """One producer in a thread, writing numbered records to its partitions in turn."""
 
-    def __init__(self, name: str, bootstrap: str, ledger: Ledger, places: list[Place], *, idempotent: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        bootstrap: str,
+        ledger: Ledger,
+        places: list[Place],
+        *,
+        idempotent: bool,
+        burst_seconds: float = BURST_SECONDS,
+    ) -> None:
         self.name = name
         self.idempotent = idempotent
         self.failures: list[str] = []
+        self.acks: defaultdict[Place, int] = defaultdict(int)
+        self.longest_gap: defaultdict[Place, float] = defaultdict(float)
+        """The longest time without an acknowledgement: noted, never judged."""
+        self._last_ack: dict[Place, float] = {}
         self._ledger = ledger
         self._places = places
+        self._burst_seconds = burst_seconds
         self._producer = Producer(
             {"bootstrap.servers": bootstrap, **_PATIENT, **({"enable.idempotence": True} if idempotent else _PLAIN)}
         )
@@ -51,6 +70,13 @@ class Load:
         if left:
             self.failures.append(f"{self.name}: {left} records were not acknowledged")
 
+    def abandon(self) -> None:
+        """For a test that has failed: what is not acknowledged is given up."""
+        self._stop.set()
+        self._thread.join()
+        self._producer.purge()
+        self._producer.flush(0)
+
     def _run(self) -> None:
         number = 0
         while not self._stop.is_set():
@@ -66,13 +92,21 @@ class Load:
             self._producer.poll(0)
             if number % BURST == 0:
                 # As fast as it can would only make the reading back take longer.
-                self._stop.wait(0.002)
+                self._stop.wait(self._burst_seconds)
 
     def _delivered(self, topic: str, written: Written):
         def enter(error: object, message: Message) -> None:
             if error is None:
-                self._ledger.acknowledge((topic, message.partition()), message.offset(), written)
+                place = (topic, message.partition())
+                self._ledger.acknowledge(place, message.offset(), written)
+                self._note(place)
             else:
                 self.failures.append(f"{written}: {error}")
 
         return enter
+
+    def _note(self, place: Place) -> None:
+        now = time.monotonic()
+        self.longest_gap[place] = max(self.longest_gap[place], now - self._last_ack.get(place, now))
+        self._last_ack[place] = now
+        self.acks[place] += 1

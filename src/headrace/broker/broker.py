@@ -138,7 +138,7 @@ class Broker:
 
     def on_renewed(self) -> None:
         """Whoever fenced itself in doubt, and finds that its lease never ran out, goes on as what it was."""
-        if self.partitions.is_fenced:
+        if self.partitions.is_fenced and self.clock.now().mono <= self.membership.deadline:
             log.info("broker %d still has its lease", self.id)
             self.on_joined()
 

@@ -1,0 +1,224 @@
+"""Three brokers in processes of their own, to be killed, paused, bounced and started again by number.
+
+Invariant: what was started is stopped when the `with` block ends, however it ends, a paused broker too. A broker keeps
+its port and its data over all its lives. Who leads and who controls is asked of the brokers, as a client would.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, PartitionMetadata
+
+from chaos.ledger import Place
+from headrace.base.errors import UserError
+from headrace.cli.child import ServeChild
+from headrace.cli.ports import free_port
+from headrace.cli.serve_options import ServeOptions
+
+START_SECONDS = 60.0
+CALM_SECONDS = 60.0
+STOP_SECONDS = 60.0
+REPLICATED = {"default.replication.factor": "3", "min.insync.replicas": "2", "auto.create.topics.enable": "false"}
+
+
+class Child(ServeChild):
+    """A broker that may be started by another program than `headrace serve`, and with more in its environment."""
+
+    def __init__(self, options: ServeOptions, wrap: Callable[[list[str]], list[str]]) -> None:
+        super().__init__(options)
+        self._wrap = wrap
+
+    def command(self, options: ServeOptions) -> list[str]:
+        return self._wrap(super().command(options))
+
+
+@dataclass
+class Host:
+    """Where one broker runs: its address, and what its command line is wrapped in."""
+
+    id: int
+    address: str = "127.0.0.1"
+    wrap: Callable[[list[str]], list[str]] = field(default=lambda command: command)
+
+
+class Cluster:
+    def __init__(
+        self,
+        data: Path,
+        hosts: Iterable[Host] = (),
+        store: str = "",
+        settings: Mapping[str, str] | None = None,
+        log_level: str = "info",
+    ) -> None:
+        hosts = list(hosts) or [Host(number) for number in (1, 2, 3)]
+        self.data = data
+        self._children = {
+            host.id: Child(
+                ServeOptions(
+                    id=host.id,
+                    host=host.address,
+                    port=free_port("127.0.0.1"),
+                    metrics_port=free_port("127.0.0.1"),
+                    data=str(data),
+                    store=store,
+                    settings={**REPLICATED, **(settings or {})},
+                    log_level=log_level,
+                ),
+                host.wrap,
+            )
+            for host in hosts
+        }
+        self._paused: set[int] = set()
+        self._admin: AdminClient | None = None
+
+    # -- lives -----------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        try:
+            self.start(*self.ids)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for broker in self._running():
+            self.resume(broker)
+            self._children[broker].kill()
+
+    def start(self, *brokers: int) -> None:
+        """All at once; returns when each of them serves."""
+        for broker in brokers:
+            self._children[broker].start()
+        for broker in brokers:
+            self._children[broker].until_ready(START_SECONDS)
+
+    def kill(self, *brokers: int) -> None:
+        """SIGKILL to all before any is waited for, so that they die in one moment."""
+        for broker in brokers:
+            os.kill(self._children[broker].pid, signal.SIGKILL)
+        for broker in brokers:
+            self._children[broker].kill()
+            self._paused.discard(broker)
+
+    def pause(self, broker: int) -> None:
+        self._paused.add(broker)
+        os.kill(self._children[broker].pid, signal.SIGSTOP)
+
+    def resume(self, broker: int) -> None:
+        if broker in self._paused:
+            self._paused.discard(broker)
+            os.kill(self._children[broker].pid, signal.SIGCONT)
+
+    def stop(self, *brokers: int) -> None:
+        """SIGTERM to all, then waits; a broker that does not end cleanly is an error."""
+        for broker in brokers:
+            os.kill(self._children[broker].pid, signal.SIGTERM)
+        for broker in brokers:
+            child = self._children[broker]
+            child.wait(STOP_SECONDS)
+            if child.process.returncode != 0:
+                raise child.cause_of_death()
+
+    def until_dead(self, broker: int, seconds: float = STOP_SECONDS) -> UserError:
+        """Waits for a broker that stops by itself; what it said about it."""
+        child = self._children[broker]
+        until(lambda: not child.running, seconds, f"broker {broker} goes on")
+        while child.read_news():
+            pass
+        child.wait(STOP_SECONDS)
+        return child.cause_of_death()
+
+    @property
+    def ids(self) -> list[int]:
+        return list(self._children)
+
+    def _running(self) -> list[int]:
+        return [broker for broker, child in self._children.items() if child.running]
+
+    def pid(self, broker: int) -> int:
+        return self._children[broker].pid
+
+    def folder(self, broker: int) -> Path:
+        return Path(self._children[broker].options.broker_data)
+
+    # -- as a client sees it -----------------------------------------------------------------------------------------
+
+    @property
+    def bootstrap(self) -> str:
+        options = (child.options for child in self._children.values())
+        return ",".join(f"{each.host}:{each.port}" for each in options)
+
+    def create_topic(self, name: str, partitions: int, config: Mapping[str, str], copies: int = 3) -> list[Place]:
+        self.admin.create_topics([NewTopic(name, partitions, copies, config=dict(config))])[name].result()
+        places = [(name, partition) for partition in range(partitions)]
+        self.until_whole(places)
+        return places
+
+    def until_whole(self, places: Iterable[Place]) -> None:
+        """Every partition has a leader and all its replicas in sync, as the metadata says."""
+        wanted = list(places)
+
+        def missing() -> list[str]:
+            metadata = self.metadata()
+            found = [(place, _partition(metadata, place)) for place in wanted]
+            return [
+                f"{place}: leader {each.leader}, isr {each.isrs} of {each.replicas}" if each else f"{place}: unknown"
+                for place, each in found
+                if each is None or each.leader < 0 or sorted(each.isrs) != sorted(each.replicas)
+            ]
+
+        until(lambda: not missing(), CALM_SECONDS, lambda: f"not whole: {missing()}")
+
+    def leader(self, place: Place) -> int:
+        """Of now, or of soon."""
+        leader = -1
+
+        def found() -> bool:
+            nonlocal leader
+            partition = _partition(self.metadata(), place)
+            leader = -1 if partition is None else partition.leader
+            return leader > 0
+
+        until(found, CALM_SECONDS, f"nobody leads {place}")
+        return leader
+
+    def controller(self) -> int:
+        return int(self.metadata().controller_id)
+
+    def metadata(self) -> ClusterMetadata:
+        deadline = time.monotonic() + CALM_SECONDS
+        while True:
+            try:
+                return self.admin.list_topics(timeout=5)
+            except KafkaException:
+                assert time.monotonic() < deadline, "no broker answers"
+
+    @property
+    def admin(self) -> AdminClient:
+        if self._admin is None:
+            impatient = {"reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200, "log_level": 0}
+            self._admin = AdminClient({"bootstrap.servers": self.bootstrap, **impatient})
+        return self._admin
+
+
+def _partition(metadata: ClusterMetadata, place: Place) -> PartitionMetadata | None:
+    """None as long as the broker that was asked has not heard of it."""
+    topic = metadata.topics.get(place[0])
+    return None if topic is None else topic.partitions.get(place[1])
+
+
+def until(reached: Callable[[], bool], seconds: float, otherwise: str | Callable[[], str]) -> None:
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < deadline, otherwise if isinstance(otherwise, str) else otherwise()
+        time.sleep(0.05)

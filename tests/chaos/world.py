@@ -1,0 +1,137 @@
+"""A cluster, the load on it and the judge: what every scenario of faults is played in.
+
+    with World(folder) as world:
+        fault(world)          the storm
+        world.judge()         the calm: all in sync again, everything acknowledged is there, replicas are alike
+
+The judge asks another client library than the one that wrote. Chance comes from one seed, printed when the world begins;
+CHAOS_SEED plays the same choices again, as far as a real machine can.
+"""
+
+import os
+import random
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+from chaos.cluster import CALM_SECONDS, Cluster, until
+from chaos.ledger import Ledger, Place
+from chaos.load import Load
+from chaos.reader import read_all
+from chaos.replicas import differences
+from chaos.watch import Watch
+
+DURABLE = {"segment.bytes": str(1 << 20)}
+RELAXED = {**DURABLE, "flush.messages": "1000000", "flush.ms": "600000"}
+# Some thousand records a second: enough to be in the midst of something always, and soon read back.
+BURST_SECONDS = 0.02
+
+
+class World:
+    def __init__(self, cluster: Cluster, topics: Mapping[str, Mapping[str, str]] | None = None) -> None:
+        seed = int(os.environ.get("CHAOS_SEED", random.randrange(1 << 32)))
+        print(f"play again: CHAOS_SEED={seed}")
+        self.rng = random.Random(seed)
+        self.cluster = cluster
+        self.ledger = Ledger()
+        self.places: list[Place] = []
+        self.loads: list[Load] = []
+        self.watch = Watch()
+        self._topics = topics or {"durable": DURABLE, "relaxed": RELAXED}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(self.cluster)
+            for name, config in self._topics.items():
+                self.places += self.cluster.create_topic(name, 3, config)
+            stack.callback(self._abandon_clients)
+            self._start_clients()
+            self._stack = stack.pop_all()
+        self.until_progress()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _start_clients(self) -> None:
+        self.loads += [
+            self._load("plain", self.places, idempotent=False),
+            self._load("idempotent-1", self.places, idempotent=True),
+            self._load("idempotent-2", self.places[:1], idempotent=True),
+        ]
+        self.watch.start(self.cluster.bootstrap, self.places)
+        for load in self.loads:
+            load.start()
+
+    def _abandon_clients(self) -> None:
+        for load in self.loads:
+            load.abandon()
+        self.watch.stop()
+
+    def _load(self, name: str, places: list[Place], *, idempotent: bool) -> Load:
+        return Load(
+            name, self.cluster.bootstrap, self.ledger, places, idempotent=idempotent, burst_seconds=BURST_SECONDS
+        )
+
+    # -- for faults --------------------------------------------------------------------------------------------------
+
+    def any_place(self) -> Place:
+        return self.rng.choice(self.places)
+
+    def any_broker(self) -> int:
+        return self.rng.choice(self.cluster.ids)
+
+    def any_leader(self) -> int:
+        return self.cluster.leader(self.any_place())
+
+    def a_moment(self, least: float = 0.0, most: float = 0.5) -> None:
+        time.sleep(self.rng.uniform(least, most))
+
+    def until_progress(self, places: list[Place] | None = None) -> None:
+        """Every partition (of these) acknowledges something that was sent after this call, or nearly so."""
+        wanted = self.places if places is None else places
+        load = self.loads[1]
+        before = {place: load.acks[place] for place in wanted}
+        until(
+            lambda: all(load.acks[place] > before[place] for place in wanted),
+            CALM_SECONDS,
+            lambda: f"no acks on {[place for place in wanted if load.acks[place] <= before[place]]}",
+        )
+
+    # -- the calm ----------------------------------------------------------------------------------------------------
+
+    def judge(self) -> None:
+        cluster = self.cluster
+        cluster.until_whole(self.places)
+        self.until_progress()
+        for load in self.loads:
+            load.stop()
+        failures = [failure for client in (*self.loads, self.watch) for failure in client.failures]
+        assert failures == [], _some(failures)
+        found = read_all(cluster.bootstrap, self.places)
+        self.watch.stop()
+        assert self.watch.count > 0
+        broken = self.ledger.check(found, [load.name for load in self.loads if load.idempotent])
+        assert broken == [], _some(broken)
+        unseen = self.watch.check(found) + self.watch.failures
+        assert unseen == [], _some(unseen)
+        cluster.until_whole(self.places)
+        cluster.stop(*cluster.ids)
+        unlike = differences({broker: cluster.folder(broker) for broker in cluster.ids}, self.places)
+        assert unlike == [], _some(unlike)
+        self._note_gaps()
+
+    def _note_gaps(self) -> None:
+        longest = max(self.loads[1].longest_gap.values())
+        print(f"{self.ledger.count} acks; the longest gap of a partition was {longest:.2f} s")
+
+
+def _some(lines: list[str]) -> str:
+    return "\n".join([f"{len(lines)} in all", *lines[:10]])
+
+
+def folder_of(tmp_path: Path) -> Path:
+    return tmp_path / "data"
