@@ -24,7 +24,7 @@ def open_join_phase(group: ClassicGroup, now: Now, out: Outcome) -> JoinPhase:
     """Of a group that has members; for the first members of one see `open_first_join_phase`."""
     phase = group.join_phase
     if phase is None:
-        cancel_syncs(group, ErrorCode.REBALANCE_IN_PROGRESS, out)
+        _send_syncs_back(group, now, out)
         phase = group.join_phase = JoinPhase(group.protocol_type, group.leader)
         _wait_until(group, phase, now.mono + group.rebalance_timeout, out)
     return phase
@@ -144,9 +144,11 @@ def on_sync_timer(group: ClassicGroup, now: Now, out: Outcome) -> None:
     on_members_gone(group, now, out)
 
 
-def cancel_syncs(group: ClassicGroup, code: ErrorCode, out: Outcome) -> None:
-    for parked in group.parked_syncs.values():
-        out.replies.append(Reply(parked.ticket, SyncGroupResponse(error_code=code)))
+def _send_syncs_back(group: ClassicGroup, now: Now, out: Outcome) -> None:
+    for member_id, parked in group.parked_syncs.items():
+        refusal = SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+        out.replies.append(Reply(parked.ticket, refusal))
+        renew_session(group, member_id, now, out)
     group.parked_syncs.clear()
     if group.unsynced:
         group.unsynced.clear()
