@@ -1,0 +1,104 @@
+"""Clusters of real broker processes, and what tests ask of them."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+from clients.confluent import Confluent
+from headrace.client.admin import Admin
+from headrace.client.survey import Survey, survey
+from headrace.testing import Cluster
+
+WAIT_SECONDS = 60.0
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Lab:
+    """A cluster with a topic on it, asked in the ways that an operator has."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.client = Confluent(cluster.bootstrap)
+
+    def create(self, topic: str, partitions: int = 6, replication_factor: int = 3, **config: str) -> str:
+        named = {name.replace("_", "."): value for name, value in config.items()}
+        self.client.create_topic(topic, partitions, named, replication_factor)
+        return topic
+
+    def cli(self, *words: str, expect: int = 0) -> Ran:
+        ran = subprocess.run(
+            [sys.executable, "-m", "headrace.cli", *words],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "HEADRACE_BOOTSTRAP": self.cluster.bootstrap},
+            timeout=110,
+            check=False,
+        )
+        assert ran.returncode == expect, f"{words}: exit {ran.returncode}\n{ran.stdout}\n{ran.stderr}"
+        return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+    def ask(self, question: Callable[[Admin], Awaitable[Any]]) -> Any:
+        return asyncio.run(self._ask(question))
+
+    async def _ask(self, question: Callable[[Admin], Awaitable[Any]]) -> Any:
+        addresses = [
+            (host, int(port)) for host, _, port in (a.rpartition(":") for a in self.cluster.bootstrap.split(","))
+        ]
+        admin = Admin(addresses, "test")
+        try:
+            return await question(admin)
+        finally:
+            admin.close()
+
+    def survey(self) -> Survey:
+        return self.ask(survey)
+
+    def until(self, condition: Callable[[Survey], bool]) -> Survey:
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not condition(seen := self.survey()):
+            assert time.monotonic() < deadline, f"it did not come true: {seen}"
+            time.sleep(0.05)
+        return seen
+
+    def until_healthy(self) -> Survey:
+        """Every partition led, every replica of it in sync, nothing moving."""
+        return self.until(
+            lambda seen: all(
+                each.leader is not None and set(each.isr) == set(each.replicas) and not each.is_moving
+                for each in seen.partitions.values()
+            )
+        )
+
+    def metric(self, broker: int, name: str, topic: str) -> float:
+        with urllib.request.urlopen(self.cluster.metrics_url(broker), timeout=10) as reply:
+            lines = reply.read().decode().splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.startswith(f'{name}{{topic="{topic}"}}'))
+
+
+@pytest.fixture
+def three():
+    with Cluster(3) as cluster:
+        yield Lab(cluster)
+
+
+@pytest.fixture
+def four():
+    with Cluster(4) as cluster:
+        yield Lab(cluster)
