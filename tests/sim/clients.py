@@ -3,24 +3,28 @@ what they were told.
 
     Directory    who leads what, asked of any broker that answers
     Producer     idempotent, a lane per partition, at most five requests in flight, resent in order after any trouble
-    Consumer     reads its partitions from the start, follows leaders, hands every record to the checks
+
+What reads is in `consumers`.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from headrace.wire.batch import iter_headers
 from headrace.wire.codes import ErrorCode
-from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from headrace.wire.messages.offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from headrace.wire.messages.replicas import (
+    AlterPartitionReassignmentsRequest,
+    ElectLeadersRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from headrace.wire.messages.topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from headrace.wire.messages.transactions import InitProducerIdRequest
 from headrace.wire.records import Record, build_batch, read_records
+from headrace.wire.schema import Request
 from sim.checks import Checks
 from sim.host import PORT, WALL_START
 from sim.loop import HostLoop
@@ -30,7 +34,7 @@ from sim.world import World
 IN_FLIGHT_MAX = 5
 BACK_OFF_SECONDS = (0.02, 0.25)
 ANSWER_SECONDS_MAX = 3.0
-PRODUCE, FETCH, METADATA, LIST_OFFSETS, INIT_PRODUCER_ID, CREATE_TOPICS = 9, 12, 9, 7, 4, 5
+PRODUCE, METADATA, INIT_PRODUCER_ID, CREATE_TOPICS, REASSIGN, ELECT = 9, 9, 4, 5, 0, 2
 
 
 class Refusal(Exception):
@@ -46,6 +50,7 @@ class Directory:
         self._world = world
         self._bootstrap = [(host.address, PORT) for host in world.hosts]
         self._leaders: dict[tuple[str, int], tuple[str, int]] = {}
+        self._brokers: dict[int, tuple[str, int]] = {}
 
     async def any(self) -> WireClient:
         return await WireClient.open(self.loop, self.rng.choice(self._bootstrap))
@@ -58,6 +63,11 @@ class Directory:
             raise Refusal(f"{topic}-{index} has no leader")
         return await WireClient.open(self.loop, address, ear)
 
+    async def link_to(self, broker_id: int) -> WireClient:
+        if broker_id not in self._brokers:
+            raise Refusal(f"broker {broker_id} is not known")
+        return await WireClient.open(self.loop, self._brokers[broker_id])
+
     def doubt(self, topic: str, index: int) -> None:
         self._leaders.pop((topic, index), None)
 
@@ -68,7 +78,7 @@ class Directory:
             answer = await link.ask(request, METADATA)
         finally:
             link.close()
-        brokers = {each.node_id: (each.host, each.port) for each in answer.brokers}
+        brokers = self._brokers = {each.node_id: (each.host, each.port) for each in answer.brokers}
         for found in answer.topics:
             for part in found.partitions:
                 if part.leader_id in brokers:
@@ -98,6 +108,27 @@ async def create_topic(directory: Directory, name: str, partitions: int, factor:
         except Lost:
             pass
         await directory.back_off()
+
+
+async def ask_once(directory: Directory, request: Request, version: int) -> None:
+    """Of any broker; what it answers, or whether, is all the same."""
+    try:
+        link = await directory.any()
+        await link.ask(request, version, 5.0)
+        link.close()
+    except Lost:
+        pass
+
+
+async def move_partition(directory: Directory, topic: str, index: int, replicas: list[int] | None) -> None:
+    part = ReassignablePartition(index, replicas)
+    await ask_once(
+        directory, AlterPartitionReassignmentsRequest(3000, topics=[ReassignableTopic(topic, [part])]), REASSIGN
+    )
+
+
+async def elect_preferred(directory: Directory) -> None:
+    await ask_once(directory, ElectLeadersRequest(0, None, 3000), ELECT)
 
 
 class Batch:
@@ -233,73 +264,3 @@ class Lane:
             # Nothing before it is unanswered, so the broker has forgotten a batch that it acknowledged.
             self._producer.checks.on_forgotten(self._producer.topic, self._index, batch.values[0])
         raise Refusal(f"error {part.error_code}")
-
-
-class Consumer:
-    def __init__(self, world: World, checks: Checks, number: int, topic: str, partitions: int) -> None:
-        self.name = f"c{number}"
-        self.topic = topic
-        self.positions = [0] * partitions
-        self.rng = world.rng(f"consumer {number}")
-        self.loop = world.client_loop(f"consumer {number}")
-        self._directory = Directory(world, self.loop, self.rng)
-        self._checks = checks
-        for index in range(partitions):
-            world.spawn(self.loop, self._run(index))
-
-    async def _run(self, index: int) -> None:
-        while True:
-            try:
-                link = await self._directory.leader_link(self.topic, index)
-                try:
-                    while True:
-                        await self._look(link, index)
-                finally:
-                    link.close()
-            except (Lost, Refusal):
-                self._directory.doubt(self.topic, index)
-                await self._directory.back_off()
-
-    async def _look(self, link: WireClient, index: int) -> None:
-        if self.rng.random() < 0.05:
-            await self._ask_end(link, index)
-        wanted = FetchPartition(
-            index, -1, self.positions[index], partition_max_bytes=self.rng.choice((1, 4096, 1 << 20))
-        )
-        request = FetchRequest(
-            max_wait_ms=300,
-            min_bytes=1,
-            max_bytes=1 << 20,
-            session_epoch=-1,
-            topics=[FetchTopic(self.topic, partitions=[wanted])],
-        )
-        answer = await link.ask(request, FETCH)
-        part = answer.responses[0].partitions[0]
-        if part.error_code:
-            self._refuse(index, part.error_code)
-        self._checks.on_high_watermark(self.name, self.topic, index, part.high_watermark)
-        for offset, value in self._records(part.records):
-            if offset >= self.positions[index]:
-                self._checks.on_read(
-                    self.name, self.topic, index, offset, value, self.positions[index], part.high_watermark
-                )
-                self.positions[index] = offset + 1
-
-    async def _ask_end(self, link: WireClient, index: int) -> None:
-        topics = [ListOffsetsTopic(self.topic, [ListOffsetsPartition(index, -1, -1)])]
-        answer = await link.ask(ListOffsetsRequest(-1, 0, topics), LIST_OFFSETS)
-        part = answer.topics[0].partitions[0]
-        if part.error_code:
-            raise Refusal(f"error {part.error_code}")
-        self._checks.on_high_watermark(self.name, self.topic, index, part.offset)
-
-    def _refuse(self, index: int, code: int) -> None:
-        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            self._checks.on_out_of_range(self.name, self.topic, index, self.positions[index])
-        raise Refusal(f"error {code}")
-
-    def _records(self, records: memoryview | None) -> Iterator[tuple[int, bytes]]:
-        view = memoryview(records or b"")
-        for position, header in iter_headers(view):
-            for record in read_records(view[position : position + header.size]):
-                yield record.offset, record.value or b""

@@ -4,11 +4,14 @@ Every fault either passes by itself or is undone by the calm. None of them asks 
 that cannot must stop acknowledging, not lie.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from random import Random
-from typing import Final
+from typing import Any, Final
 
+from headrace.wire.batch import iter_headers
 from sim.checks import Checks
+from sim.clients import Directory, elect_preferred, move_partition
+from sim.disk import SimDisk
 from sim.host import Host
 from sim.world import World
 
@@ -112,6 +115,26 @@ class Faults:
             self._world.network.slow_down(one.address, other.address, self._rng.uniform(20, 400))
             self._world.agenda.after(self._rng.uniform(0.5, 6.0), self._world.network.mend, one.address, other.address)
 
+    # -- administration --------------------------------------------------------------------------------------------
+
+    def move_partition(self) -> None:
+        """To other brokers, or back: most of the time while another move runs."""
+        topic = self._rng.choice(list(self._checks.image().topics.values()))
+        index = self._rng.randrange(len(topic.partitions))
+        replicas = None
+        if self._rng.random() < 0.8:
+            replicas = self._rng.sample([host.id for host in self._world.hosts], min(3, len(self._world.hosts)))
+        self._world.say("admin", f"moves {topic.name}-{index} to {replicas}")
+        self._administer(lambda directory: move_partition(directory, topic.name, index, replicas))
+
+    def elect_preferred(self) -> None:
+        self._world.say("admin", "asks for the preferred leaders")
+        self._administer(elect_preferred)
+
+    def _administer(self, work: Callable[[Directory], Coroutine[Any, Any, None]]) -> None:
+        loop = self._world.client_loop(f"admin {len(self._world.loops)}")
+        self._world.spawn(loop, work(Directory(self._world, loop, self._rng)))
+
     # -- disks, clocks, the store ----------------------------------------------------------------------------------
 
     def slow_disk(self) -> None:
@@ -129,6 +152,24 @@ class Faults:
             self._world.say(host.name, "will fail its next sync")
             host.is_hurt = True
             host.disk.fail_syncs.append(".log")
+
+    def fill_disk(self) -> None:
+        host = self._any()
+        host.disk.capacity_bytes = host.disk.used_bytes() + self._rng.randrange(20_000)
+        self._world.say(host.name, "has a full disk")
+        self._world.agenda.after(self._rng.uniform(0.5, 4.0), self._empty_disk, host)
+
+    def _empty_disk(self, host: Host) -> None:
+        host.disk.capacity_bytes = None
+
+    def rot(self) -> None:
+        """A bit flips on one disk while its broker is down, in what others have too: then it must not lead from it."""
+        states = [state for topic in self._checks.image().topics.values() for state in topic.partitions]
+        host = self._any()
+        if all(each.is_serving for each in self._world.hosts) and all(len(s.isr) == len(s.replicas) for s in states):
+            self._take_down(host, power=False)
+            flipped = flip_some_bit(host.disk, "/data/logs", self._rng)
+            self._world.say(host.name, f"rots: {flipped}")
 
     def jump_clock(self) -> None:
         host = self._any()
@@ -164,7 +205,22 @@ class Faults:
             host.cut_store(False)
             host.slowness = host.usual_slowness
             host.disk.fail_syncs.clear()
+            host.disk.capacity_bytes = None
         world.start_all()
+
+
+def flip_some_bit(disk: SimDisk, path: str, rng: Random) -> str:
+    """In the log of some partition, but not in its last batch: there it would look like the torn end of a write."""
+    names = [name for name in sorted(disk.directory(path).entries) if name.startswith("orders")]
+    directory = f"{path}/{rng.choice(names)}"
+    logs = [name for name in sorted(disk.directory(directory).entries) if name.endswith(".log")]
+    file = f"{directory}/{logs[-1]}"
+    starts = [position for position, _ in iter_headers(bytes(disk.file(file).content))]
+    if len(starts) < 2:
+        return "nothing"
+    position = rng.randrange(starts[-1])
+    disk.flip_bit(file, position, rng.randrange(8))
+    return f"{file} at {position}"
 
 
 SCENARIOS: Final[Mapping[str, Mapping[Fault, float]]] = {
@@ -195,5 +251,18 @@ SCENARIOS: Final[Mapping[str, Mapping[Fault, float]]] = {
         Faults.jump_clock: 0.5,
         Faults.cut_store: 2,
         Faults.cut_store_from_all: 0.3,
+        Faults.fill_disk: 0.5,
+        Faults.elect_preferred: 0.5,
+    },
+    "moves": {
+        Faults.move_partition: 5,
+        Faults.elect_preferred: 1,
+        Faults.kill_one: 1,
+        Faults.power_off_one: 1,
+        Faults.pause_one: 1,
+        Faults.isolate_one: 1,
+        Faults.slow_disk: 1,
+        Faults.stop_one: 1,
+        Faults.cut_store: 1,
     },
 }

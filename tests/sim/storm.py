@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from headrace.wire.batch import iter_headers
 from headrace.wire.records import read_records
 from sim.checks import READ_BYTES, Breach, Checks
-from sim.clients import Consumer, Directory, Producer, create_topic
+from sim.clients import Directory, Producer, create_topic
+from sim.consumers import Consumer
 from sim.faults import SCENARIOS, Fault, Faults
 from sim.world import LogLines, World
 
@@ -31,7 +32,7 @@ class Plan(NamedTuple):
     seconds: float = 12.0
     partitions: int = 2
     producers: int = 2
-    consumers: int = 2
+    consumers: int = 3
     pace: float = 0.1
     """Mean seconds between a producer's batches of one partition."""
     gap: float = 1.5
@@ -189,6 +190,8 @@ class Storm:
 
     def _behind(self, index: int, state: Any) -> str:
         name = f"{TOPIC}-{index}"
+        if state.adding or state.removing:
+            return f"{name} is being moved: {state}"
         if state.leader < 0 or len(state.isr) < len(state.replicas):
             return f"{name} has leader {state.leader}, replicas {state.replicas}, in sync {state.isr}"
         leader = self._world.hosts[state.leader - 1].partition(TOPIC, index)

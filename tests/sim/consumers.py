@@ -1,0 +1,137 @@
+"""Simulated readers: each follows its partitions from the start and hands every record to the checks.
+
+plain        a whole request for every fetch, from the leader
+session      a fetch session (KIP-227), from the leader
+rack         says where it is and goes where it is sent (KIP-392): what it is told of watermarks may be older there
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from headrace.wire.batch import iter_headers
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from headrace.wire.messages.offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from headrace.wire.records import read_records
+from sim.checks import Checks
+from sim.clients import Directory, Refusal
+from sim.wireclient import Lost, WireClient
+from sim.world import World
+
+KINDS = ("plain", "session", "rack")
+FETCH, LIST_OFFSETS = 12, 7
+
+
+class Consumer:
+    def __init__(self, world: World, checks: Checks, number: int, topic: str, partitions: int) -> None:
+        self.name = f"c{number}"
+        self.topic = topic
+        self.kind = KINDS[number % len(KINDS)]
+        self.rng = world.rng(f"consumer {number}")
+        self.loop = world.client_loop(f"consumer {number}")
+        self.directory = Directory(world, self.loop, self.rng)
+        self.checks = checks
+        self._readers = [Reader(self, index) for index in range(partitions)]
+        for reader in self._readers:
+            world.spawn(self.loop, reader.run())
+
+    @property
+    def positions(self) -> list[int]:
+        return [reader.position for reader in self._readers]
+
+
+class Reader:
+    """One partition of one consumer."""
+
+    def __init__(self, consumer: Consumer, index: int) -> None:
+        self.position = 0
+        self._consumer = consumer
+        self._index = index
+        self._rng = consumer.rng
+        self._checks = consumer.checks
+        self._topic = consumer.topic
+        self._preferred = -1
+        self._session = (0, 0)
+
+    async def run(self) -> None:
+        directory = self._consumer.directory
+        while True:
+            try:
+                link = await self._open()
+                try:
+                    while True:
+                        await self._look(link)
+                finally:
+                    link.close()
+            except (Lost, Refusal):
+                directory.doubt(self._topic, self._index)
+                await directory.back_off()
+
+    async def _open(self) -> WireClient:
+        directory, preferred = self._consumer.directory, self._preferred
+        self._preferred = -1
+        self._session = (0, 0)
+        if preferred >= 0:
+            return await directory.link_to(preferred)
+        return await directory.leader_link(self._topic, self._index)
+
+    async def _look(self, link: WireClient) -> None:
+        if self._rng.random() < 0.05:
+            await self._ask_end(link)
+        answer = await link.ask(self._request(), FETCH)
+        if answer.error_code:
+            raise Refusal(f"error {answer.error_code}")
+        if self._consumer.kind == "session":
+            self._session = (answer.session_id, self._session[1] + 1 if answer.session_id else 0)
+        for topic in answer.responses:
+            for part in topic.partitions:
+                self._take(part)
+
+    def _request(self) -> FetchRequest:
+        wanted = FetchPartition(
+            self._index, -1, self.position, partition_max_bytes=self._rng.choice((1, 4096, 1 << 20))
+        )
+        session_id, session_epoch = self._session if self._consumer.kind == "session" else (0, -1)
+        return FetchRequest(
+            max_wait_ms=300,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            session_id=session_id,
+            session_epoch=session_epoch,
+            topics=[FetchTopic(self._topic, partitions=[wanted])],
+            rack_id="rack 1" if self._consumer.kind == "rack" else "",
+        )
+
+    def _take(self, part: Any) -> None:
+        name, topic, index = self._consumer.name, self._topic, self._index
+        if part.error_code:
+            self._refuse(part.error_code)
+        if part.preferred_read_replica >= 0:
+            self._preferred = part.preferred_read_replica
+            raise Refusal("a nearer replica has it")
+        if self._consumer.kind != "rack":
+            self._checks.on_high_watermark(name, topic, index, part.high_watermark)
+        for offset, value in _records(part.records):
+            if offset >= self.position:
+                self._checks.on_read(name, topic, index, offset, value, self.position, part.high_watermark)
+                self.position = offset + 1
+
+    async def _ask_end(self, link: WireClient) -> None:
+        topics = [ListOffsetsTopic(self._topic, [ListOffsetsPartition(self._index, -1, -1)])]
+        answer = await link.ask(ListOffsetsRequest(-1, 0, topics), LIST_OFFSETS)
+        part = answer.topics[0].partitions[0]
+        if part.error_code:
+            raise Refusal(f"error {part.error_code}")
+        self._checks.on_high_watermark(self._consumer.name, self._topic, self._index, part.offset)
+
+    def _refuse(self, code: int) -> None:
+        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._checks.on_out_of_range(self._consumer.name, self._topic, self._index, self.position)
+        raise Refusal(f"error {code}")
+
+
+def _records(records: memoryview | None) -> Iterator[tuple[int, bytes]]:
+    view = memoryview(records or b"")
+    for position, header in iter_headers(view):
+        for record in read_records(view[position : position + header.size]):
+            yield record.offset, record.value or b""
