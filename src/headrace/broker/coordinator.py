@@ -52,6 +52,7 @@ class Coordinator:
         self.is_over = False
         self._broker = broker
         self._asked: dict[int, Asked] = {}
+        self._asked_early: list[Command] = []
         self._next_ticket = 0
         self._timers: dict[TimerKey, Deadline] = {}
         self._seen_end = 0
@@ -76,6 +77,13 @@ class Coordinator:
             self.is_active = True
             self._carry_out(self.groups.on_loaded(self._now()))
             self.forget_deleted_topics()
+            self._answer_early()
+
+    def _answer_early(self) -> None:
+        commands, self._asked_early = self._asked_early, []
+        for command in commands:
+            if self.is_active:
+                self._carry_out(self.groups.handle(command, self._now()))
 
     def _apply_batches(self, data: bytes) -> None:
         for position, header in iter_headers(data):
@@ -108,8 +116,7 @@ class Coordinator:
     def ask(
         self, request: Any, version: int, client_id: str, client_host: str, answer: Callable[[Response], None]
     ) -> None:
-        if not self.is_active:
-            # Not "loading": some clients do not know that code, and all of them try again after this one.
+        if self.is_over:
             answer(refused(request, version, ErrorCode.NOT_COORDINATOR))
             return
         self._next_ticket += 1
@@ -117,7 +124,11 @@ class Coordinator:
         self._asked[ticket] = Asked(request, version, answer)
         fresh_id = f"{client_id}-{self._broker.new_uuid()}"
         command = Command(ticket, request, version, client_id, client_host, fresh_id)
-        self._carry_out(self.groups.handle(command, self._now()))
+        if self.is_active:
+            self._carry_out(self.groups.handle(command, self._now()))
+        else:
+            # It waits for the log to be read: librdkafka, once refused, comes back only after three seconds.
+            self._asked_early.append(command)
 
     def expire(self) -> None:
         if self.is_active:

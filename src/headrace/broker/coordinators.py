@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.base.errors import Refused
@@ -38,6 +38,7 @@ class Coordinators:
         self._coordinators: dict[int, Coordinator] = {}
         self._topic_ids: frozenset[bytes] = frozenset()
         self._creating: asyncio.Lock = asyncio.Lock()
+        self._asked_early: list[Callable[[], None]] = []
 
     def __iter__(self) -> Iterator[Coordinator]:
         return iter(list(self._coordinators.values()))
@@ -55,6 +56,7 @@ class Coordinators:
             if index not in self._coordinators:
                 self._begin(index, partition)
         self._forget_deleted_topics()
+        self._answer_early()
 
     def _led(self) -> dict[int, Partition]:
         topic = self._broker.image.topics.get(OFFSETS_TOPIC)
@@ -83,6 +85,7 @@ class Coordinators:
     def stop(self) -> None:
         for index in list(self._coordinators):
             self._drop(index)
+        self._answer_early()
 
     def _settings(self) -> GroupSettings:
         config = self._broker.config
@@ -113,6 +116,24 @@ class Coordinators:
         if topic is None:
             return None
         return self._coordinators.get(partition_of(group_id, len(topic.partitions)))
+
+    def when_here(self, group_id: str, ask: Callable[[], None]) -> None:
+        """Asks now; or, when we were just made leader of the group's partition, as soon as that is carried out."""
+        if self.of_group(group_id) is None and self._is_ours(group_id):
+            self._asked_early.append(ask)
+        else:
+            ask()
+
+    def _is_ours(self, group_id: str) -> bool:
+        topic = self._broker.image.topics.get(OFFSETS_TOPIC)
+        if topic is None or self._broker.partitions.is_fenced:
+            return False
+        return topic.partitions[partition_of(group_id, len(topic.partitions))].leader == self._broker.id
+
+    def _answer_early(self) -> None:
+        early, self._asked_early = self._asked_early, []
+        for ask in early:
+            ask()
 
     async def find(self, group_id: str) -> Home:
         """Where a group lives, or Refused with the code that makes a client ask again."""

@@ -41,12 +41,15 @@ def handle_one_group(broker: "Broker", request: Request) -> Pending:
 
 
 def _ask(broker: "Broker", request: Request, group_id: str, message: Any, answer: Callable[[Response], None]) -> None:
-    coordinator = broker.coordinators.of_group(group_id)
-    if coordinator is None:
-        answer(refused(message, request.version, ErrorCode.NOT_COORDINATOR))
-        return
-    host = request.connection.peer.rpartition(":")[0]
-    coordinator.ask(message, request.version, request.client_id or "", f"/{host}", answer)
+    def ask() -> None:
+        coordinator = broker.coordinators.of_group(group_id)
+        if coordinator is None:
+            answer(refused(message, request.version, ErrorCode.NOT_COORDINATOR))
+            return
+        host = request.connection.peer.rpartition(":")[0]
+        coordinator.ask(message, request.version, request.client_id or "", f"/{host}", answer)
+
+    broker.coordinators.when_here(group_id, ask)
 
 
 def handle_offset_commit(broker: "Broker", request: Request) -> Pending:
@@ -132,7 +135,7 @@ def handle_delete_groups(broker: "Broker", request: Request) -> Pending:
 
 
 def handle_list_groups(broker: "Broker", request: Request) -> Pending:
-    """The groups of this broker; clients ask all of them. One that is still loading would hide groups, so it is said."""
+    """The groups of this broker; clients ask all of them. A coordinator that could not tell its groups is no empty one."""
     pending = request.defer()
     coordinators = list(broker.coordinators)
     gathering = Gathering(len(coordinators), lambda answers: pending.complete(_merge_lists(answers)))
