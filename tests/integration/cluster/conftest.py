@@ -37,6 +37,11 @@ class Lab:
         self.cluster = cluster
         self.client = Confluent(cluster.bootstrap)
 
+    @property
+    def live_bootstrap(self) -> str:
+        cluster = self.cluster
+        return ",".join(cluster.address(number) for number in cluster.ids if cluster.running(number))
+
     def create(self, topic: str, partitions: int = 6, replication_factor: int = 3, **config: str) -> str:
         named = {name.replace("_", "."): value for name, value in config.items()}
         self.client.create_topic(topic, partitions, named, replication_factor)
@@ -58,10 +63,7 @@ class Lab:
         return asyncio.run(self._ask(question))
 
     async def _ask(self, question: Callable[[Admin], Awaitable[Any]]) -> Any:
-        addresses = [
-            (host, int(port)) for host, _, port in (a.rpartition(":") for a in self.cluster.bootstrap.split(","))
-        ]
-        admin = Admin(addresses, "test")
+        admin = Admin([("127.0.0.1", self.cluster.options(number).port) for number in self.cluster.ids], "test")
         try:
             return await question(admin)
         finally:
@@ -90,6 +92,11 @@ class Lab:
         with urllib.request.urlopen(self.cluster.metrics_url(broker), timeout=10) as reply:
             lines = reply.read().decode().splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.startswith(f'{name}{{topic="{topic}"}}'))
+
+
+@pytest.fixture
+def lab_of() -> Callable[[Cluster], Lab]:
+    return Lab
 
 
 @pytest.fixture
