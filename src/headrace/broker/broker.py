@@ -13,6 +13,7 @@ from headrace.base.clock import Clock, Now
 from headrace.base.disk import Disk
 from headrace.base.errors import Refused
 from headrace.base.probe import Probes
+from headrace.broker.clock_watch import ClockWatch
 from headrace.broker.controller import Controller
 from headrace.broker.coordinators import Coordinators
 from headrace.broker.deadlines import Deadlines
@@ -80,6 +81,7 @@ class Broker:
         self.isr_keeper = IsrKeeper(self)
         self.coordinators = Coordinators(self)
         self.controller = Controller(self)
+        self._clock_watch = ClockWatch(broker_id)
         self.dispatch = Dispatch(self, HANDLERS)
 
     @property
@@ -98,9 +100,21 @@ class Broker:
             self.config = self.config.with_dynamic(mine, everyone)
             self.fetch_bytes_max = self.config.number("fetch.max.bytes")
         self._find_live()
+        self._compare_clocks(image)
         await self.partitions.reconcile(image, self.config)
         self._follow()
         self.controller.wake()
+
+    def _compare_clocks(self, image: Image) -> None:
+        for broker_id, ahead_ms in self._clock_watch.look(
+            image.brokers, self.clock.now().wall, not self.partitions.is_fenced
+        ):
+            log.warning(
+                "the clock of broker %d is %.0f s %s ours: timestamps and retention will differ. Run NTP on both hosts",
+                broker_id,
+                abs(ahead_ms) / 1000,
+                "ahead of" if ahead_ms > 0 else "behind",
+            )
 
     # -- who is alive, ourselves among them ------------------------------------------------------------------------
 

@@ -81,7 +81,7 @@ class Membership:
     async def _register(self) -> None:
         """One commit or several; a broker that has something to give up is fenced by the first and decides again."""
         broker = self._broker
-        me = self._me._replace(epoch=self.epoch)
+        me = self._me._replace(epoch=self.epoch, registered_at=broker.clock.now().wall)
         registered = None
         while registered is None:
             image, damaged = broker.image, list(broker.partitions.damaged)

@@ -40,6 +40,8 @@ class Broker(NamedTuple):
     """Of its data directory: tells a restart from a second broker with the same number."""
     leaving: bool = False
     """It is shutting down: it leads nothing new."""
+    registered_at: int = 0
+    """By its own wall clock, in ms: only to notice clocks that are far apart."""
     revision: int = 0
 
 
