@@ -6,8 +6,8 @@
     DATA/recovery-points, start-offsets, high-watermarks      one file each for all partitions, by topic id: a topic
                               that was deleted and made again under its old name starts from nothing
 
-`reconcile` is level-triggered: whatever the last image was and wherever it stopped, the next one puts it right. A
-partition that cannot be opened is left over, with its cause: it keeps nobody else from being served.
+A partition that cannot be opened is left over, with its cause: it keeps nobody else from being served, and is tried again
+with the next image.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from headrace.broker.flusher import Flusher
 from headrace.broker.partition import Partition, checkpoint_name
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PartitionState, Topic
-from headrace.cluster.image import Image
+from headrace.cluster.image import Image, changed_topics
 from headrace.cluster.topic_config import TopicConfig, default_topic_config, topic_config
 from headrace.log import checkpoint
 from headrace.log.config import LogConfig
@@ -82,6 +82,7 @@ class Partitions:
         self.damaged: dict[tuple[bytes, int], TopicPartition] = {}
         self._left_over: dict[tuple[str, int], Exception] = {}
         self._configs: dict[str, TopicConfig] = {}
+        self._defaults: TopicConfig | None = None
         self._image = Image()
         self._writing = asyncio.Lock()
         self._recovery_points_path = f"{path}/recovery-points"
@@ -131,17 +132,36 @@ class Partitions:
     # -- following the image ---------------------------------------------------------------------------------------
 
     async def reconcile(self, image: Image, config: BrokerConfig) -> None:
-        self._image = image
-        self._close_gone(image)
+        """Looks only at topics that are not what they were, and at those it could not open; at all when defaults change."""
+        before, self._image = self._image, image
         defaults = default_topic_config(config)
-        expiration = config.number("producer.id.expiration.ms")
+        names = dict.fromkeys(self._changed_names(before, image))
+        if defaults != self._defaults:
+            self._defaults = defaults
+            names |= dict.fromkeys(image.topics)
+        changed = {name: image.topics.get(name) for name in names}
+        self._close_gone(image, changed)
         missing: list[tuple[Topic, int, TopicConfig]] = []
-        for topic in image.topics.values():
-            settings = self._settings(topic, defaults)
-            for index, state in enumerate(topic.partitions):
-                if self._broker_id in state.replicas and not self._update(topic, index, state, settings):
-                    missing.append((topic, index, settings))
-        await self._open_all(missing, expiration)
+        for topic in changed.values():
+            if topic is not None:
+                missing += self._update_all(topic, self._settings(topic, defaults))
+        await self._open_all(missing, config.number("producer.id.expiration.ms"))
+
+    def _changed_names(self, before: Image, image: Image) -> Iterator[str]:
+        for old, new in changed_topics(before, image):
+            topic = new if new is not None else old
+            assert topic is not None
+            yield topic.name
+        for name, _ in self._left_over:
+            yield name
+
+    def _update_all(self, topic: Topic, settings: TopicConfig) -> list[tuple[Topic, int, TopicConfig]]:
+        """Tells the partitions of one topic what is new; those that are still to be opened come back."""
+        return [
+            (topic, index, settings)
+            for index, state in enumerate(topic.partitions)
+            if self._broker_id in state.replicas and not self._update(topic, index, state, settings)
+        ]
 
     def _settings(self, topic: Topic, defaults: TopicConfig) -> TopicConfig:
         """The same object as long as nothing changed, so that an unchanged partition is told nothing."""
@@ -164,15 +184,16 @@ class Partitions:
             partition.on_state(state, now)
         return True
 
-    def _close_gone(self, image: Image) -> None:
-        for key, partition in list(self._hosted.items()):
-            topic = image.topics.get(partition.id.topic)
+    def _close_gone(self, image: Image, changed: dict[str, Topic | None]) -> None:
+        for key in [key for key in self._hosted if key[0] in changed]:
+            partition, topic = self._hosted[key], changed[key[0]]
             if topic is None or topic.id != partition.topic_id or self._is_moved_away(topic, partition):
                 del self._hosted[key]
                 partition.close()
                 self._delete(partition)
-        for name in [name for name in self._configs if name not in image.topics]:
-            del self._configs[name]
+        for name, topic in changed.items():
+            if topic is None:
+                self._configs.pop(name, None)
         for key in [key for key in self._left_over if image.partition(*key) is None]:
             del self._left_over[key]
 
