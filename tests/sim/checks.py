@@ -187,7 +187,7 @@ class Checks:
             topic, index = partition.id
             if host.is_serving:
                 self._synced[host.id, topic, index] = partition.log.synced_end
-            if partition.is_leader:
+            if partition.is_leader and host.answers:
                 self._lead(topic, index, partition.leader_epoch, host.id, host.name)
                 self._check_holds_acked(host, partition)
             self._compare(host, partition)

@@ -254,6 +254,7 @@ SCENARIOS: Final[Mapping[str, Mapping[Fault, float]]] = {
         Faults.fill_disk: 0.5,
         Faults.elect_preferred: 0.5,
     },
+    "rot": {Faults.rot: 3, Faults.kill_one: 1, Faults.pause_one: 1, Faults.isolate_one: 1},
     "moves": {
         Faults.move_partition: 5,
         Faults.elect_preferred: 1,

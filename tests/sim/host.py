@@ -158,5 +158,10 @@ class Host:
         partitions = getattr(getattr(self.node, "broker", None), "partitions", None)
         return None if partitions is None else partitions.find(topic, index)
 
+    @property
+    def answers(self) -> bool:
+        """Registered and not fenced: only then does what it believes of itself reach anybody."""
+        return self.is_serving and self.node is not None and not self.node.broker.partitions.is_fenced
+
     def disk_was_hurt(self, cause: BaseException) -> bool:
         return self.is_hurt and isinstance(cause, DiskFailed)

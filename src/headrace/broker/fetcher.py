@@ -142,7 +142,8 @@ class Fetcher:
         )
 
     def _forget_session(self) -> None:
-        self._session_id = self._session_epoch = 0
+        # The next fetch begins another and names the old one, so that the leader lets go of it.
+        self._session_epoch = 0
         self._told = {}
         self._told_ids = {}
 

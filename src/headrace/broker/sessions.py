@@ -65,6 +65,9 @@ class FetchEntry:
         self.current_leader_epoch = wanted.current_leader_epoch
         self.last_fetched_epoch = wanted.last_fetched_epoch
         self.known_high_watermark = wanted.high_watermark
+        if self.session.is_follower:
+            # What it says it knows, not what we said: it drops answers that were asked for in another epoch.
+            self.sent_high_watermark = wanted.high_watermark
 
     def follow(self, partition: Partition | None) -> None:
         """Hear of this partition's changes from now on, and of no other's."""

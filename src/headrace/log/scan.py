@@ -1,7 +1,7 @@
 """Reads a log file that nobody vouches for: which batches are sound, and whether any is after the first that is not.
 
 A batch is sound when its CRC fits and its offset and epoch go on from those before it. The CRC leaves these two fields
-out, so a jump in offsets (compaction leaves gaps) is doubted when the batch after it says otherwise.
+out, so a jump in either (compaction leaves gaps, leaders change) is doubted when the batch after it says otherwise.
 """
 
 import re
@@ -22,7 +22,8 @@ def sound_batches(file: File, next_offset: int, epoch: int) -> Iterator[BatchHea
         header = window.sound_header(position)
         if header is None or header.base_offset < next_offset or header.leader_epoch < epoch:
             return
-        if header.base_offset != next_offset and _is_contradicted(header, window.header(position + header.size)):
+        has_jumped = header.base_offset != next_offset or header.leader_epoch != epoch >= 0
+        if has_jumped and _is_contradicted(header, window.header(position + header.size)):
             return
         yield header
         position += header.size
@@ -46,7 +47,9 @@ def has_sound_batch(file: File, position: int, next_offset: int, epoch: int) -> 
 
 
 def _is_contradicted(jumped: BatchHeader, following: BatchHeader | None) -> bool:
-    return following is not None and following.magic == MAGIC and following.base_offset < jumped.next_offset
+    if following is None or following.magic != MAGIC:
+        return False
+    return following.base_offset < jumped.next_offset or following.leader_epoch < jumped.leader_epoch
 
 
 class _Window:

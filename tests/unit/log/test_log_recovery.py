@@ -183,6 +183,17 @@ def test_an_older_epoch_after_a_newer_one_is_of_another_history() -> None:
     assert not rig.report.is_damage
 
 
+def test_an_epoch_that_the_next_batch_contradicts_is_damage() -> None:
+    """The CRC does not cover it: one flipped bit would make all that follows look like another history."""
+    rig = Rig()
+    batches = rig.fill(10)
+    position = len(batches[0]) + len(batches[1])
+    rig.machine.flip_bit(log_file(0), position + 13)
+    rig.open(recovery_point=0)
+    assert rig.log.end_offset == 2
+    assert rig.report.is_damage
+
+
 def test_a_snapshot_above_the_recovery_point_is_not_believed() -> None:
     rig = Rig()
     rig.append(batch(0, producer=(7, 0, 0)))
