@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
 import pytest
@@ -45,7 +45,20 @@ class Lab:
     def create(self, topic: str, partitions: int = 6, replication_factor: int = 3, **config: str) -> str:
         named = {name.replace("_", "."): value for name, value in config.items()}
         self.client.create_topic(topic, partitions, named, replication_factor)
+        self.until_known(topic)
         return topic
+
+    def until_known(self, topic: str) -> None:
+        """To every broker: the one that made it knows it first."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        for number in self.cluster.ids:
+            while self.cluster.running(number) and topic not in self._topics_at(number):
+                assert time.monotonic() < deadline, f"broker {number} does not know {topic}"
+                time.sleep(0.01)
+
+    def _topics_at(self, number: int) -> list[str | None]:
+        known = self.ask(lambda admin: admin.metadata(), [number])
+        return [topic.name for topic in known.topics]
 
     def cli(self, *words: str, expect: int = 0) -> Ran:
         ran = subprocess.run(
@@ -59,11 +72,12 @@ class Lab:
         assert ran.returncode == expect, f"{words}: exit {ran.returncode}\n{ran.stdout}\n{ran.stderr}"
         return Ran(ran.returncode, ran.stdout, ran.stderr)
 
-    def ask(self, question: Callable[[Admin], Awaitable[Any]]) -> Any:
-        return asyncio.run(self._ask(question))
+    def ask(self, question: Callable[[Admin], Awaitable[Any]], numbers: Sequence[int] = ()) -> Any:
+        """One of these brokers, or of all."""
+        return asyncio.run(self._ask(question, numbers or self.cluster.ids))
 
-    async def _ask(self, question: Callable[[Admin], Awaitable[Any]]) -> Any:
-        admin = Admin([("127.0.0.1", self.cluster.options(number).port) for number in self.cluster.ids], "test")
+    async def _ask(self, question: Callable[[Admin], Awaitable[Any]], numbers: Sequence[int]) -> Any:
+        admin = Admin([("127.0.0.1", self.cluster.options(number).port) for number in numbers], "test")
         try:
             return await question(admin)
         finally:
