@@ -48,6 +48,26 @@ def test_nothing_acknowledged_is_lost(kills: int) -> None:
         assert ledger.check(found, [load.name for load in loads if load.idempotent]) == []
 
 
+def test_a_clean_stop_under_load_is_quick_and_loses_nothing() -> None:
+    rng = random.Random(1)
+    with Broker() as broker:
+        places = create_topics(broker.bootstrap)
+        ledger = Ledger()
+        loads = [Load(f"idempotent-{each}", broker.bootstrap, ledger, places, idempotent=True) for each in range(3)]
+        for load in loads:
+            load.start()
+        for _ in range(4):
+            progress_and_a_moment(ledger, rng)
+            broker.stop()
+            assert (broker.data / "broker-1" / "clean").exists()
+            broker.start()
+        progress_and_a_moment(ledger, rng)
+        for load in loads:
+            load.stop()
+        assert [failure for load in loads for failure in load.failures] == []
+        assert ledger.check(read_all(broker.bootstrap, places), [load.name for load in loads]) == []
+
+
 def create_topics(bootstrap: str) -> list[Place]:
     admin = Confluent(bootstrap)
     admin.create_topic("durable", 2, DURABLE)

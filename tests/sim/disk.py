@@ -155,6 +155,8 @@ class Mount:
 
     def write_atomic(self, path: str, content: bytes) -> None:
         self.check()
+        if self.free_bytes(path) < len(content):
+            raise DiskFull(f"{path}: simulated")
         inode = Inode()
         inode.write(0, content)
         inode.settle(inode.mark())

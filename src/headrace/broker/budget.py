@@ -22,6 +22,10 @@ class Budget:
         self._waiting: deque[tuple[Holder, int]] = deque()
 
     @property
+    def is_waited_for(self) -> bool:
+        return bool(self._waiting)
+
+    @property
     def is_contended(self) -> bool:
         """Somebody waits or is over the limit: whoever can do with less should give it back now."""
         return bool(self._waiting) or self._overdrawn_by is not None

@@ -42,4 +42,8 @@ class Deadlines:
         for entry in self._slots.pop(slot, ()):
             callback, entry.callback = entry.callback, None
             if callback is not None:
-                callback()
+                try:
+                    callback()
+                except Exception as error:
+                    # The others of this slot wait for their end too.
+                    self._loop.call_exception_handler({"message": f"deadline {callback!r}", "exception": error})

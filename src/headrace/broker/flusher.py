@@ -8,7 +8,7 @@ failed fsync left on disk is unknown and a second one may lie.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from typing import Any, Protocol
 
@@ -68,11 +68,15 @@ class Flusher:
         dirty, self._dirty = self._dirty, {}
         tickets: list[tuple[Syncable, Any]] = []
         jobs: list[Job] = []
-        for syncable in dirty:
-            ticket = syncable.begin_sync()
-            if ticket is not None:
-                tickets.append((syncable, ticket))
-                jobs += ticket.jobs
+        try:
+            for syncable in dirty:
+                ticket = syncable.begin_sync()
+                if ticket is not None:
+                    tickets.append((syncable, ticket))
+                    jobs += ticket.jobs
+        except Exception as error:
+            self._fail(error, dirty)
+            return
         if not tickets:
             self._rest()
             return
@@ -101,24 +105,30 @@ class Flusher:
     ) -> None:
         self._running = False
         if error is not None:
-            self._fail(error if isinstance(error, DiskFailed) else DiskFailed(str(error)), tickets)
+            failure = error if isinstance(error, DiskFailed) else DiskFailed(str(error))
+            self._fail(failure, [syncable for syncable, _ in tickets])
             return
         self._probes.sync_rounds += 1
         self._probes.sync_files += files
         self._probes.sync_seconds += self._loop.time() - started
         # What was synced may now be acknowledged, if it is still ours to do so.
         self._check_lease()
-        for syncable, ticket in tickets:
-            syncable.on_synced(ticket)
+        try:
+            for syncable, ticket in tickets:
+                syncable.on_synced(ticket)
+        except Exception as bug:
+            self._fail(bug, [syncable for syncable, _ in tickets])
+            return
         if self._dirty:
             self._begin_round()
         else:
             self._rest()
 
-    def _fail(self, failure: DiskFailed, tickets: list[tuple[Syncable, Any]]) -> None:
+    def _fail(self, failure: Exception, unproven: Iterable[Syncable]) -> None:
+        """The disk, or a bug of ours in the midst of a round: half of it told and half not, there is no going on."""
         self._failure = failure
         # As dirty as before, so that nobody who waits for the disk takes it for clean.
-        self._dirty.update((syncable, None) for syncable, _ in tickets)
+        self._dirty.update(dict.fromkeys(unproven))
         self._rest()
         self._on_failure(failure)
 

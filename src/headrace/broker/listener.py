@@ -482,7 +482,7 @@ class Listener:
         now = self.loop.time()
         for connection in list(self.connections):
             # A frame that comes slowly does no harm, unless its memory is what others wait for.
-            since = connection.frame_since if self.budget.is_contended else connection.last_active
+            since = connection.frame_since if self.budget.is_waited_for else connection.last_active
             if connection.is_mid_frame and now - since > self._frame_seconds_max:
                 connection.close_bad_peer(f"a frame was begun and not finished in {self._frame_seconds_max:.0f} s")
             elif connection.is_idle and now - connection.last_active > self._idle_seconds_max:

@@ -236,6 +236,14 @@ class ActiveFetch:
         pending = self._pending
         assert pending is not None
         self._unpark()
+        try:
+            self._answer(pending)
+        except Exception as error:
+            # Whoever moved the partition is not to blame for this, and must not be stopped by it.
+            self._put_back()
+            pending.fail(error)
+
+    def _answer(self, pending: Pending) -> None:
         for entry in self._session.entries.values() if self._is_full else ():
             self._session.dirty[entry] = None
         self.collect()

@@ -1,0 +1,114 @@
+"""Changing metadata: planned on what is known, compared with what is stored, planned again after somebody else's change."""
+
+import pytest
+from quiet_loop import QuietLoop
+
+from headrace.base.clock import Now
+from headrace.base.errors import Refused
+from headrace.broker.metadata import CHANGE_TRIES, Metadata
+from headrace.cluster.image import Image
+from headrace.cluster.registration import found_cluster
+from headrace.cluster.store import Commit
+from headrace.stores.memory import MemoryShelf, MemoryStore
+from headrace.wire.codes import ErrorCode
+
+KEY = "producer-ids"
+
+
+class Clock:
+    def now(self) -> Now:
+        return Now(0.0, 0)
+
+    def boot_id(self) -> str:
+        return "boot"
+
+
+class World:
+    """A store, one broker's view of it, and somebody else who writes there too."""
+
+    def __init__(self) -> None:
+        self.loop = QuietLoop()
+        self.shelf = MemoryShelf()
+        self.store = MemoryStore(self.shelf, Clock())
+        self.shown: list[int] = []
+        self.metadata = Metadata(self.store, self._on_image)
+        self.shelf.commit(found_cluster("x" * 22).puts, {})
+        self.loop.run(self.metadata.load())
+        self.loop.create_task(self.metadata.run_watch())
+        self.loop.run_ready()
+
+    async def _on_image(self, image: Image) -> None:
+        self.shown.append(image.revision)
+
+    def commit_as_other(self) -> None:
+        self.shelf.commit({"someone-elses": b"{}"}, {})
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def put(image: Image) -> list[Commit]:
+    return [Commit({"ours": b"{}"}, {})]
+
+
+def test_a_change_is_visible_before_it_is_done(world: World) -> None:
+    world.loop.run(world.metadata.change(put))
+    assert world.shown[-1] == world.shelf.revision
+
+
+def test_after_a_conflict_it_is_planned_again_on_what_the_other_did(world: World) -> None:
+    planned_on: list[int] = []
+
+    def plan(image: Image) -> list[Commit]:
+        planned_on.append(image.revision)
+        if len(planned_on) == 1:
+            world.commit_as_other()
+        return [Commit({"ours": b"{}"}, {"someone-elses": 0 if len(planned_on) == 1 else image.revision})]
+
+    world.loop.run(world.metadata.change(plan))
+    assert len(planned_on) == 2
+    assert planned_on[1] > planned_on[0]
+
+
+def test_who_always_loses_gives_up(world: World) -> None:
+    tries = []
+
+    def plan(image: Image) -> list[Commit]:
+        tries.append(image.revision)
+        world.commit_as_other()
+        return [Commit({"ours": b"{}"}, {"someone-elses": 1})]
+
+    with pytest.raises(Refused) as refused:
+        world.loop.run(world.metadata.change(plan))
+    assert refused.value.code == ErrorCode.REQUEST_TIMED_OUT
+    assert len(tries) == CHANGE_TRIES
+
+
+def test_a_refusal_of_the_plan_is_the_answer_and_nothing_is_written(world: World) -> None:
+    def plan(image: Image) -> list[Commit]:
+        raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS)
+
+    before = world.shelf.revision
+    with pytest.raises(Refused):
+        world.loop.run(world.metadata.change(plan))
+    assert world.shelf.revision == before
+
+
+def test_validating_only_writes_nothing(world: World) -> None:
+    before = world.shelf.revision
+    world.loop.run(world.metadata.change(put, validate_only=True))
+    assert world.shelf.revision == before
+
+
+def test_a_store_that_is_cut_off_is_no_reason_to_guess(world: World) -> None:
+    world.store.unreachable = True
+    with pytest.raises(Refused) as refused:
+        world.loop.run(world.metadata.change(put))
+    assert refused.value.code == ErrorCode.REQUEST_TIMED_OUT
+
+
+def test_showing_again_asks_for_the_same_image(world: World) -> None:
+    world.loop.run(world.metadata.show_again())
+    assert world.shown[-2:] == [world.shelf.revision] * 2

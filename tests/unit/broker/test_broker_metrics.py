@@ -1,0 +1,51 @@
+"""`/metrics`, read as strictly as a scraper may."""
+
+import re
+
+from headrace.broker.metrics import Metric, render
+
+NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+LABELS = r'\{(?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\n"])*",?)*\}'
+SAMPLE = re.compile(rf"({NAME})({LABELS})? (-?[0-9.]+(?:e[+-]?[0-9]+)?|NaN|[+-]Inf)")
+
+
+def parse(text: str) -> dict[str, tuple[str, dict[str, float]]]:
+    """{name: (type, {labels: value})}; fails on anything the format does not allow."""
+    assert text.endswith("\n")
+    metrics: dict[str, tuple[str, dict[str, float]]] = {}
+    name = ""
+    for line in text.removesuffix("\n").split("\n"):
+        if line.startswith("# HELP "):
+            name = line.split(" ", 3)[2]
+            assert name not in metrics, f"{name} comes twice"
+        elif line.startswith("# TYPE "):
+            _, _, typed, kind = line.split(" ")
+            assert typed == name and kind in ("counter", "gauge")
+            assert (kind == "counter") == name.endswith("_total"), f"{name} is a {kind}"
+            metrics[name] = (kind, {})
+        else:
+            found = SAMPLE.fullmatch(line)
+            assert found, line
+            assert found[1] == name
+            labels = found[2] or ""
+            assert labels not in metrics[name][1], f"{line} comes twice"
+            metrics[name][1][labels] = float(found[3])
+    return metrics
+
+
+def test_samples_stand_under_their_metric() -> None:
+    text = render(
+        [
+            Metric("a_total", "counter", "Things.", [('{topic="x"}', 1), ('{topic="y"}', 2.5)]),
+            Metric("b", "gauge", "More things.", [("", 0)]),
+        ]
+    )
+    assert parse(text) == {
+        "a_total": ("counter", {'{topic="x"}': 1.0, '{topic="y"}': 2.5}),
+        "b": ("gauge", {"": 0.0}),
+    }
+
+
+def test_very_large_and_very_small_values_are_numbers() -> None:
+    text = render([Metric("a", "gauge", "Things.", [("", 1e-07), ('{n="2"}', 1 << 60)])])
+    assert list(parse(text)["a"][1].values()) == [1e-07, float(1 << 60)]

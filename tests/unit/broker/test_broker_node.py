@@ -1,0 +1,199 @@
+"""A whole broker in the simulator's world: started, asked, stopped, killed and cut off from power, in virtual time."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from batches import batch
+
+from headrace.base.errors import DiskFailed
+from headrace.wire.batch import iter_headers
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from headrace.wire.messages.topics import CreatableTopic, CreateTopicsRequest
+from headrace.wire.records import read_records
+from sim.host import PORT, WALL_START
+from sim.wireclient import Lost, WireClient
+from sim.world import World
+
+TOPIC = "orders"
+RETRIED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+class OneBroker:
+    def __init__(self, seed: int = 1) -> None:
+        self.world = World(f"one broker {seed}", 1, {})
+        (self.host,) = self.world.hosts
+        self.host.clock.skew = 0.0
+        self.client = self.world.client_loop("client")
+        self.exits: list[BaseException | None] = []
+        self.world.on_exit = self._on_exit
+
+    def _on_exit(self, host: Any, cause: BaseException | None) -> None:
+        """No supervisor here: what stopped stays down until the test starts it."""
+        self.exits.append(cause)
+        host.kill()
+
+    def start(self) -> None:
+        self.world.start(self.host)
+        self.wait(lambda: self.host.is_serving or bool(self.exits))
+
+    def stop(self) -> None:
+        self.world.stop(self.host)
+        self.wait(lambda: bool(self.exits))
+
+    def wait(self, until: Callable[[], bool]) -> None:
+        assert self.world.agenda.run(60.0, until=until), "it does not come true"
+        assert not self.world.bugs, self.world.bugs
+
+    def ask(self, work: Any) -> Any:
+        task = self.client.create_task(work)
+        self.wait(task.done)
+        return task.result()
+
+    async def connect(self) -> WireClient:
+        return await WireClient.open(self.client, (self.host.address, PORT))
+
+    async def create(self) -> None:
+        client = await self.connect()
+        answer = await client.ask(CreateTopicsRequest([CreatableTopic(TOPIC, 1, 1)]), 7)
+        assert answer.topics[0].error_code == 0
+
+    async def produce(self, *values: bytes) -> int:
+        """The error code; asked again while there is no leader yet."""
+        client = await self.connect()
+        wall = int((WALL_START + self.world.agenda.now) * 1000)
+        content = bytes(batch(*values, timestamp=wall))
+        request = ProduceRequest(
+            None, -1, 5000, [TopicProduceData(TOPIC, partition_data=[PartitionProduceData(0, content)])]
+        )
+        while True:
+            answer = await client.ask(request, 9, 10.0)
+            code = answer.responses[0].partition_responses[0].error_code
+            if code not in RETRIED:
+                return code
+
+    async def values(self) -> list[bytes]:
+        client = await self.connect()
+        wanted = [FetchTopic(TOPIC, partitions=[FetchPartition(0, fetch_offset=0, partition_max_bytes=1 << 20)])]
+        while True:
+            answer = await client.ask(FetchRequest(topics=wanted), 12, 10.0)
+            part = answer.responses[0].partitions[0]
+            if part.error_code not in RETRIED:
+                assert part.error_code == 0
+                batches = bytes(part.records)
+                return [
+                    record.value
+                    for position, header in iter_headers(batches)
+                    for record in read_records(batches[position : position + header.size])
+                ]
+
+
+@pytest.fixture
+def one() -> Iterator[OneBroker]:
+    broker = OneBroker()
+    yield broker
+    broker.world.end()
+
+
+def has_clean_mark(one: OneBroker) -> bool:
+    return one.host.disk.node("/data/clean") is not None
+
+
+@pytest.mark.parametrize("end", ["kill", "lose_power", "stop"])
+def test_what_was_acknowledged_is_there_after_every_end(one: OneBroker, end: str) -> None:
+    one.start()
+    one.ask(one.create())
+    values = [b"%d" % number for number in range(20)]
+    for value in values:
+        assert one.ask(one.produce(value)) == 0
+    if end == "stop":
+        one.stop()
+        assert one.exits == [None]
+        assert has_clean_mark(one)
+        one.exits.clear()
+    else:
+        getattr(one.world, end)(one.host)
+        assert not has_clean_mark(one)
+    one.start()
+    assert one.ask(one.values()) == values
+    assert one.ask(one.produce(b"more")) == 0
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_stop_under_load_is_clean_and_keeps_every_promise(seed: int) -> None:
+    one = OneBroker(seed)
+    one.start()
+    one.ask(one.create())
+    acknowledged: list[bytes] = []
+
+    async def keep_producing(name: int) -> None:
+        for number in range(10_000):
+            value = b"%d %d" % (name, number)
+            try:
+                if await one.produce(value) == 0:
+                    acknowledged.append(value)
+            except Lost:
+                return
+
+    tasks = [one.client.create_task(keep_producing(name)) for name in range(5)]
+    one.wait(lambda: len(acknowledged) > 20 + seed)
+    one.stop()
+    assert one.exits == [None]
+    assert has_clean_mark(one)
+    one.wait(lambda: all(task.done() for task in tasks))
+    one.exits.clear()
+    one.start()
+    assert set(acknowledged) <= set(one.ask(one.values()))
+    one.world.end()
+
+
+def test_a_disk_that_fails_stops_the_broker_and_nothing_more_is_acknowledged(one: OneBroker) -> None:
+    one.start()
+    one.ask(one.create())
+    assert one.ask(one.produce(b"kept")) == 0
+    one.host.disk.fail_syncs.append("orders-0")
+    with pytest.raises(Lost):
+        one.ask(one.produce(b"lost"))
+    one.wait(lambda: bool(one.exits))
+    assert [type(cause) for cause in one.exits] == [DiskFailed]
+    assert not has_clean_mark(one)
+    one.exits.clear()
+    one.start()
+    assert one.ask(one.values())[:1] == [b"kept"]
+
+
+def test_a_failed_write_stops_the_broker_too(one: OneBroker) -> None:
+    one.start()
+    one.ask(one.create())
+    one.host.disk.fail_writes.append("orders-0")
+    with pytest.raises(Lost):
+        one.ask(one.produce(b"lost"))
+    one.wait(lambda: bool(one.exits))
+    assert [type(cause) for cause in one.exits] == [DiskFailed]
+
+
+def test_a_stop_that_cannot_sync_leaves_no_clean_mark(one: OneBroker) -> None:
+    one.start()
+    one.ask(one.create())
+    assert one.ask(one.produce(b"kept")) == 0
+    one.host.disk.fail_syncs.append("orders-0")
+    one.stop()
+    assert [type(cause) for cause in one.exits] == [DiskFailed]
+    assert not has_clean_mark(one)
+
+
+def test_a_full_disk_ends_in_a_stop_that_is_only_not_clean(one: OneBroker) -> None:
+    one.start()
+    one.ask(one.create())
+    assert one.ask(one.produce(b"kept")) == 0
+    one.host.disk.capacity_bytes = one.host.disk.used_bytes()
+    assert one.ask(one.produce(b"no room" * 100)) == ErrorCode.KAFKA_STORAGE_ERROR
+    one.stop()
+    assert one.exits == [None]
+    assert not has_clean_mark(one)
+    one.host.disk.capacity_bytes = None
+    one.exits.clear()
+    one.start()
+    assert one.ask(one.values()) == [b"kept"]

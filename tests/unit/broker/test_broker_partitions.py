@@ -1,0 +1,287 @@
+"""All partitions of a broker on a simulated disk: opened and closed by the image, each for itself."""
+
+import pytest
+from batches import NOW, batch
+from partition_rig import formatted_disk
+from quiet_loop import QuietLoop
+
+from headrace.base.errors import Refused
+from headrace.base.ids import format_id
+from headrace.base.probe import Probes
+from headrace.broker.flusher import Flusher
+from headrace.broker.partitions import Partitions
+from headrace.cluster.broker_config import BrokerConfig
+from headrace.cluster.entities import PartitionState, Topic
+from headrace.cluster.image import Image
+from headrace.wire.codes import ErrorCode
+from sim.disk import SimDisk
+
+ME, OTHER = 1, 2
+LED = PartitionState((ME,), (ME,), ME, 1)
+
+
+class Clock:
+    def now(self):
+        return NOW
+
+    def boot_id(self) -> str:
+        return "boot"
+
+
+def topic(name: str = "orders", id: bytes = b"a" * 16, states: tuple[PartitionState, ...] = (LED,)) -> Topic:
+    return Topic(name, id, states, {}, False, 1)
+
+
+def image_of(*topics: Topic) -> Image:
+    return Image(topics={each.name: each for each in topics}, topic_names={each.id: each.name for each in topics})
+
+
+class Life:
+    """One life of a broker on a machine's disk."""
+
+    def __init__(self, machine: SimDisk, *, clean: bool = False, same_boot: bool = True) -> None:
+        self.loop = QuietLoop()
+        self.machine = machine
+        self.disk = machine.mount()
+        self.flusher = Flusher(self.loop, None, Probes(), lambda: None, self._fail)
+        self.partitions = Partitions(
+            broker_id=ME,
+            path="/data",
+            disk=self.disk,
+            clock=Clock(),
+            flusher=self.flusher,
+            threads=None,
+            probes=Probes(),
+            propose=lambda partition, proposal: None,
+            clean_start=clean,
+            kept_page_cache=same_boot,
+            files_max=100,
+        )
+        self.partitions.is_fenced = False
+
+    def _fail(self, error: BaseException) -> None:
+        raise AssertionError(error)
+
+    def show(self, *topics: Topic) -> None:
+        self.loop.run(self.partitions.reconcile(image_of(*topics), BrokerConfig({})))
+        self.loop.run_ready()
+
+    def write(self, name: str = "orders", count: int = 1) -> None:
+        for _ in range(count):
+            self.partitions.hosted(name, 0).append(memoryview(batch()), -1, 9, NOW)
+        self.loop.run_ready()
+
+    def save(self) -> None:
+        self.loop.run(self.partitions.save_checkpoints())
+
+    def refusal(self, name: str = "orders") -> tuple[int, str]:
+        with pytest.raises(Refused) as refused:
+            self.partitions.hosted(name, 0)
+        return refused.value.code, refused.value.message
+
+    def end_of(self, name: str = "orders") -> int:
+        return self.partitions.hosted(name, 0).log.end_offset
+
+
+@pytest.fixture
+def machine() -> SimDisk:
+    return formatted_disk()
+
+
+def test_what_the_image_gives_us_is_opened_and_the_rest_is_not(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.show(topic(), topic("theirs", b"b" * 16, (PartitionState((OTHER,), (OTHER,), OTHER, 1),)))
+    assert [str(each.id) for each in life.partitions] == ["orders-0"]
+    assert life.refusal("theirs")[0] == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert life.refusal("nobodys")[0] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    with pytest.raises(Refused) as refused:
+        life.partitions.hosted(None, 0, by_id=True)
+    assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+def test_a_topic_that_is_deleted_is_gone_from_the_disk(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.show(topic())
+    life.write()
+    life.show()
+    assert len(life.partitions) == 0
+    assert life.disk.listdir("/data/logs") == []
+
+
+@pytest.mark.parametrize("saved", [False, True], ids=["before a checkpoint", "after one"])
+def test_a_topic_made_again_under_its_name_begins_anew(machine: SimDisk, saved: bool) -> None:
+    """What was written down about its predecessor must not make it look damaged, or start where that one did."""
+    life = Life(machine)
+    life.show(topic())
+    life.write(count=10)
+    life.partitions.hosted("orders", 0).delete_records(8)
+    life.save()
+    life.show()
+    life.show(topic(id=b"b" * 16))
+    life.write(count=2)
+    if saved:
+        life.save()
+    again = Life(machine)
+    again.show(topic(id=b"b" * 16))
+    assert not again.partitions.damaged
+    assert (again.partitions.hosted("orders", 0).start_offset, again.end_of()) == (0, 2)
+
+
+def test_start_and_recovery_points_survive(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.show(topic())
+    life.write(count=5)
+    life.partitions.hosted("orders", 0).delete_records(3)
+    life.save()
+    again = Life(machine)
+    again.show(topic())
+    partition = again.partitions.hosted("orders", 0)
+    assert (partition.start_offset, partition.log.end_offset, partition.high_watermark) == (3, 5, 5)
+
+
+def test_a_clean_stop_leaves_nothing_to_do(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.show(topic())
+    life.write(count=5)
+    life.loop.run(life.partitions.close_all())
+    life.save()
+    again = Life(machine, clean=True)
+    again.show(topic())
+    assert again.partitions.hosted("orders", 0).log.synced_end == 5
+
+
+def log_path(life: Life) -> str:
+    (name,) = [name for name in life.disk.listdir("/data/logs/orders-0") if name.endswith(".log")]
+    return f"/data/logs/orders-0/{name}"
+
+
+def test_rot_below_the_recovery_point_is_damage(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.show(topic())
+    life.write(count=5)
+    life.save()
+    machine.flip_bit(log_path(life), 100)
+    again = Life(machine)
+    again.show(topic())
+    assert list(again.partitions.damaged.values()) == [("orders", 0)]
+
+
+@pytest.mark.parametrize(
+    ("same_boot", "isr", "is_damage"),
+    [(True, (ME,), True), (False, (ME,), False), (False, (ME, OTHER), True), (True, (ME, OTHER), True)],
+    ids=["killed", "power cut, alone", "power cut, others have it", "killed, others have it"],
+)
+def test_a_hole_above_the_recovery_point(
+    machine: SimDisk, same_boot: bool, isr: tuple[int, ...], is_damage: bool
+) -> None:
+    """Rot, if the page cache lived. After a power cut it may be a write that was never acknowledged."""
+    state = PartitionState((ME, OTHER), isr, ME, 1)
+    life = Life(machine)
+    life.show(topic(states=(state,)))
+    life.write(count=5)
+    machine.flip_bit(log_path(life), 100)
+    again = Life(machine, same_boot=same_boot)
+    again.show(topic(states=(state,)))
+    assert bool(again.partitions.damaged) == is_damage
+
+
+def test_a_torn_end_is_no_damage(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.show(topic())
+    life.write(count=5)
+    log = life.disk.open(log_path(life))
+    log.truncate(log.size - 10)
+    again = Life(machine)
+    again.show(topic())
+    assert not again.partitions.damaged
+    assert again.end_of() == 4
+
+
+def test_a_directory_that_vanished_is_damage(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.show(topic())
+    life.write(count=5)
+    life.save()
+    life.disk.remove_tree("/data/logs/orders-0")
+    again = Life(machine)
+    again.show(topic())
+    assert list(again.partitions.damaged.values()) == [("orders", 0)]
+
+
+def test_one_that_cannot_be_opened_holds_up_nobody_and_keeps_its_checkpoint(machine: SimDisk) -> None:
+    topics = (topic(), topic("fine", b"b" * 16))
+    life = Life(machine)
+    life.show(*topics)
+    life.write(count=5)
+    life.partitions.hosted("orders", 0).delete_records(2)
+    life.save()
+    life.disk.write_atomic("/data/logs/orders-0/topic.id", b"garbage")
+    second = Life(machine)
+    second.show(*topics)
+    code, message = second.refusal()
+    assert code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert f"write {format_id(b'a' * 16)} into it" in message
+    second.write("fine")
+    second.save()
+    assert sorted(Life(machine).partitions._recovery_points.values()) == [1, 5]
+    second = Life(machine)
+    second.disk.write_atomic("/data/logs/orders-0/topic.id", format_id(b"a" * 16).encode())
+    third = Life(machine)
+    third.show(*topics)
+    partition = third.partitions.hosted("orders", 0)
+    assert (partition.start_offset, partition.log.end_offset) == (2, 5)
+
+
+def test_a_topic_made_on_a_full_disk_is_opened_when_there_is_room(machine: SimDisk) -> None:
+    life = Life(machine)
+    machine.capacity_bytes = machine.used_bytes()
+    life.show(topic())
+    assert life.refusal()[0] == ErrorCode.KAFKA_STORAGE_ERROR
+    assert life.partitions.needs_room
+    machine.capacity_bytes = None
+    life.show(topic())
+    life.write()
+    assert not life.partitions.needs_room
+
+
+def test_a_directory_of_nobodys_is_set_aside_and_never_deleted(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.show(topic())
+    life.write()
+    again = Life(machine)
+    again.partitions.set_strays_aside(image_of())
+    again.show(topic(id=b"b" * 16))
+    assert again.end_of() == 0
+    assert sorted(again.disk.listdir("/data/logs")) == ["orders-0", "orders-0.stray"]
+    assert any(name.endswith(".log") for name in again.disk.listdir("/data/logs/orders-0.stray"))
+
+
+def test_names_longer_than_a_file_name_may_be(machine: SimDisk) -> None:
+    life = Life(machine)
+    long = [topic("x" * 248 + end, end.encode() * 16) for end in "ab"]
+    life.show(*long)
+    for each in long:
+        life.write(each.name)
+    assert all(len(name) <= 255 for name in life.disk.listdir("/data/logs"))
+    again = Life(machine)
+    again.partitions.set_strays_aside(image_of(*long))
+    again.show(*long)
+    assert [again.end_of(each.name) for each in long] == [1, 1]
+
+
+def test_checkpoints_are_written_one_after_the_other(machine: SimDisk) -> None:
+    """The later one has the newer values, also when whoever asked for it is gone."""
+    life = Life(machine)
+    life.show(topic())
+    life.write(count=2)
+    life.loop.work_seconds = 1.0
+    first = life.loop.create_task(life.partitions.save_checkpoints())
+    life.loop.pass_time(0.5)
+    first.cancel()
+    second = life.loop.create_task(life.partitions.save_checkpoints())
+    life.loop.pass_time(0.1)
+    life.partitions.hosted("orders", 0).append(memoryview(batch()), -1, 9, NOW)
+    life.loop.pass_time(60.0)
+    assert first.cancelled() and second.done()
+    again = Life(machine)
+    assert list(again.partitions._recovery_points.values()) == [3]
