@@ -29,6 +29,13 @@ def test_a_lost_record_is_noticed(records: dict) -> None:
     assert ledger_of(0, 1, 2).check(records, idempotent=[])
 
 
+def test_a_record_that_was_acknowledged_without_an_offset_may_be_anywhere() -> None:
+    ledger = Ledger()
+    ledger.acknowledge(PLACE, None, Written("a", 1))
+    assert ledger.check(found(0, 1), idempotent=["a"]) == []
+    assert ledger.check(found(0, 2), idempotent=["a"])
+
+
 def test_an_offset_that_was_given_twice_is_noticed() -> None:
     ledger = ledger_of(0, 1)
     ledger.acknowledge(PLACE, 1, Written("b", 0))
@@ -48,6 +55,11 @@ def test_a_duplicate_is_noticed_for_an_idempotent_producer_only() -> None:
 def test_disorder_is_noticed_for_every_producer() -> None:
     assert Ledger().check(found(0, 2, 1), idempotent=["a"])
     assert Ledger().check(found(0, 2, 1), idempotent=[])
+
+
+def test_where_leaders_change_a_plain_producer_may_come_out_of_order() -> None:
+    assert Ledger().check(found(0, 2, 1), idempotent=["a"], one_leader=False)
+    assert not Ledger().check(found(0, 2, 1), idempotent=[], one_leader=False)
 
 
 def test_a_value_says_who_wrote_it() -> None:

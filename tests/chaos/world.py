@@ -1,6 +1,6 @@
 """A cluster, the load on it and the judge: what every scenario of faults is played in.
 
-    with World(folder) as world:
+    with World(cluster) as world:
         fault(world)          the storm
         world.judge()         the calm: all in sync again, everything acknowledged is there, replicas are alike
 
@@ -13,7 +13,6 @@ import random
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Self
 
 from chaos.cluster import CALM_SECONDS, Cluster, until
@@ -114,7 +113,7 @@ class World:
         found = read_all(cluster.bootstrap, self.places)
         self.watch.stop()
         assert self.watch.count > 0
-        broken = self.ledger.check(found, [load.name for load in self.loads if load.idempotent])
+        broken = self.ledger.check(found, [load.name for load in self.loads if load.idempotent], one_leader=False)
         assert broken == [], _some(broken)
         unseen = self.watch.check(found) + self.watch.failures
         assert unseen == [], _some(unseen)
@@ -131,7 +130,3 @@ class World:
 
 def _some(lines: list[str]) -> str:
     return "\n".join([f"{len(lines)} in all", *lines[:10]])
-
-
-def folder_of(tmp_path: Path) -> Path:
-    return tmp_path / "data"

@@ -92,7 +92,9 @@ class Flusher:
         def on_share(future: asyncio.Future[None]) -> None:
             nonlocal outstanding, failure
             outstanding -= 1
-            failure = failure or (future.exception() if not future.cancelled() else asyncio.CancelledError())
+            # Asked of each, though the first says enough: one that nobody asked is reported by the loop.
+            found = asyncio.CancelledError() if future.cancelled() else future.exception()
+            failure = failure or found
             if outstanding == 0:
                 done(failure)
 

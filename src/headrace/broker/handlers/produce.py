@@ -62,6 +62,9 @@ class ProduceAnswer:
         except Refused as refusal:
             return self._refused(name, part.index, refusal)
         except DiskFull as full:
+            # From here on refused before its sequence is looked at: to be told of a gap by the batches behind this one
+            # would make an idempotent producer begin anew, and forget what it may have written already.
+            broker.disk_room.look()
             return self._refused(name, part.index, Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(full)))
         result = PartitionProduceResponse(part.index, 0, base_offset, log_append_time, partition.log.start_offset)
         if acks and partition.wait(end_offset, acks, self, result):
