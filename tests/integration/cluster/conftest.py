@@ -108,7 +108,7 @@ class Lab:
         return sum(float(line.split()[-1]) for line in lines if line.startswith(f'{name}{{topic="{topic}"}}'))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def lab_of() -> Callable[[Cluster], Lab]:
     return Lab
 

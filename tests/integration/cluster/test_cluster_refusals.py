@@ -22,6 +22,18 @@ from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchResp
 HOST = "127.0.0.1"
 
 
+@pytest.fixture(scope="module")
+def three(lab_of):
+    """One for all: whoever is refused leaves no trace, and whoever was stopped is started again."""
+    with Cluster(3) as cluster:
+        yield lab_of(cluster)
+
+
+@pytest.fixture
+def topic(three, headrace_topic: str) -> str:
+    return three.create(headrace_topic, partitions=1)
+
+
 def refused(options: ServeOptions) -> dict[str, str]:
     """What a broker says that does not start."""
     command = [sys.executable, "-m", "headrace.cli", "serve", "--json", *options.to_arguments()]
@@ -42,8 +54,7 @@ def files_of(folder: Path) -> dict[str, int]:
     return {str(path): path.stat().st_size for path in sorted(folder.rglob("*.log"))}
 
 
-def test_a_second_broker_with_the_same_number(three, tmp_path: Path) -> None:
-    topic = three.create("orders", partitions=1)
+def test_a_second_broker_with_the_same_number(three, topic: str, tmp_path: Path) -> None:
     twin = other_data(three.cluster.options(1), tmp_path)
     assert "already running" in refused(twin)["error"]
     three.cluster.kill(1)
@@ -54,8 +65,7 @@ def test_a_second_broker_with_the_same_number(three, tmp_path: Path) -> None:
     three.client.produce(topic, [Record(None, b"v")])
 
 
-def test_another_clusters_data_directory(three) -> None:
-    topic = three.create("orders", partitions=1)
+def test_another_clusters_data_directory(three, topic: str) -> None:
     three.client.produce(topic, [Record(None, b"v" * 100)] * 100)
     three.cluster.stop(1)
     before = files_of(three.cluster.data)
@@ -83,8 +93,7 @@ def test_a_store_that_does_not_exist_or_does_not_answer(tmp_path: Path) -> None:
     [(1, ErrorCode.FENCED_LEADER_EPOCH), (-1, ErrorCode.UNKNOWN_LEADER_EPOCH)],
     ids=["older than the leader's", "newer than the leader's"],
 )
-def test_a_fetch_with_a_wrong_leader_epoch(three, behind: int, code: int) -> None:
-    topic = three.create("orders", partitions=1)
+def test_a_fetch_with_a_wrong_leader_epoch(three, topic: str, behind: int, code: int) -> None:
     first, _, _ = leadership(three, topic)
     three.cluster.restart(first)
     three.until_healthy()
@@ -94,9 +103,8 @@ def test_a_fetch_with_a_wrong_leader_epoch(three, behind: int, code: int) -> Non
     assert answered == code
 
 
-def test_a_follower_that_claims_more_than_there_is_moves_nothing(three) -> None:
+def test_a_follower_that_claims_more_than_there_is_moves_nothing(three, topic: str) -> None:
     """With a stale registration, an offset beyond the end, or no replica at all: nobody is acknowledged for it."""
-    topic = three.create("orders", partitions=1)
     three.client.produce(topic, [Record(None, b"v")] * 10)
     leader, epoch, topic_id = leadership(three, topic)
     follower = next(each for each in three.cluster.ids if each != leader)
@@ -135,8 +143,7 @@ async def fetch_as(
     return response.responses[0].partitions[0].error_code
 
 
-def test_a_move_to_a_broker_that_is_not_there(three) -> None:
-    topic = three.create("orders", partitions=1)
+def test_a_move_to_a_broker_that_is_not_there(three, topic: str) -> None:
     refusals = three.ask(lambda admin: admin.reassign({(topic, 0): [1, 2, 9], ("nowhere", 0): [1]}))
     assert {refusal.code for refusal in refusals.values()} == {
         ErrorCode.INVALID_REPLICA_ASSIGNMENT,
