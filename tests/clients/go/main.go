@@ -41,16 +41,20 @@ type driver struct {
 }
 
 func main() {
+	if os.Args[1] == "member" {
+		serve(newMember(os.Args[2]).answer)
+		return
+	}
 	// The admin client would answer from metadata of up to five seconds ago: these tests look right after a change.
 	client, err := kgo.NewClient(kgo.SeedBrokers(os.Args[1]), kgo.MetadataMinAge(10*time.Millisecond))
 	if err != nil {
 		panic(err)
 	}
 	defer client.Close()
-	serve(&driver{os.Args[1], kadm.NewClient(client)})
+	serve((&driver{os.Args[1], kadm.NewClient(client)}).answer)
 }
 
-func serve(d *driver) {
+func serve(answer func([]byte) map[string]any) {
 	requests := bufio.NewReader(os.Stdin)
 	answers := json.NewEncoder(os.Stdout)
 	for {
@@ -58,7 +62,7 @@ func serve(d *driver) {
 		if err != nil {
 			return
 		}
-		answers.Encode(d.answer(line))
+		answers.Encode(answer(line))
 	}
 }
 

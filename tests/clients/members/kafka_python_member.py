@@ -1,0 +1,66 @@
+"""kafka-python as a member of a group."""
+
+from typing import Any
+
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+
+from clients.members.adapter import Positions
+from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
+
+ASSIGNORS = {
+    "range": RangePartitionAssignor,
+    "roundrobin": RoundRobinPartitionAssignor,
+    "cooperative-sticky": CooperativeStickyAssignor,
+}
+
+
+class KafkaPythonMember:
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+        self._positions = Positions()
+
+    def join(
+        self, group: str, topic: str, assignor: str, instance_id: str | None, session_ms: int, auto_commit: bool
+    ) -> None:
+        self._topic = topic
+        self._consumer = KafkaConsumer(
+            topic,
+            bootstrap_servers=self._bootstrap,
+            group_id=group,
+            group_instance_id=instance_id,
+            partition_assignment_strategy=[ASSIGNORS[assignor]],
+            session_timeout_ms=session_ms,
+            heartbeat_interval_ms=200,
+            auto_offset_reset="earliest",
+            enable_auto_commit=auto_commit,
+            auto_commit_interval_ms=200,
+        )
+
+    def poll(self, wait_ms: int) -> dict[str, Any]:
+        polled = self._consumer.poll(wait_ms)
+        records = [(where.partition, each.offset) for where, messages in polled.items() for each in messages]
+        assigned = {each.partition for each in self._consumer.assignment()}
+        self._positions.advance(records)
+        self._positions.keep(assigned)
+        return {"assigned": sorted(assigned), "records": records}
+
+    def commit(self, metadata: str) -> dict[int, int]:
+        self._consumer.commit(
+            {self._where(part): OffsetAndMetadata(offset, metadata, -1) for part, offset in self._positions.items()}
+        )
+        return dict(self._positions)
+
+    def committed(self, partition: int) -> tuple[int, str] | None:
+        found = self._consumer.committed(self._where(partition), metadata=True)
+        return None if found is None else (found.offset, found.metadata)
+
+    def seek(self, partition: int, offset: int) -> None:
+        self._consumer.seek(self._where(partition), offset)
+
+    def leave(self) -> None:
+        self._consumer.close()
+
+    def _where(self, partition: int) -> TopicPartition:
+        return TopicPartition(self._topic, partition)
