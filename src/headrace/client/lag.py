@@ -1,0 +1,122 @@
+"""How far a group is behind: what it has committed against where each partition ends.
+
+    for partition in get_lag("127.0.0.1:9092", "billing"):
+        print(partition.id, partition.lag)
+
+Works for every kind of group that commits, also while nobody is in it. Offsets and ends are asked one after the other,
+so a lag may be a few records off while the group reads; it is never negative.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from headrace.base.errors import Refused
+from headrace.base.ids import TopicPartition
+from headrace.client.admin import Address, Admin
+from headrace.client.positions import EARLIEST, LATEST, list_offsets
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.coordinators import FindCoordinatorRequest, FindCoordinatorResponse
+from headrace.wire.messages.group_offsets import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+TRIES_MAX = 20
+PAUSE_SECONDS = 0.25
+_COME_AGAIN = {
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+}
+
+
+class Commit(NamedTuple):
+    offset: int
+    metadata: str
+
+
+class PartitionLag(NamedTuple):
+    id: TopicPartition
+    committed: int
+    start: int | None
+    end: int | None
+    """None when the partition has no leader that answers."""
+    metadata: str = ""
+
+    @property
+    def lag(self) -> int | None:
+        """Offsets still to read; one that retention has deleted before it was read does not count."""
+        if self.start is None or self.end is None:
+            return None
+        return max(0, self.end - max(self.committed, self.start))
+
+
+def get_lag(bootstrap: str, group: str) -> list[PartitionLag]:
+    """Of every partition that the group has committed, in order. Raises Refused, or Disconnected if nobody answers."""
+    return asyncio.run(_get_lag(_addresses(bootstrap), group))
+
+
+async def _get_lag(bootstrap: Iterable[Address], group: str) -> list[PartitionLag]:
+    admin = Admin(bootstrap, "headrace-lag")
+    try:
+        return await lag_of(admin, group)
+    finally:
+        admin.close()
+
+
+async def lag_of(admin: Admin, group: str) -> list[PartitionLag]:
+    commits = await committed_by(admin, group)
+    starts = await list_offsets(admin, dict.fromkeys(commits, EARLIEST))
+    ends = await list_offsets(admin, dict.fromkeys(commits, LATEST))
+    return [
+        PartitionLag(id, commits[id].offset, starts.get(id), ends.get(id), commits[id].metadata)
+        for id in sorted(commits)
+    ]
+
+
+async def committed_by(admin: Admin, group: str) -> Mapping[TopicPartition, Commit]:
+    for _ in range(TRIES_MAX):
+        try:
+            return await _fetch(admin, await coordinator_of(admin, group), group)
+        except Refused as refusal:
+            if refusal.code not in _COME_AGAIN:
+                raise
+            await asyncio.sleep(PAUSE_SECONDS)
+    raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no broker coordinates group {group} at the moment")
+
+
+async def coordinator_of(admin: Admin, group: str) -> int:
+    answer = await admin.ask(FindCoordinatorRequest(group, 0, [group]), FindCoordinatorResponse)
+    found = answer.coordinators[0] if answer.coordinators else answer
+    if found.error_code:
+        raise Refused(found.error_code, found.error_message or "")
+    return found.node_id
+
+
+async def _fetch(admin: Admin, broker_id: int, group: str) -> dict[TopicPartition, Commit]:
+    # Both layouts in one request: each version writes the one that it knows.
+    request = OffsetFetchRequest(group, None, [OffsetFetchRequestGroup(group, topics=None)])
+    answer = await admin.ask_broker(broker_id, request, OffsetFetchResponse)
+    found = answer.groups[0] if answer.groups else answer
+    if found.error_code:
+        raise Refused(found.error_code, f"group {group}")
+    names = {topic.topic_id: topic.name or "" for topic in (await admin.metadata()).topics}
+    return {
+        TopicPartition(_name(topic, names), part.partition_index): Commit(part.committed_offset, part.metadata or "")
+        for topic in found.topics
+        for part in topic.partitions
+        if part.committed_offset >= 0 and not part.error_code
+    }
+
+
+def _name(topic: OffsetFetchResponseTopic | OffsetFetchResponseTopics, names: Mapping[bytes, str]) -> str:
+    return topic.name or (names.get(topic.topic_id, "") if isinstance(topic, OffsetFetchResponseTopics) else "")
+
+
+def _addresses(bootstrap: str) -> list[Address]:
+    parts = (part.strip().rpartition(":") for part in bootstrap.split(","))
+    return [(host.strip("[]"), int(port)) for host, _, port in parts]

@@ -1,0 +1,132 @@
+"""kill -9 of a group's coordinator while the group reads and commits: judged by what the members were told.
+
+At least once: what was committed stays committed, every record is read by somebody, and none is skipped.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka import Producer
+
+from clients.client import WAIT_S, Refused
+from clients.confluent import Confluent
+from clients.line_program import ProgramFailed
+from clients.members.member import Member, Read
+from headrace.client.lag import PartitionLag, get_lag
+from headrace.testing import Cluster
+
+TOPIC, GROUP, PARTITIONS = "orders", "billing", 6
+SETTINGS = {"group.min.session.timeout.ms": 500, "group.initial.rebalance.delay.ms": 0}
+
+
+@pytest.fixture
+def three() -> Iterator[Cluster]:
+    with Cluster(3, SETTINGS) as cluster:
+        Confluent(cluster.bootstrap).create_topic(TOPIC, PARTITIONS)
+        yield cluster
+
+
+class Stream:
+    """A steady stream of records into all partitions."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        number = 0
+        while not self._stopping.wait(0.005):
+            self._producer.produce(TOPIC, b"v", partition=number % PARTITIONS)
+            self._producer.poll(0)
+            number += 1
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+        assert self._producer.flush(WAIT_S) == 0
+
+
+class Worker:
+    """A member that polls and commits, again and again, and notes every commit that was acknowledged."""
+
+    def __init__(self, library: str, bootstrap: str) -> None:
+        self.member = Member(library, bootstrap, GROUP, TOPIC, session_ms=6000).join()
+        self.acknowledged: dict[int, int] = {}
+        self.failures: list[str] = []
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self.member.poll()
+                # Its own dictionary each time: others look at it meanwhile.
+                self.acknowledged = {**self.acknowledged, **self.member.commit()}
+            except (ProgramFailed, Refused) as failure:
+                self.failures.append(str(failure))
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+
+def acknowledged(workers: list[Worker]) -> dict[int, int]:
+    offsets = dict.fromkeys(range(PARTITIONS), 0)
+    for worker in workers:
+        for partition, offset in worker.acknowledged.items():
+            offsets[partition] = max(offset, offsets[partition])
+    return offsets
+
+
+def until(condition: Callable[[], bool], workers: list[Worker]) -> None:
+    deadline = time.monotonic() + 2 * WAIT_S
+    while not condition():
+        told = [(each.member.library, sorted(each.member.assigned), each.failures[-2:]) for each in workers]
+        assert time.monotonic() < deadline, f"it did not come true in time: {told}"
+        time.sleep(0.05)
+
+
+def until_all_go_on(workers: list[Worker]) -> None:
+    """Every partition is read, and what is read is committed."""
+    before = acknowledged(workers)
+    until(lambda: all(offset > before[part] for part, offset in acknowledged(workers).items()), workers)
+
+
+def check_committed(bootstrap: str, promised: dict[int, int]) -> list[PartitionLag]:
+    lags = get_lag(bootstrap, GROUP)
+    found = {lag.id.partition: lag.committed for lag in lags}
+    assert {part: found.get(part, -1) for part, offset in promised.items() if found.get(part, -1) < offset} == {}
+    return lags
+
+
+def coordinator(bootstrap: str) -> int:
+    admin = Confluent(bootstrap)._admin
+    return admin.describe_consumer_groups([GROUP])[GROUP].result(WAIT_S).coordinator.id
+
+
+def test_the_coordinator_is_killed(three: Cluster) -> None:
+    stream = Stream(three.bootstrap)
+    workers = [Worker(library, three.bootstrap) for library in ("confluent-kafka", "aiokafka", "franz-go")]
+    try:
+        until_all_go_on(workers)
+        for _ in range(2):
+            doomed = coordinator(three.bootstrap)
+            promised = acknowledged(workers)
+            three.kill(doomed)
+            until_all_go_on(workers)
+            check_committed(three.bootstrap, promised)
+            three.start(doomed)
+        stream.stop()
+        until(lambda: all(lag.lag == 0 for lag in get_lag(three.bootstrap, GROUP)), workers)
+    finally:
+        for worker in workers:
+            worker.stop()
+            worker.member.kill()
+    lags = check_committed(three.bootstrap, acknowledged(workers))
+    read = {read for worker in workers for read in worker.member.reads}
+    assert read == {Read(lag.id.partition, offset) for lag in lags for offset in range(lag.end)}
