@@ -10,7 +10,7 @@ from headrace.base.clock import Now
 from headrace.groups.classic import ClassicGroup, GroupState
 from headrace.groups.members import CONSUMER
 from headrace.groups.outcome import Command, Outcome, Reply, answered, nothing
-from headrace.groups.records import NO_EXPIRY, Committed, OffsetRecord
+from headrace.groups.records import NO_EXPIRY, TIMESTAMP_MAX, Committed, OffsetRecord
 from headrace.groups.refusals import refused_commit
 from headrace.groups.sessions import renew_session
 from headrace.groups.settings import GroupSettings
@@ -65,7 +65,7 @@ def decide_commit(classic: ClassicGroup | None, command: Command, settings: Grou
     if classic is not None and request.member_id in classic.members:
         renew_session(classic, request.member_id, now, out)
     retention_ms = request.retention_time_ms
-    expire_timestamp = NO_EXPIRY if retention_ms < 0 else now.wall + retention_ms
+    expire_timestamp = NO_EXPIRY if retention_ms < 0 else min(now.wall + retention_ms, TIMESTAMP_MAX)
     topics = []
     for topic in request.topics:
         partitions = []

@@ -26,6 +26,7 @@ from headrace.wire.codec import decode as decode_message
 from headrace.wire.codec import encoded
 
 NO_EXPIRY = -1
+TIMESTAMP_MAX = (1 << 63) - 1
 
 _NUMBER = Layout(">h")
 _OFFSET_COMMIT = _NUMBER.pack(OFFSET_COMMIT)

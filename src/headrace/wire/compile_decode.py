@@ -19,7 +19,6 @@ from headrace.wire.primitives import SHORT, UNPACK_INT32S, rest_of_uvarint, skip
 from headrace.wire.schema import Decoder, Field, Message, Request, StructType, has_records
 from headrace.wire.source import Source
 
-
 # Twice the partitions that a broker is built for.
 ELEMENTS_MAX = 200_000
 

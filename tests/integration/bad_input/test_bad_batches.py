@@ -1,5 +1,8 @@
 """Batches that may not enter a log: each is refused with Kafka's code, the connection stays, the log stays as it was."""
 
+import subprocess
+import sys
+
 import pytest
 from watched_broker import WatchedBroker
 
@@ -145,3 +148,18 @@ def test_a_compacted_topic_opens_its_batches(client: RawClient, topic: str) -> N
     assert produce(client, name, garbage).error_code == ErrorCode.CORRUPT_MESSAGE
     lying = with_fields(good_batch(b"v", codec=1), record_count=1000, last_offset_delta=999)
     assert produce(client, name, lying).error_code == ErrorCode.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize("codec", [1, 4])
+def test_our_consumer_says_what_is_wrong_and_ends(
+    broker: WatchedBroker, client: RawClient, topic: str, codec: int
+) -> None:
+    packed = good_batch(b"v" * 1000, codec=codec)
+    garbage = with_fields(sealed(parse_header(packed), bytes(500)), batch_length=61 - 12 + 500)
+    assert produce(client, topic, garbage).error_code == 0
+    words = ["consume", topic, "-p", "0", "-n", "1", "--bootstrap", broker.bootstrap]
+    ran = subprocess.run([sys.executable, "-m", "headrace.cli", *words], capture_output=True, timeout=60)
+    assert ran.returncode != 0
+    assert ran.stdout == b""
+    assert b"Traceback" not in ran.stderr
+    assert ran.stderr

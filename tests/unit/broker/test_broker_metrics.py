@@ -2,7 +2,11 @@
 
 import re
 
-from headrace.broker.metrics import Metric, render
+from headrace.broker.metrics import Metric, metrics_of, render
+from headrace.wire.messages.topics import CreatableTopic, CreateTopicsRequest
+from sim.host import PORT
+from sim.wireclient import WireClient
+from sim.world import World
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABELS = r'\{(?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\n"])*",?)*\}'
@@ -49,3 +53,24 @@ def test_samples_stand_under_their_metric() -> None:
 def test_very_large_and_very_small_values_are_numbers() -> None:
     text = render([Metric("a", "gauge", "Things.", [("", 1e-07), ('{n="2"}', 1 << 60)])])
     assert list(parse(text)["a"][1].values()) == [1e-07, float(1 << 60)]
+
+
+def test_a_running_brokers_metrics_hold_to_the_format_and_count() -> None:
+    world = World("metrics", 1, {})
+    (host,) = world.hosts
+    world.start(host)
+    assert world.agenda.run(60.0, until=lambda: host.is_serving)
+    loop = world.client_loop("client")
+
+    async def create() -> None:
+        client = await WireClient.open(loop, (host.address, PORT))
+        await client.ask(CreateTopicsRequest([CreatableTopic(f"a.b_c-{number}", 2, 1) for number in range(3)]), 7)
+
+    task = loop.create_task(create())
+    assert world.agenda.run(60.0, until=task.done)
+    metrics = parse(render(metrics_of(host.node.broker)))
+    world.end()
+    assert metrics["headrace_topic_partitions"][1]['{topic="a.b_c-2"}'] == 2
+    assert metrics["headrace_requests_total"][1]['{api="CreateTopics",version="7"}'] == 1
+    assert metrics["headrace_connections_accepted_total"][1][""] == 1
+    assert metrics["headrace_handler_failures_total"] == ("counter", {"": 0.0})

@@ -67,7 +67,8 @@ def _find(broker: "Broker", wanted: MetadataRequestTopic, refusals: dict[str, in
     if wanted.topic_id != ZERO_ID:
         name = image.topic_names.get(wanted.topic_id)
         if name is None:
-            return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, wanted.topic_id)
+            # Not null: before version 12 a name may not be.
+            return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, "", wanted.topic_id)
         return describe(broker, image.topics[name])
     name = wanted.name or ""
     topic = image.topics.get(name)
