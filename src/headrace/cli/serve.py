@@ -19,6 +19,7 @@ from headrace.cli.failure import ExitCode, show_failure
 from headrace.cli.logs import configure_logs
 from headrace.cli.preflight import descriptor_remarks
 from headrace.cli.serve_options import ServeOptions, parse_arguments
+from headrace.cli.service_notice import READY, STOPPING, tell_service_manager
 from headrace.cli.status_line import Failed, Ready, StatusPipe
 
 logger = logging.getLogger("headrace.serve")
@@ -66,6 +67,7 @@ async def _serve(options: ServeOptions, status: StatusPipe) -> None:
     _stop_on_signals(stop)
     _stop_with_parent(options.parent_fd, stop)
     status.tell(Ready(options.id, options.host, node.port, node.metrics_port or 0, os.getpid()))
+    tell_service_manager(READY)
     stopping = asyncio.create_task(_stop_when(stop, node))
     try:
         await node.until_stopped()
@@ -85,6 +87,7 @@ def _tune_interpreter() -> None:
 
 async def _stop_when(stop: asyncio.Event, node: Node) -> None:
     await stop.wait()
+    tell_service_manager(STOPPING)
     await node.stop()
 
 
