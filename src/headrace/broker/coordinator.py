@@ -49,7 +49,7 @@ class Coordinator:
         self.leader_epoch = partition.leader_epoch
         self.groups = groups
         self.is_active = False
-        self.is_over = False
+        self._over = asyncio.Event()
         self._broker = broker
         self._asked: dict[int, Asked] = {}
         self._asked_early: list[Command] = []
@@ -99,11 +99,18 @@ class Coordinator:
         if self.partition.wait(end, -1, _Committed(committed), None):
             await committed
 
+    @property
+    def is_over(self) -> bool:
+        return self._over.is_set()
+
+    async def until_over(self) -> None:
+        await self._over.wait()
+
     def give_up(self) -> None:
         """Somebody else coordinates, or will. Whoever waits is sent to look for them."""
         if self.is_over:
             return
-        self.is_over = True
+        self._over.set()
         self.is_active = False
         for timer in self._timers.values():
             timer.cancel()

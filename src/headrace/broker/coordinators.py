@@ -72,9 +72,9 @@ class Coordinators:
 
     async def _run(self, index: int, coordinator: Coordinator) -> None:
         await coordinator.load()
-        while not coordinator.is_over:
-            await asyncio.sleep(RELOAD_SECONDS)
-        # It could not store something, but we may still lead: then begin again from the log.
+        await coordinator.until_over()
+        # It could not store something, but we may still lead: then begin again from the log, not at once.
+        await asyncio.sleep(RELOAD_SECONDS)
         if self._coordinators.get(index) is coordinator:
             self._drop(index)
             self.reconcile()
