@@ -8,6 +8,7 @@ from collections import Counter
 
 from traffic import Traffic
 
+from clients.client import Record
 from headrace.client.survey import Survey
 
 
@@ -147,3 +148,31 @@ def test_wrong_wishes_are_refused_in_plain_words(three) -> None:
     assert "no rate" in three.cli("cluster", "rebalance", "--throttle", "fast", expect=2).err
     assert "no topic" in three.cli("cluster", "elect", "nowhere", "--yes", expect=3).err
     assert "no partition is moving" in three.cli("cluster", "reassignments", "--watch").out
+
+
+def test_a_partition_that_comes_back_is_not_taken_for_a_damaged_one(capfd, four) -> None:
+    """What a broker wrote down of a log that has left it says nothing of the log that comes later."""
+    topic = four.create("orders", partitions=4)
+    with Traffic(four.cluster.bootstrap, topic) as traffic:
+        traffic.progress(200)
+        four.cluster.restart(3)
+        four.until_healthy()
+        four.cli("cluster", "drain", "3", "--yes")
+        assert replicas_on(four.until_healthy(), 3) == 0
+        four.cli("cluster", "add", "--yes")
+        assert replicas_on(four.until_healthy(), 3) == 3
+        assert "damaged" not in capfd.readouterr().err
+    traffic.check()
+
+
+def test_what_moved_while_its_broker_was_dead_is_set_aside(four) -> None:
+    topic = four.create("orders", partitions=4)
+    four.client.produce(topic, [Record(None, b"v" * 100)] * 100)
+    logs = four.cluster.data / "broker-3" / "logs"
+    held = sorted(path.name for path in logs.iterdir())
+    four.cluster.kill(3)
+    four.cli("cluster", "drain", "3", "--yes")
+    four.cluster.start(3)
+    assert sorted(path.name for path in logs.iterdir()) == [f"{name}.stray" for name in held]
+    four.cli("cluster", "add", "--yes")
+    assert replicas_on(four.until_healthy(), 3) == 3
