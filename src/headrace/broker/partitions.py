@@ -204,8 +204,14 @@ class Partitions:
 
     def _delete(self, partition: Partition) -> None:
         """Out of the way at once, gone from the disk when a thread has found the time."""
+        self._forget(partition.written_as)
         doomed = partition.log.drop()
         asyncio.get_running_loop().run_in_executor(self._threads, self._disk.remove_tree, doomed)
+
+    def _forget(self, written_as: TopicPartition) -> None:
+        """If it ever comes back, it begins anew: what was written of this log would make that one look damaged."""
+        for written in (self._recovery_points, self._start_offsets, self._high_watermarks):
+            written.pop(written_as, None)
 
     # -- opening ---------------------------------------------------------------------------------------------------
 
@@ -342,14 +348,18 @@ class Partitions:
         while self._disk.exists(target):
             number += 1
             target = f"{directory}.{number}.stray"
-        log.warning("%s belongs to no topic of this cluster; kept as %s", directory, target)
+        log.warning("%s belongs to no replica of this broker; kept as %s", directory, target)
         self._disk.rename(directory, target)
 
     def set_strays_aside(self, image: Image) -> None:
-        """Once, at start: what lies there and belongs to nobody. What was being deleted is deleted."""
-        known = {
-            _short(f"{topic.name}-{index}") for topic in image.topics.values() for index in range(len(topic.partitions))
-        }
+        """Once, at start: what lies there and is not ours, or not any more. What was being deleted is deleted."""
+        known = set()
+        for topic in image.topics.values():
+            for index, state in enumerate(topic.partitions):
+                if not state.replicas or self._broker_id in state.replicas:
+                    known.add(_short(f"{topic.name}-{index}"))
+                else:
+                    self._forget(checkpoint_name(topic.id, index))
         for name in self._disk.listdir(self.path):
             if name.endswith(".deleted"):
                 self._disk.remove_tree(f"{self.path}/{name}")
