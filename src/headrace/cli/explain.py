@@ -68,6 +68,11 @@ _FIXES: dict[int, tuple[ExitCode, str]] = {
         "this broker does not offer that; `headrace version` shows ours",
     ),
     KafkaError.TOPIC_DELETION_DISABLED: (ExitCode.REFUSED, "start the brokers with --set delete.topic.enable=true"),
+    KafkaError.GROUP_ID_NOT_FOUND: (ExitCode.NOT_FOUND, "`headrace group list` shows the groups"),
+    KafkaError.NON_EMPTY_GROUP: (ExitCode.REFUSED, "stop its members first; `headrace group members` shows them"),
+    KafkaError.UNKNOWN_MEMBER_ID: (ExitCode.REFUSED, "stop its members first; `headrace group members` shows them"),
+    KafkaError.INVALID_GROUP_ID: (ExitCode.REFUSED, "a group's name is not empty"),
+    KafkaError.GROUP_AUTHORIZATION_FAILED: (ExitCode.REFUSED, "ask for access to this group"),
     KafkaError._INVALID_ARG: (ExitCode.USAGE, ""),
 }
 

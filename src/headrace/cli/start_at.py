@@ -35,17 +35,18 @@ def parse_start(text: str) -> StartAt:
     if text.startswith("-") and text[1:].isdecimal():
         return StartAt("tail", int(text[1:]))
     if text.startswith("@"):
-        return StartAt("time", _parse_time(text[1:]))
+        try:
+            return StartAt("time", parse_time(text[1:]))
+        except ValueError:
+            raise _unreadable(text) from None
     raise _unreadable(text)
 
 
-def _parse_time(text: str) -> int:
+def parse_time(text: str) -> int:
+    """A moment in epoch ms, or ValueError; one without a zone is meant in that of this machine."""
     if text.isdecimal():
         return int(text) * 1000 if len(text) <= _SECONDS_DIGITS_MAX else int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise _unreadable(f"@{text}") from None
+    moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         moment = moment.astimezone()
     return round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000)

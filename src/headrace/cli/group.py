@@ -1,0 +1,153 @@
+"""`headrace group …`: list, describe, lag and members of consumer groups; reset and delete what they have committed."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headrace.cli.failure import ExitCode, Failure
+from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap
+
+if TYPE_CHECKING:
+    from headrace.cli.group_plan import GroupPlan
+
+app = typer.Typer(help="List, describe, reset and delete consumer groups.", no_args_is_help=True, rich_markup_mode=None)
+
+GroupName = Annotated[str, typer.Argument(metavar="GROUP", show_default=False)]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+@app.command("list")
+def list_groups(bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
+    """List the groups with state, type and number of members."""
+    from headrace.cli.connection import Connection
+    from headrace.cli.group_view import list_groups
+    from headrace.cli.output import show_json, show_rows
+
+    rows = list_groups(Connection(bootstrap))
+    if as_json:
+        show_json(rows)
+        return
+    columns = {"group": "GROUP", "state": "STATE", "type": "TYPE", "members": "MEMBERS"}
+    show_rows(rows, columns, empty="no groups yet; a consumer with a group.id makes one")
+
+
+@app.command()
+def describe(group: GroupName, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
+    """Show state, coordinator and assignor, and of every partition the commit, the lag and who reads it."""
+    from headrace.cli.group_view import describe_group, show_group
+    from headrace.cli.output import show_json
+
+    view = describe_group(bootstrap, group)
+    if as_json:
+        show_json(view)
+    else:
+        show_group(view)
+
+
+@app.command()
+def lag(group: GroupName, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
+    """Show how many messages the group is behind, by topic and in all."""
+    from headrace.cli.group_view import describe_group, lag_by_topic
+    from headrace.cli.output import show_json, show_rows
+
+    rows = lag_by_topic(describe_group(bootstrap, group)["partitions"])
+    total = sum(row["lag"] for row in rows)
+    if as_json:
+        show_json({"group": group, "lag": total, "topics": rows})
+        return
+    columns = {"topic": "TOPIC", "partitions": "PARTITIONS", "lag": "LAG", "worst": "WORST PARTITION"}
+    show_rows(rows, columns, empty=f"group {group} has committed nothing yet")
+    print(f"\nlag of {group}: {total:,}")
+
+
+@app.command()
+def members(group: GroupName, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
+    """Show who is in the group, from where, and what each reads."""
+    from headrace.cli.connection import Connection
+    from headrace.cli.group_view import find_group, member_rows
+    from headrace.cli.output import show_json, show_rows
+
+    rows = member_rows(find_group(Connection(bootstrap), group))
+    if as_json:
+        show_json(rows)
+        return
+    columns = {"member": "MEMBER", "instance": "INSTANCE", "client": "CLIENT", "host": "HOST", "partitions": "READS"}
+    show_rows(rows, columns, empty=f"nobody is in group {group}")
+
+
+@app.command()
+def reset(
+    group: GroupName,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TOPIC[:0,1,…]", help="Only these; every topic that has commits if not given."),
+    ] = None,
+    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="Read everything again.")] = False,
+    to_latest: Annotated[bool, typer.Option("--to-latest", help="Skip everything there is.")] = False,
+    to_offset: Annotated[int | None, typer.Option(min=0, help="This offset in each partition.")] = None,
+    to_time: Annotated[str | None, typer.Option(metavar="TIME", help="ISO form or epoch ms.")] = None,
+    by_duration: Annotated[str | None, typer.Option(metavar="2h|PT2H", help="So long ago.")] = None,
+    shift_by: Annotated[int | None, typer.Option(metavar="±N", help="Forward, or back with a minus.")] = None,
+    from_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Lines of topic,partition,offset, as Kafka's tool exports.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.")] = False,
+    yes: Yes = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    as_json: AsJson = False,
+) -> None:
+    """Move what the group has committed, after showing the plan and asking. Refused while it has members."""
+    from headrace.cli.group_plan import apply, make_plan
+    from headrace.cli.output import show_json
+    from headrace.cli.reset_target import choose_target
+
+    target = choose_target(to_earliest, to_latest, to_offset, to_time, by_duration, shift_by, from_file)
+    if as_json and not (yes or dry_run):
+        raise Failure("reset asks first, and with --json there is nobody to ask", "add --yes", ExitCode.USAGE)
+    plan = make_plan(bootstrap, group, topic or [], target)
+    if not as_json:
+        plan.show()
+    if not dry_run:
+        if not yes:
+            _confirm_reset(plan)
+        apply(plan)
+    if as_json:
+        show_json(plan.view(applied=not dry_run))
+    elif not dry_run:
+        print(f"reset {group}")
+
+
+@app.command()
+def delete(
+    groups: Annotated[list[str], typer.Argument(metavar="GROUP…", show_default=False)],
+    yes: Yes = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    as_json: AsJson = False,
+) -> None:
+    """Delete groups with all they have committed. Refused while they have members."""
+    from headrace.cli.connection import Connection, answer
+    from headrace.cli.group_view import find_group, require_no_members
+    from headrace.cli.output import count_of, show_json
+
+    if as_json and not yes:
+        raise Failure("delete asks first, and with --json there is nobody to ask", "add --yes", ExitCode.USAGE)
+    connection = Connection(bootstrap)
+    for group in groups:
+        require_no_members(find_group(connection, group))
+    question = f"Delete {count_of(len(groups), 'group')} ({', '.join(groups)}) with what they have committed?"
+    if not yes and not typer.confirm(question):
+        raise Failure("nothing was deleted", "answer y, or add --yes", ExitCode.REFUSED)
+    for group, future in connection.admin.delete_consumer_groups(list(groups)).items():
+        answer(future, f"group {group} was not deleted")
+    if as_json:
+        show_json([{"group": group} for group in groups])
+    else:
+        print(f"deleted {', '.join(groups)}")
+
+
+def _confirm_reset(plan: "GroupPlan") -> None:
+    from headrace.cli.output import count_of
+
+    if not typer.confirm(f"Reset {count_of(len(plan.resets), 'partition')} of {plan.group}?"):
+        raise Failure("nothing was reset", "answer y, or add --yes", ExitCode.REFUSED)
