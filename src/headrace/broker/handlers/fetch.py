@@ -236,6 +236,8 @@ class ActiveFetch:
         pending = self._pending
         assert pending is not None
         self._unpark()
+        # It waited, perhaps with the whole process: what was true of our lease then need not be now.
+        self._now = self._broker.check_lease()
         try:
             self._answer(pending)
         except Exception as error:
