@@ -192,6 +192,15 @@ class Cluster:
         until(found, CALM_SECONDS, f"nobody leads {place}")
         return leader
 
+    def leaders(self) -> dict[Place, int]:
+        """As one broker sees them now; -1 for none."""
+        topics = self.metadata().topics
+        return {
+            (name, number): partition.leader
+            for name, topic in topics.items()
+            for number, partition in topic.partitions.items()
+        }
+
     def controller(self) -> int:
         return int(self.metadata().controller_id)
 

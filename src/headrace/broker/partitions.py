@@ -271,8 +271,10 @@ class Partitions:
             start_offset=self._start_offsets.get(written_as),
         )
         state = topic.partitions[id.partition]
-        self._note_damage(id, topic.id, report, state)
         high_watermark = self._high_watermarks.get(written_as, 0)
+        # A relaxed log has no recovery point to speak of, but what was committed was in the page cache, and that lived.
+        lacks_committed = self._kept_page_cache and store.end_offset < high_watermark
+        self._note_damage(id, topic.id, report, state, lacks_committed)
         return Partition(
             id,
             topic.id,
@@ -286,7 +288,9 @@ class Partitions:
             self._clock.now(),
         )
 
-    def _note_damage(self, id: TopicPartition, topic_id: bytes, report: RecoveryReport, state: PartitionState) -> None:
+    def _note_damage(
+        self, id: TopicPartition, topic_id: bytes, report: RecoveryReport, state: PartitionState, lacks_committed: bool
+    ) -> None:
         """A torn end is what a crash leaves. A hole in what was known to be on disk is damage, and is not led from.
 
         A sound batch behind the cut is rot if the page cache lived. If it did not, it may also be writes that a power
@@ -297,7 +301,7 @@ class Partitions:
             log.warning("%s: cut %d bytes that are not sound, at offset %s", id, report.cut_bytes, report.cut_offset)
         is_last = state.isr == (self._broker_id,)
         is_rot = report.valid_batch_after_cut and (self._kept_page_cache or not is_last)
-        if report.below_recovery_point or is_rot:
+        if report.below_recovery_point or lacks_committed or is_rot:
             log.error("%s is damaged at offset %s: it must catch up before it may lead", id, report.cut_offset)
             self.damaged[topic_id, id.partition] = id
 
@@ -376,8 +380,7 @@ class Partitions:
         points = self._points()
         starts = self._of_left_over(self._start_offsets)
         starts.update((each.written_as, each.start_offset) for each in self if each.start_offset)
-        watermarks = self._of_left_over(self._high_watermarks)
-        watermarks.update((each.written_as, each.high_watermark) for each in self)
+        watermarks = self._watermarks()
         # Starts first: a log that was cut above its recovery point must not look damaged.
         await self._in_thread(checkpoint.save, self._disk, self._start_offsets_path, starts)
         await self._in_thread(checkpoint.save, self._disk, self._recovery_points_path, points)
@@ -389,6 +392,11 @@ class Partitions:
         points = self._of_left_over(self._recovery_points)
         points.update((each.written_as, each.log.synced_end) for each in self)
         return points
+
+    def _watermarks(self) -> dict[TopicPartition, int]:
+        watermarks = self._of_left_over(self._high_watermarks)
+        watermarks.update((each.written_as, each.high_watermark) for each in self)
+        return watermarks
 
     def _of_left_over(self, written: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """What the last life wrote about partitions that this one has not opened: it still holds."""
@@ -407,6 +415,11 @@ class Partitions:
         points = self._points()
         written_as = self._hosted[id].written_as
         points[written_as] = min(points[written_as], offset)
+        if offset < self._hosted[id].high_watermark:
+            # Only after an unclean election. What it takes away must not look like a loss to the next start.
+            watermarks = self._watermarks()
+            watermarks[written_as] = offset
+            await self._in_thread(checkpoint.save, self._disk, self._high_watermarks_path, watermarks)
         await self._in_thread(checkpoint.save, self._disk, self._recovery_points_path, points)
 
     async def _in_turn(self, write: Coroutine[Any, Any, None]) -> None:

@@ -1,0 +1,58 @@
+"""Files that were damaged between kill and start: the replica fetches again what it lost, and leads nothing before."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from chaos.cluster import CALM_SECONDS, Cluster, until
+from chaos.damage import DAMAGES, Damage, cut_the_log, flip_a_bit, remove_the_log
+from chaos.world import World
+
+by_name = pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+
+
+@by_name
+def test_a_damaged_replica_is_made_whole_by_the_others(damage: Damage, tmp_path: Path) -> None:
+    with World(Cluster(tmp_path)) as world:
+        victim = world.any_leader()
+        until_checkpointed(world, victim)
+        world.cluster.kill(victim)
+        harm(world, damage, victim)
+        world.until_progress()
+        world.cluster.start(victim)
+        world.judge()
+
+
+@pytest.mark.parametrize("damage", [flip_a_bit, cut_the_log, remove_the_log], ids=lambda damage: damage.__name__)
+def test_a_damaged_replica_does_not_lead_because_it_is_back_first(damage: Damage, tmp_path: Path) -> None:
+    with World(Cluster(tmp_path)) as world:
+        victim = world.any_broker()
+        others = [broker for broker in world.cluster.ids if broker != victim]
+        until_checkpointed(world, victim)
+        world.cluster.kill(*world.cluster.ids)
+        harm(world, damage, victim)
+        world.cluster.start(victim)
+        # Long enough to take control and elect: there is nobody else to wait for.
+        time.sleep(3)
+        leaders = world.cluster.leaders()
+        assert [leaders[place] for place in world.places] == [-1] * len(world.places)
+        world.cluster.start(*others)
+        world.judge()
+
+
+def harm(world: World, damage: Damage, victim: int) -> None:
+    for place in world.places:
+        damage(world.cluster.folder(victim), place, world.rng)
+
+
+def until_checkpointed(world: World, broker: int) -> None:
+    """Twice: what is then below the recovery point was on disk before, and its loss is not a torn end."""
+    checkpoint = world.cluster.folder(broker) / "recovery-points"
+    for _ in range(2):
+        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+        until(
+            lambda: checkpoint.exists() and checkpoint.stat().st_mtime_ns > before,  # noqa: B023
+            CALM_SECONDS,
+            "no checkpoint is written",
+        )
