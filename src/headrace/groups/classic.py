@@ -89,7 +89,7 @@ class ClassicGroup:
         self.parked_syncs: dict[str, Parked] = {}
         # Members of this generation that have not asked for their assignment yet.
         self.unsynced: set[str] = set()
-        self.sync_deadline = 0.0
+        self.sync_deadline: float | None = None
         # Ids handed out with MEMBER_ID_REQUIRED and not used yet, with the time they lapse.
         self.pending: dict[str, float] = {}
         self.sessions: dict[str, Session] = {}

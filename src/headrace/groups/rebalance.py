@@ -132,9 +132,16 @@ def await_syncs(group: ClassicGroup, now: Now, out: Outcome) -> None:
     out.timers.append(Timer(group.sync_timer, group.sync_deadline))
 
 
+def stop_waiting_for_syncs(group: ClassicGroup, out: Outcome) -> None:
+    group.unsynced.clear()
+    if group.sync_deadline is not None:
+        group.sync_deadline = None
+        out.timers.append(Timer(group.sync_timer, None))
+
+
 def on_sync_timer(group: ClassicGroup, now: Now, out: Outcome) -> None:
     """Members that joined and never asked for their assignment hold partitions that nobody reads."""
-    if group.join_phase is not None or not group.unsynced:
+    if group.sync_deadline is None:
         return
     if now.mono < group.sync_deadline:
         out.timers.append(Timer(group.sync_timer, group.sync_deadline))
@@ -150,9 +157,7 @@ def _send_syncs_back(group: ClassicGroup, now: Now, out: Outcome) -> None:
         out.replies.append(Reply(parked.ticket, refusal))
         renew_session(group, member_id, now, out)
     group.parked_syncs.clear()
-    if group.unsynced:
-        group.unsynced.clear()
-        out.timers.append(Timer(group.sync_timer, None))
+    stop_waiting_for_syncs(group, out)
 
 
 def _wait_until(group: ClassicGroup, phase: JoinPhase, deadline: float, out: Outcome) -> None:

@@ -3,7 +3,8 @@
 from headrace.base.clock import Now
 from headrace.groups.answers import synced
 from headrace.groups.classic import ClassicGroup, GroupState, Parked
-from headrace.groups.outcome import Command, Outcome, Reply, Timer, answered, nothing
+from headrace.groups.outcome import Command, Outcome, Reply, answered, nothing
+from headrace.groups.rebalance import stop_waiting_for_syncs
 from headrace.groups.records import GroupRecord
 from headrace.groups.sessions import renew_session
 from headrace.wire.codes import ErrorCode
@@ -44,10 +45,9 @@ def _check(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
 
 
 def _note_synced(group: ClassicGroup, member_id: str, out: Outcome) -> None:
-    if member_id in group.unsynced:
-        group.unsynced.remove(member_id)
-        if not group.unsynced:
-            out.timers.append(Timer(group.sync_timer, None))
+    group.unsynced.discard(member_id)
+    if not group.unsynced:
+        stop_waiting_for_syncs(group, out)
 
 
 def _park(group: ClassicGroup, command: Command, out: Outcome) -> None:
