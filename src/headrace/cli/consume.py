@@ -1,14 +1,18 @@
-"""`headrace consume`: read a topic by assigned partitions, without a group, and print it.
+"""`headrace consume`: read a topic and print it, by assigned partitions, or with --group as a member of a group.
 
 Reads to the end that the topic had at the start and stops there; --follow goes on.
 """
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap, TopicName
+
+if TYPE_CHECKING:
+    from headrace.cli.message import Render
+    from headrace.cli.reader import Reading
 
 
 def consume(
@@ -33,6 +37,10 @@ def consume(
         ),
     ] = r"%v\n",
     null_value: Annotated[str, typer.Option(help="What to print for a null key or value.")] = "",
+    group: Annotated[
+        str | None,
+        typer.Option(help="Join this group: share the topic with its members, begin where it ended, commit."),
+    ] = None,
     read_uncommitted: Annotated[
         bool, typer.Option("--read-uncommitted", help="Show messages of open and aborted transactions too.")
     ] = False,
@@ -54,6 +62,22 @@ def consume(
         count=count,
         isolation="read_uncommitted" if read_uncommitted else "read_committed",
     )
+    if group is not None:
+        _read_as_member(bootstrap, group, reading, to_json if as_json else as_text)
+        return
     if place.kind == "offset" and len(reading.partitions) != 1:
         raise Failure("an offset belongs to one partition", f"add --partition N to --from {start}", ExitCode.USAGE)
     Reader(bootstrap, reading).print_all(to_json if as_json else as_text)
+
+
+def _read_as_member(bootstrap: str, group: str, reading: "Reading", render: "Render") -> None:
+    from headrace.cli.group_reader import GroupReader
+
+    if reading.partitions or reading.start.kind not in ("earliest", "latest"):
+        raise Failure(
+            "a group decides itself who reads what, and from where",
+            "leave out --partition; --from may be earliest or latest, for what has no commit yet; "
+            "`headrace group reset` moves a group",
+            ExitCode.USAGE,
+        )
+    GroupReader(bootstrap, group, reading).print_all(render)

@@ -61,7 +61,7 @@ class Reader:
             partition = received.partition()
             if partition not in pending:
                 continue
-            message = _message(received)
+            message = to_message(received)
             if self.reading.follow or message.offset < self.ends[partition]:
                 out.write(render(message))
                 self.left = None if self.left is None else self.left - 1
@@ -79,7 +79,7 @@ class Reader:
     def _on_event(self, error: KafkaError, received: Any, pending: set[int]) -> None:
         if error.code() == KafkaError._PARTITION_EOF:
             self._on_position(received.partition(), received.offset(), pending)
-        elif error.fatal() or not (error.retriable() or error.code() in _PASSING):
+        elif error.fatal() or not (error.retriable() or error.code() in PASSING):
             raise explained(error, f"reading {self.reading.topic} stopped", self.reading.topic)
 
     def _on_position(self, partition: int, next_offset: int, pending: set[int]) -> None:
@@ -141,7 +141,7 @@ class Reader:
 
 
 # Passing troubles of one connection: librdkafka connects again by itself, and the partition goes on where it was.
-_PASSING = {
+PASSING = {
     KafkaError._TRANSPORT,
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._TIMED_OUT,
@@ -151,7 +151,7 @@ _PASSING = {
 }
 
 
-def _message(received: Any) -> Message:
+def to_message(received: Any) -> Message:
     _, timestamp = received.timestamp()
     return Message(
         received.topic(),

@@ -164,3 +164,13 @@ def test_text_forms(cli, group, filled, commit) -> None:
         assert word in described
     assert f"lag of {group}: 6" in cli("group", "lag", group).text
     assert "nobody is in group" in cli("group", "members", group).err
+
+
+def test_consume_as_a_member_goes_on_where_the_group_ended(cli, bootstrap, group, filled, reference) -> None:
+    first = cli("consume", filled, "--group", group, "-n", "7", "--json")
+    assert first.code == 0, first.err
+    rest = cli("consume", filled, "--group", group, "--json")
+    places = [(each["partition"], each["offset"]) for each in (*first.json_lines, *rest.json_lines)]
+    assert sorted(places) == [(partition, offset) for partition in (0, 1) for offset in range(10)]
+    assert committed(bootstrap, group) == {0: 10, 1: 10}
+    assert cli("consume", filled, "--group", group, "--partition", "0").code == 2

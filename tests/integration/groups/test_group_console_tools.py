@@ -23,10 +23,9 @@ def test_consumer_groups(bootstrap: str, group, fill, topic: str) -> None:
 
     assert group.name in tool("--list").split()
     fill(1)
+    rows = rf"^{group.name}\s+{topic}\s+\d\s+4\s+5\s+1\s+-"
     described = tool("--describe", "--group", group.name)
-    assert len(re.findall(rf"^{group.name}\s+{topic}\s+\d\s+4\s+5\s+1\s+-", described, re.MULTILINE)) == len(
-        group.partitions
-    )
+    assert len(re.findall(rows, described, re.MULTILINE)) == len(group.partitions)
 
     which = ["--group", group.name, "--topic", topic]
     tool("--reset-offsets", *which, "--shift-by", "-3", "--execute")
