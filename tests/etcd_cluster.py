@@ -39,12 +39,24 @@ class Member:
 
 
 class EtcdCluster:
-    def __init__(self, folder: Path, size: int = 1, *, scheme: str = "http", arguments: tuple[str, ...] = ()) -> None:
-        """`arguments` go to every member; with `scheme` https they must name the certificates."""
+    def __init__(
+        self,
+        folder: Path,
+        size: int = 1,
+        *,
+        scheme: str = "http",
+        arguments: tuple[str, ...] = (),
+        host: str = "127.0.0.1",
+    ) -> None:
+        """`arguments` go to every member; with `scheme` https they must name the certificates.
+
+        `host` is where clients find them; members talk to each other on loopback.
+        """
         if shutil.which("etcd") is None:
             raise MissingEtcd("etcd is missing. Fix: apt-get install etcd-server")
         ports = free_ports(2 * size)
         self.scheme = scheme
+        self.host = host
         self.members = [Member(f"m{n}", folder / f"m{n}", *ports[2 * n : 2 * n + 2]) for n in range(size)]
         self._arguments = arguments
 
@@ -62,7 +74,7 @@ class EtcdCluster:
         self.stop()
 
     def url(self, prefix: str = "/headrace", user: str = "") -> str:
-        hosts = ",".join(f"127.0.0.1:{member.client_port}" for member in self.members)
+        hosts = ",".join(f"{self.host}:{member.client_port}" for member in self.members)
         return f"etcd{'s' if self.scheme == 'https' else ''}://{user}{hosts}{prefix}"
 
     def start(self, index: int) -> None:
@@ -113,7 +125,7 @@ class EtcdCluster:
         self.ask(member, "/v3/kv/compaction", {"revision": revision, "physical": True})
 
     def ask(self, index: int, path: str, body: dict[str, Any], token: str = "") -> dict[str, Any]:
-        address = f"{self.scheme}://127.0.0.1:{self.members[index].client_port}{path}"
+        address = f"{self.scheme}://{self.host}:{self.members[index].client_port}{path}"
         headers = {"Authorization": token} if token else {}
         request = urllib.request.Request(address, json.dumps(body).encode(), headers)
         with urllib.request.urlopen(request, timeout=10) as reply:
@@ -124,7 +136,7 @@ class EtcdCluster:
         if self.scheme == "https":
             # The certificate is for the store to check; here it is enough that someone listens.
             with socket.socket() as probe:
-                return probe.connect_ex(("127.0.0.1", self.members[index].client_port)) == 0
+                return probe.connect_ex((self.host, self.members[index].client_port)) == 0
         try:
             return int(self.ask(index, "/v3/maintenance/status", {}).get("leader", 0)) != 0
         except OSError:
@@ -136,7 +148,7 @@ class EtcdCluster:
         os.kill(process.pid, number)
 
     def _command(self, member: Member) -> list[str]:
-        client, peer = f"{self.scheme}://127.0.0.1:{member.client_port}", f"http://127.0.0.1:{member.peer_port}"
+        client, peer = f"{self.scheme}://{self.host}:{member.client_port}", f"http://127.0.0.1:{member.peer_port}"
         options = {
             "name": member.name,
             "data-dir": member.folder / "data",

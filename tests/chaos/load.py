@@ -46,7 +46,9 @@ class Load:
         self.name = name
         self.idempotent = idempotent
         self.failures: list[str] = []
-        self.acks: defaultdict[Place, int] = defaultdict(int)
+        self.sent = 0
+        """How many records were handed over; the next one has this number."""
+        self.newest_ack: defaultdict[Place, int] = defaultdict(lambda: -1)
         self.longest_gap: defaultdict[Place, float] = defaultdict(float)
         """The longest time without an acknowledgement: noted, never judged."""
         self._last_ack: dict[Place, float] = {}
@@ -78,19 +80,18 @@ class Load:
         self._producer.flush(0)
 
     def _run(self) -> None:
-        number = 0
         while not self._stop.is_set():
-            topic, partition = self._places[number % len(self._places)]
-            written = Written(self.name, number)
+            topic, partition = self._places[self.sent % len(self._places)]
+            written = Written(self.name, self.sent)
             try:
                 self._producer.produce(
                     topic, written.encode(), PADDING, partition, on_delivery=self._delivered(topic, written)
                 )
-                number += 1
+                self.sent += 1
             except BufferError:
                 self._producer.poll(0.05)
             self._producer.poll(0)
-            if number % BURST == 0:
+            if self.sent % BURST == 0:
                 # As fast as it can would only make the reading back take longer.
                 self._stop.wait(self._burst_seconds)
 
@@ -99,14 +100,14 @@ class Load:
             if error is None:
                 place = (topic, message.partition())
                 self._ledger.acknowledge(place, message.offset(), written)
-                self._note(place)
+                self._note(place, written.number)
             else:
                 self.failures.append(f"{written}: {error}")
 
         return enter
 
-    def _note(self, place: Place) -> None:
+    def _note(self, place: Place, number: int) -> None:
         now = time.monotonic()
         self.longest_gap[place] = max(self.longest_gap[place], now - self._last_ack.get(place, now))
         self._last_ack[place] = now
-        self.acks[place] += 1
+        self.newest_ack[place] = max(self.newest_ack[place], number)

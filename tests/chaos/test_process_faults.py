@@ -1,26 +1,51 @@
-"""Three brokers under kill -9, SIGSTOP and SIGTERM, with their metadata in SQLite: each fault by itself, then mixed."""
+"""Three brokers under kill -9, SIGSTOP and SIGTERM, with their metadata in SQLite.
 
+Short: the faults of a kind one after the other. Long: each fault again and again, and all of them in a storm.
+"""
+
+import time
 from pathlib import Path
 
 import pytest
 
 from chaos.cluster import Cluster
-from chaos.faults import PROCESS_FAULTS, Fault
+from chaos.faults import (
+    BOUNCES,
+    KILLS,
+    PAUSES,
+    PROCESS_FAULTS,
+    Fault,
+)
 from chaos.world import World
 
-by_name = pytest.mark.parametrize("fault", PROCESS_FAULTS, ids=lambda fault: fault.__name__)
+ROUNDS = 4
+STORM_SECONDS = 180
 
 
-@by_name
-def test_nothing_is_lost(fault: Fault, tmp_path: Path) -> None:
-    play(Cluster(tmp_path), [fault])
-
-
-def play(cluster: Cluster, faults: list[Fault]) -> None:
-    with World(cluster) as world:
+@pytest.mark.parametrize("faults", [KILLS, PAUSES, BOUNCES], ids=["kills", "pauses", "bounces"])
+def test_nothing_is_lost(faults: tuple[Fault, ...], tmp_path: Path) -> None:
+    with World(Cluster(tmp_path)) as world:
         for fault in faults:
-            world.a_moment()
-            print(f"fault: {fault.__name__}")
-            fault(world)
-            world.until_progress()
+            world.suffer(fault)
+        world.judge()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("fault", PROCESS_FAULTS, ids=lambda fault: fault.__name__)
+def test_nothing_is_lost_however_often(fault: Fault, tmp_path: Path) -> None:
+    with World(Cluster(tmp_path)) as world:
+        for _ in range(ROUNDS):
+            world.suffer(fault)
+        world.judge()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_nothing_is_lost_in_a_storm(tmp_path: Path) -> None:
+    """Nobody waits for all to be in sync again between two faults."""
+    with World(Cluster(tmp_path)) as world:
+        end = time.monotonic() + STORM_SECONDS
+        while time.monotonic() < end:
+            world.suffer(world.rng.choice(PROCESS_FAULTS))
         world.judge()

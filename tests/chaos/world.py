@@ -11,7 +11,7 @@ CHAOS_SEED plays the same choices again, as far as a real machine can.
 import os
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Self
 
@@ -75,6 +75,13 @@ class World:
             name, self.cluster.bootstrap, self.ledger, places, idempotent=idempotent, burst_seconds=BURST_SECONDS
         )
 
+    def suffer(self, fault: "Callable[[World], None]") -> None:
+        """At a random moment; every partition acknowledges again before this returns."""
+        self.a_moment()
+        print(f"fault: {fault.__name__}")
+        fault(self)
+        self.until_progress()
+
     # -- for faults --------------------------------------------------------------------------------------------------
 
     def any_place(self) -> Place:
@@ -90,15 +97,15 @@ class World:
         time.sleep(self.rng.uniform(least, most))
 
     def until_progress(self, places: list[Place] | None = None) -> None:
-        """Every partition (of these) acknowledges something that was sent after this call, or nearly so."""
+        """Every partition (of these) acknowledges something that was written after this call."""
         wanted = self.places if places is None else places
         load = self.loads[1]
-        before = {place: load.acks[place] for place in wanted}
-        until(
-            lambda: all(load.acks[place] > before[place] for place in wanted),
-            CALM_SECONDS,
-            lambda: f"no acks on {[place for place in wanted if load.acks[place] <= before[place]]}",
-        )
+        sent = load.sent
+
+        def silent() -> list[Place]:
+            return [place for place in wanted if load.newest_ack[place] < sent]
+
+        until(lambda: not silent(), CALM_SECONDS, lambda: f"no acks on {silent()}")
 
     # -- the calm ----------------------------------------------------------------------------------------------------
 
