@@ -36,6 +36,19 @@ class Lab:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.client = Confluent(cluster.bootstrap)
+        self._until_together()
+
+    def _until_together(self) -> None:
+        """Every broker knows of every other: one that heard of fewer would place a topic on those."""
+        everyone, deadline = set(self.cluster.ids), time.monotonic() + WAIT_SECONDS
+        for number in self.cluster.ids:
+            while self._brokers_at(number) != everyone:
+                assert time.monotonic() < deadline, f"broker {number} does not know all others"
+                time.sleep(0.01)
+
+    def _brokers_at(self, number: int) -> set[int]:
+        known = self.ask(lambda admin: admin.describe_cluster(), [number])
+        return {broker.broker_id for broker in known.brokers if not broker.is_fenced}
 
     @property
     def live_bootstrap(self) -> str:

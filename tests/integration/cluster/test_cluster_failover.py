@@ -22,8 +22,12 @@ def test_what_is_acknowledged_is_on_all_replicas(three) -> None:
 
 
 def until_led_by_others(lab, broker: int) -> None:
-    seen = lab.until(lambda seen: all(each.leader not in (None, broker) for each in seen.partitions.values()))
-    assert not seen.brokers[broker].is_alive
+    lab.until(
+        lambda seen: (
+            not seen.brokers[broker].is_alive
+            and all(each.leader not in (None, broker) for each in seen.partitions.values())
+        )
+    )
 
 
 def test_a_killed_leader_is_replaced_and_nothing_is_lost(three) -> None:

@@ -26,7 +26,9 @@ class Up:
         self.port = self._free_ports(brokers + 1)
         self.bootstrap = ",".join(f"{HOST}:{self.port + number}" for number in range(brokers + 1))
         self.process = subprocess.Popen(
-            self._command("up", "--brokers", str(brokers), "--port", str(self.port), "--data", str(data), "--json"),
+            self._command(
+                "up", f"--brokers={brokers}", f"--port={self.port}", f"--data={data}", "--log-level=error", "--json"
+            ),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
