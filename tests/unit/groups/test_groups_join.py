@@ -119,6 +119,17 @@ def test_a_rebalance_waits_for_ids_that_were_handed_out():
     assert desk.answer(ticket).generation_id == desk.answer(also).generation_id == 2
 
 
+def test_a_rebalance_goes_on_when_an_id_handed_out_lapses():
+    desk = Desk()
+    (one,), _ = desk.stable(1)
+    desk.join()
+    ticket = desk.join(one)
+    desk.pass_time(9.9)
+    assert desk.is_parked(ticket)
+    desk.pass_time(0.2)
+    assert desk.answer(ticket).generation_id == 2
+
+
 def test_who_does_not_come_in_time_is_dropped():
     desk = Desk()
     (one, two), generation = desk.stable(2, session_timeout_ms=100_000)
