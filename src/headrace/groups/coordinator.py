@@ -19,7 +19,7 @@ from headrace.groups.classic import ClassicGroup, GroupState
 from headrace.groups.describe import describe, describe_unknown, list_groups
 from headrace.groups.expiry import expired
 from headrace.groups.heartbeats import decide_heartbeat, on_pending_timer, on_session_timer
-from headrace.groups.join import decide_join
+from headrace.groups.join import NAME_LENGTH_MAX, decide_join
 from headrace.groups.leave import decide_leave
 from headrace.groups.offset_fetch import fetch_group, fetch_one
 from headrace.groups.offsets import CommittedOffsets, decide_commit, decide_delete_offsets
@@ -31,7 +31,7 @@ from headrace.groups.rebalance import (
     open_join_phase,
 )
 from headrace.groups.records import GroupRecord, OffsetRecord, Record
-from headrace.groups.refusals import FETCH_MANY_GROUPS_SINCE, refused, refused_leave
+from headrace.groups.refusals import FETCH_MANY_GROUPS_SINCE, refused, refused_commit, refused_leave
 from headrace.groups.sessions import renew_session
 from headrace.groups.settings import GroupSettings
 from headrace.groups.sync import decide_sync
@@ -119,7 +119,7 @@ class Groups:
         return outcome
 
     def _check_join(self, request: JoinGroupRequest) -> ErrorCode:
-        if not request.group_id:
+        if not request.group_id or len(request.group_id) > NAME_LENGTH_MAX:
             return ErrorCode.INVALID_GROUP_ID
         shortest, longest = self.settings.group_min_session_timeout_ms, self.settings.group_max_session_timeout_ms
         if not shortest <= request.session_timeout_ms <= longest:
@@ -153,6 +153,9 @@ class Groups:
         return outcome
 
     def _commit(self, command: Command, now: Now) -> Outcome:
+        # Unlike members, commits may come under the empty name: clients without a group have always done so.
+        if len(command.request.group_id) > NAME_LENGTH_MAX:
+            return answered(command, refused_commit(command.request, ErrorCode.INVALID_GROUP_ID))
         group = self.groups.get(command.request.group_id)
         return decide_commit(None if group is None else group.classic, command, self.settings, now)
 

@@ -25,6 +25,8 @@ from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.groups_classic import JoinGroupRequest
 
 MEMBER_ID_REQUIRED_SINCE = 4
+# In characters. Newer versions carry longer names than a key of the log, or an answer to an older client, can.
+NAME_LENGTH_MAX = 8_000
 
 
 def decide_join(group: ClassicGroup, command: Command, settings: GroupSettings, now: Now) -> Outcome:
@@ -47,12 +49,19 @@ def decide_join(group: ClassicGroup, command: Command, settings: GroupSettings, 
 
 
 def _check(group: ClassicGroup, request: JoinGroupRequest, settings: GroupSettings) -> ErrorCode:
+    if _has_long_names(request):
+        return ErrorCode.INVALID_REQUEST
     if not _has_room(group, request, settings.group_max_size):
         return ErrorCode.GROUP_MAX_SIZE_REACHED
     if not _fits(group, request):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     is_new = not request.member_id or (request.member_id in group.pending and request.group_instance_id is None)
     return ErrorCode.NONE if is_new else group.check_member(request.member_id, request.group_instance_id)
+
+
+def _has_long_names(request: JoinGroupRequest) -> bool:
+    names = (request.protocol_type, request.group_instance_id or "", *(each.name for each in request.protocols))
+    return max(map(len, names)) > NAME_LENGTH_MAX
 
 
 def _has_room(group: ClassicGroup, request: JoinGroupRequest, size_max: int) -> bool:

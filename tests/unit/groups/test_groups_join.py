@@ -21,6 +21,16 @@ def test_join_refuses_what_cannot_be():
     assert desk.groups.groups == {}
 
 
+def test_names_that_an_older_client_could_not_be_told_are_refused():
+    desk = Desk()
+    assert code_of_join(desk, group_id="g" * 8_001) == 24
+    assert code_of_join(desk, instance_id="i" * 8_001) == 42
+    assert code_of_join(desk, protocols=protocols(**{"p" * 8_001: b""})) == 42
+    assert code_of_join(desk, protocol_type="p" * 8_001) == 42
+    assert desk.groups.groups == {}
+    assert code_of_join(desk, group_id="𐍈" * 8_000) == 79
+
+
 def test_a_refused_join_says_no_protocol_as_its_version_does():
     desk = Desk()
     assert desk.answer(desk.join("nobody", version=6)).protocol_name == ""

@@ -74,6 +74,13 @@ def test_a_refused_commit_leaves_no_group_behind():
     assert desk.commit_offset(1, metadata="x" * 4096) == 0
 
 
+def test_group_ids_of_commits():
+    desk = Desk()
+    assert desk.commit_offset(1, group="g" * 8_001) == 24
+    assert desk.commit_offset(1, group="𐍈" * 8_000) == 0
+    assert desk.commit_offset(1, group="") == 0
+
+
 def test_offsets_may_go_back_when_told_to():
     desk = Desk()
     for offset in (10, 4):
@@ -243,6 +250,13 @@ def test_old_clients_name_their_own_retention():
     assert desk.offset() == 1
     expire(desk, 1.1)
     assert desk.offset() == -1
+
+
+def test_a_retention_without_end():
+    desk = Desk()
+    assert desk.commit_offset(1, version=4, retention_time_ms=2**63 - 1) == 0
+    expire(desk, 10_000)
+    assert desk.offset() == 1
 
 
 def test_an_empty_group_without_offsets_goes():
