@@ -6,6 +6,7 @@
     dense               a reader sees every offset, one after the other
     one-leader          of a partition there is at most one leader in an epoch
     watermark           the high watermark never goes back for a client
+    lease               a broker answers as a leader only while its lease is alive: before anyone else may lead
     identical           replicas hold the same bytes below their high watermarks
     no-duplicate        an idempotent producer's record is in the log once, in the order of its sending
     caught-up           after the calm every replica is in sync and complete, and every producer and reader is done
@@ -87,6 +88,14 @@ class Checks:
                 self.fail("agreed", f"{topic}-{index} offset {offset} acked for {acked[offset]!r} and {value!r}")
             self._see(topic, index, offset, value, "an ack")
 
+    def on_answered(self, address: str, what: str) -> None:
+        """A broker has just answered as a leader does."""
+        world = self._world
+        host = next(host for host in world.hosts if host.address == address)
+        lease, ends = world.shelf.leases.get(f"broker/{host.id}", (None, 0.0))
+        if lease is None or ends <= world.store_clock.now().mono:
+            self.fail("lease", f"{host.name} gave {what}, though its lease ran out at {ends:.3f}")
+
     def on_forgotten(self, topic: str, index: int, value: bytes) -> None:
         self.fail(
             "no-ack-lost", f"{topic}-{index}: the sequence before {_short(value)} was acked and is not known any more"
@@ -96,12 +105,15 @@ class Checks:
         self.reads += 1
         if offset != expected:
             self.fail("dense", f"{who} expected {topic}-{index} offset {expected}, got {offset}")
-        if offset >= high:
+        if offset >= high >= 0:
             self.fail("watermark", f"{who} read {topic}-{index} offset {offset} at a high watermark of {high}")
         self._see(topic, index, offset, value, who)
 
     def on_high_watermark(self, who: str, topic: str, index: int, offset: int) -> None:
+        """-1 is what a leader says that does not know yet."""
         before = self._watermarks.get((who, topic, index), 0)
+        if offset == -1:
+            return
         if offset < before:
             self.fail("watermark", f"{who} was told {before} of {topic}-{index}, then {offset}")
         self._watermarks[who, topic, index] = offset

@@ -246,10 +246,11 @@ class Lane:
         part = PartitionProduceData(self._index, memoryview(records))
         return ProduceRequest(None, -1, 2000, [TopicProduceData(producer.topic, partition_data=[part])])
 
-    def _on_broker_reply(self, request: Any, response: Any) -> None:
+    def _on_broker_reply(self, address: str, request: Any, response: Any) -> None:
         """The broker has just written this: an ack must be true now."""
         part = response.responses[0].partition_responses[0]
         if part.error_code == 0:
+            self._producer.checks.on_answered(address, "an ack")
             sent = request.topic_data[0].partition_data[0].records
             values = [record.value for record in read_records(sent)]
             self._producer.checks.on_ack(self._producer.topic, self._index, part.base_offset, values)

@@ -73,7 +73,12 @@ class Reader:
         self._session = (0, 0)
         if preferred >= 0:
             return await directory.link_to(preferred)
-        return await directory.leader_link(self._topic, self._index)
+        return await directory.leader_link(self._topic, self._index, self._on_broker_reply)
+
+    def _on_broker_reply(self, address: str, request: Any, response: Any) -> None:
+        parts = [part for topic in getattr(response, "responses", ()) for part in topic.partitions]
+        if any(part.error_code == 0 for part in parts):
+            self._checks.on_answered(address, "a fetch")
 
     async def _look(self, link: WireClient) -> None:
         if self._rng.random() < 0.05:

@@ -166,6 +166,8 @@ class Faults:
         """A bit flips on one disk while its broker is down, in what others have too: then it must not lead from it."""
         states = [state for topic in self._checks.image().topics.values() for state in topic.partitions]
         host = self._any()
+        if len(self._world.hosts) == 1:
+            return
         if all(each.is_serving for each in self._world.hosts) and all(len(s.isr) == len(s.replicas) for s in states):
             self._take_down(host, power=False)
             flipped = flip_some_bit(host.disk, "/data/logs", self._rng)
@@ -212,6 +214,8 @@ class Faults:
 def flip_some_bit(disk: SimDisk, path: str, rng: Random) -> str:
     """In the log of some partition, but not in its last batch: there it would look like the torn end of a write."""
     names = [name for name in sorted(disk.directory(path).entries) if name.startswith("orders")]
+    if not names:
+        return "nothing"
     directory = f"{path}/{rng.choice(names)}"
     logs = [name for name in sorted(disk.directory(directory).entries) if name.endswith(".log")]
     file = f"{directory}/{logs[-1]}"

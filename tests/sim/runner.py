@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from sim.checks import Breach
 from sim.faults import SCENARIOS
-from sim.storm import Outcome, Plan, run_storm
+from sim.storm import Outcome, Plan, plan_for, run_storm
 
 PROCESSES = 2
 
@@ -21,7 +21,7 @@ PROCESSES = 2
 def main() -> int:
     options = _parser().parse_args()
     if options.seed is not None:
-        return _play(Plan(options.seed, options.scenario or "mixed", options.brokers or 3))
+        return _play(plan_for(options.seed, options.scenario or "mixed", options.brokers or 3))
     return _play_many(list(plans(options.first, options.seeds, options.scenario, options.brokers)), options.processes)
 
 
@@ -41,7 +41,7 @@ def plans(first: int, count: int, scenario: str | None, brokers: int | None) -> 
     names = [scenario] if scenario else list(SCENARIOS)
     for seed in range(first, first + count):
         size = brokers or (3, 3, 3, 5, 3, 3, 1)[seed % 7]
-        yield Plan(seed, names[seed % len(names)], size)
+        yield plan_for(seed, names[seed % len(names)], size)
 
 
 def _play(plan: Plan) -> int:

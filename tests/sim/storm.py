@@ -44,6 +44,22 @@ class Plan(NamedTuple):
         return f"make sim SEED={self.seed} SCENARIO={self.scenario} BROKERS={self.brokers}"
 
 
+def plan_for(seed: int, scenario: str, brokers: int) -> Plan:
+    """The seed decides the load and the topic too, so that a thousand seeds are not a thousand times the same cluster."""
+    rng = Random(f"plan {seed}")
+    config = {"min.insync.replicas": rng.choice(("1", "2", "2", "2", "3"))} if brokers > 1 else {}
+    return Plan(
+        seed,
+        scenario,
+        brokers,
+        partitions=rng.choice((1, 2, 2, 3)),
+        producers=rng.choice((1, 2, 3)),
+        pace=rng.choice((0.03, 0.1, 0.1, 0.3)),
+        gap=rng.choice((0.7, 1.5, 1.5, 3.0)),
+        topic_config=tuple(config.items()),
+    )
+
+
 class Outcome(NamedTuple):
     plan: Plan
     breach: Breach | None

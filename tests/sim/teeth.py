@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pytest import MonkeyPatch
 
 from headrace.broker import fetcher
+from headrace.broker.broker import Broker
 from headrace.broker.handlers.fetch import ActiveFetch
 from headrace.broker.partition import Partition
 from headrace.cluster import elect
@@ -137,6 +138,10 @@ def elections_without_a_new_epoch(patch: MonkeyPatch) -> None:
     patch.setattr(elect, "lead", lead)
 
 
+def leases_do_not_matter(patch: MonkeyPatch) -> None:
+    patch.setattr(Broker, "check_lease", lambda self: self.clock.now())
+
+
 def unclean_elections(patch: MonkeyPatch) -> None:
     """Nothing to patch: the plan's topic allows them."""
 
@@ -166,5 +171,6 @@ TEETH = (
     Tooth("watermark-before-it-is-known", watermark_before_it_is_known, ("watermark",), THREE),
     Tooth("nobody-joins-the-isr", nobody_joins_the_isr, ("caught-up",), THREE),
     Tooth("elections-without-a-new-epoch", elections_without_a_new_epoch, ("one-leader",), THREE),
+    Tooth("leases-do-not-matter", leases_do_not_matter, ("lease",), STILL),
     Tooth("unclean-elections", unclean_elections, LOST, UNCLEAN),
 )

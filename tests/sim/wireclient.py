@@ -19,7 +19,8 @@ from sim.loop import HostLoop
 _LENGTH = Struct(">i")
 CONNECT_SECONDS_MAX = 1.0
 
-Ear = Callable[[Request, Any], None]
+Ear = Callable[[str, Request, Any], None]
+"""Told the broker's address, the request and its reply."""
 
 
 class Lost(Exception):
@@ -105,7 +106,7 @@ class WireClient(asyncio.Protocol):
             asked.response = decode(answer, asked.version, frame, position)
             self._frames.append((4 + size, asked))
             if self._ear is not None:
-                self._ear(asked.request, asked.response)
+                self._ear(self._transport.link[1], asked.request, asked.response)
 
     # -- the client's end ------------------------------------------------------------------------------------------
 

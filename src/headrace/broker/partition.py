@@ -426,9 +426,13 @@ class Partition:
             # Worth an answer: reading will say what is wrong.
             return end_offset - offset
 
+    @property
+    def is_watermark_known(self) -> bool:
+        return self.leader is None or self.high_watermark >= self.leader.epoch_start_offset
+
     def check_watermark_known(self) -> None:
         """A new leader learns from its followers how far its predecessor had come; before that, "latest" would lie."""
-        if self.leader is not None and self.high_watermark < self.leader.epoch_start_offset:
+        if not self.is_watermark_known:
             raise Refused(ErrorCode.OFFSET_NOT_AVAILABLE, f"{self.id} has a new leader; its end is not known yet")
 
     def find_by_time(self, timestamp: int) -> tuple[int, int]:

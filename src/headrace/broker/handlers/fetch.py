@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 HINTS_SINCE = 16
 READ_FROM_FOLLOWER_SINCE = 11
+# In place of a watermark that would be older than what its reader was told before.
+UNKNOWN_OFFSET = -1
 # How long a follower's parked fetch waits for company once there is a newer watermark to tell.
 WATERMARK_SECONDS_MAX = 0.02
 _HINTED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
@@ -105,6 +107,8 @@ class ActiveFetch:
         self._check_may_read(partition, entry)
         part.high_watermark = part.last_stable_offset = partition.high_watermark
         part.log_start_offset = partition.start_offset
+        if self._follower is None and not partition.is_watermark_known:
+            part.high_watermark = part.last_stable_offset = UNKNOWN_OFFSET
         if self._request.body.isolation_level:
             part.aborted_transactions = []
         diverging = self._diverging(partition, entry)
@@ -132,7 +136,7 @@ class ActiveFetch:
         else:
             partition.check_leader(entry.current_leader_epoch)
         if self._follower is None and partition.leader is not None and partition.leader.has_min_isr:
-            # With too few replicas it may never be known; what is known to be committed is still served then.
+            # For a moment only. With too few replicas it may not be known for long: what is committed is served then.
             partition.check_watermark_known()
 
     def _note_progress(self, partition: Partition, entry: FetchEntry) -> None:
