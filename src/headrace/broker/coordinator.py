@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("headrace.coordinator")
 
 LOAD_BYTES = 1 << 20
+# A member id is stored with its group; a client's name must not make that large.
+NAMED_AFTER_MAX = 255
 
 
 class Asked(NamedTuple):
@@ -129,7 +131,8 @@ class Coordinator:
         self._next_ticket += 1
         ticket = self._next_ticket
         self._asked[ticket] = Asked(request, version, answer)
-        fresh_id = f"{client_id}-{self._broker.new_uuid()}"
+        named_after = getattr(request, "group_instance_id", None) or client_id
+        fresh_id = f"{named_after[:NAMED_AFTER_MAX]}-{self._broker.new_uuid()}"
         command = Command(ticket, request, version, client_id, client_host, fresh_id)
         if self.is_active:
             self._carry_out(self.groups.handle(command, self._now()))
