@@ -112,7 +112,16 @@ def bounce_all(world: World) -> None:
     world.cluster.start(*world.rng.sample(world.cluster.ids, k=len(world.cluster.ids)))
 
 
-KILLS: tuple[Fault, ...] = (kill_leader, kill_controller, kill_leader_and_controller, kill_all)
-PAUSES: tuple[Fault, ...] = (pause_leader, pause_controller, pause_and_kill, pause_all)
-BOUNCES: tuple[Fault, ...] = (bounce_leader, bounce_each, bounce_all)
-PROCESS_FAULTS: tuple[Fault, ...] = (*KILLS, *PAUSES, *BOUNCES)
+PROCESS_FAULTS: tuple[Fault, ...] = (
+    kill_leader,
+    kill_controller,
+    kill_leader_and_controller,
+    kill_all,
+    pause_leader,
+    pause_controller,
+    pause_and_kill,
+    pause_all,
+    bounce_leader,
+    bounce_each,
+    bounce_all,
+)

@@ -9,10 +9,9 @@ from chaos.cluster import CALM_SECONDS, Cluster, until
 from chaos.damage import DAMAGES, Damage, cut_the_log, flip_a_bit, remove_the_log
 from chaos.world import World
 
-by_name = pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 
-
-@by_name
+@pytest.mark.long
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_a_damaged_replica_is_made_whole_by_the_others(damage: Damage, tmp_path: Path) -> None:
     with World(Cluster(tmp_path)) as world:
         victim = world.any_leader()
@@ -24,7 +23,15 @@ def test_a_damaged_replica_is_made_whole_by_the_others(damage: Damage, tmp_path:
         world.judge()
 
 
-@pytest.mark.parametrize("damage", [flip_a_bit, cut_the_log, remove_the_log], ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize(
+    "damage",
+    [
+        cut_the_log,
+        pytest.param(flip_a_bit, marks=pytest.mark.long),
+        pytest.param(remove_the_log, marks=pytest.mark.long),
+    ],
+    ids=lambda damage: damage.__name__,
+)
 def test_a_damaged_replica_does_not_lead_because_it_is_back_first(damage: Damage, tmp_path: Path) -> None:
     with World(Cluster(tmp_path)) as world:
         victim = world.any_broker()

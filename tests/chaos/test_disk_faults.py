@@ -16,7 +16,7 @@ IMPATIENT = {"replica.lag.time.max.ms": "3000"}
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
 
 
-@pytest.mark.parametrize("order", ["sync_errno", "write_errno"])
+@pytest.mark.parametrize("order", ["sync_errno", pytest.param("write_errno", marks=pytest.mark.long)])
 def test_a_disk_that_fails_stops_its_broker(order: str, tmp_path: Path) -> None:
     disks = [Disk(tmp_path, number) for number in (1, 2, 3)]
     with World(Cluster(tmp_path, [disk.host for disk in disks])) as world:
@@ -29,6 +29,7 @@ def test_a_disk_that_fails_stops_its_broker(order: str, tmp_path: Path) -> None:
         world.judge()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("role", ["leader", "follower"])
 def test_a_slow_disk_costs_time_only(role: str, tmp_path: Path) -> None:
     """On the leader, and on another than the leader of the first partition."""
@@ -56,6 +57,7 @@ def test_a_full_disk_refuses_and_recovers(tmp_path: Path) -> None:
 
 
 @needs_root
+@pytest.mark.long
 def test_a_broker_that_is_killed_with_a_full_disk_comes_back(tmp_path: Path) -> None:
     with small_disk(tmp_path / "broker-1") as small, World(Cluster(tmp_path, settings=IMPATIENT)) as world:
         ballast = fill(small)

@@ -32,6 +32,7 @@ def test_a_broker_and_the_leading_member_die_together(etcd: EtcdCluster, tmp_pat
         world.judge()
 
 
+@pytest.mark.long
 def test_members_without_a_majority(etcd: EtcdCluster, tmp_path: Path) -> None:
     """Nothing can be decided, so leases run out and nothing is acknowledged; when one member is back, all goes on."""
     with World(Cluster(tmp_path, store=etcd.url())) as world:

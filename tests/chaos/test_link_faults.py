@@ -13,9 +13,7 @@ from chaos.link_faults import (
     LinkFault,
     cut_leader_from_followers,
     deafen_leader,
-    flap,
     isolate_leader_until_others_lead,
-    lossy_links,
     on,
 )
 from chaos.network import Network, has_namespaces
@@ -47,7 +45,7 @@ def etcd(network: Network, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 def test_nothing_is_lost(network: Network, etcd: EtcdCluster, tmp_path: Path) -> None:
     with world_on(network, etcd, tmp_path) as world:
-        for fault in (isolate_leader_until_others_lead, cut_leader_from_followers, deafen_leader, flap, lossy_links):
+        for fault in (isolate_leader_until_others_lead, cut_leader_from_followers, deafen_leader):
             world.suffer(on(network, fault))
         world.judge()
 
