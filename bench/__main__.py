@@ -8,13 +8,14 @@ from pathlib import Path
 
 from bench import headrace, kafka, machine, native, picture, report
 from bench.broker import Peer
+from bench.failover import FAILOVER
 from bench.headrace import Headrace
 from bench.kafka import Kafka
 from bench.rounds import Bench
 from bench.rows import OURS, ROWS, THEIRS, Row, outcomes
 from bench.scenarios import SCENARIOS, Scenario
 
-AFTER_EVERYTHING = ("process.after_rss_mb", "process.peak_rss_mb")
+AFTER_EVERYTHING = ("process.after_rss_mb", "process.peak_rss_mb", "cluster-3.after_rss_mb")
 OUT = Path(__file__).parent / "out"
 
 
@@ -27,6 +28,7 @@ def main() -> int:
         peers=_peers(asked),
         clients=native.built(OUT / "native"),
         scenarios=_needed(rows),
+        sizes=_sizes(rows),
         rounds=1 if asked.quick else asked.rounds,
         scale=0.3 if asked.quick else 1.0,
         data=asked.data.resolve(),
@@ -84,9 +86,16 @@ def _chosen_rows(only: list[str] | None) -> list[Row]:
 
 def _needed(rows: list[Row]) -> list[Scenario]:
     if any(row.ours in AFTER_EVERYTHING for row in rows):
-        return SCENARIOS
+        return [*SCENARIOS, FAILOVER]
     wanted = set[str]().union(*(row.scenarios() for row in rows))
-    return [scenario for scenario in SCENARIOS if scenario.name in wanted]
+    return [scenario for scenario in (*SCENARIOS, FAILOVER) if scenario.name in wanted]
+
+
+def _sizes(rows: list[Row]) -> list[int]:
+    """How many brokers there are at a time: some rows are about the brokers alone, without any scenario."""
+    alone = {"process": 1, "cluster-3": 3}
+    sizes = {scenario.brokers for scenario in _needed(rows) if not scenario.fresh_runs}
+    return sorted(sizes | {alone[name] for row in rows for name in row.scenarios() & alone.keys()})
 
 
 if __name__ == "__main__":

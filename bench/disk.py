@@ -1,7 +1,8 @@
-"""The machine's own synced write rate: the ceiling of any broker that syncs before it acknowledges.
+"""The machine's own synced writes: how many MB a second, and how long a small one takes.
 
-Four files grow side by side, each by one thread that writes 1 MB and waits for fdatasync, as four durable partitions
-with 1 MB batches would; the system calls release the GIL, so Python is not what is measured.
+The rate is the ceiling of any broker that syncs before it acknowledges: four files grow side by side, each by one thread
+that writes 1 MB and waits for fdatasync, as four durable partitions with 1 MB batches would. The system calls release the
+GIL, so Python is not what is measured.
 """
 
 import os
@@ -11,6 +12,7 @@ from pathlib import Path
 
 FILES = 4
 WRITE_BYTES = 1_000_000
+SMALL_WRITE_BYTES = 1_000
 
 
 def synced_write_mb_per_s(folder: Path, seconds: float) -> float:
@@ -36,3 +38,20 @@ def synced_write_mb_per_s(folder: Path, seconds: float) -> float:
     for number in range(FILES):
         (folder / f"synced-{number}").unlink()
     return rate
+
+
+def synced_write_p99_ms(folder: Path, seconds: float) -> float:
+    """A small append and its fdatasync, one after the other."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "synced-small"
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    took = []
+    began = now = time.perf_counter()
+    while now - began < seconds:
+        os.write(descriptor, bytes(SMALL_WRITE_BYTES))
+        os.fdatasync(descriptor)
+        before, now = now, time.perf_counter()
+        took.append(now - before)
+    os.close(descriptor)
+    path.unlink()
+    return sorted(took)[int(len(took) * 0.99)] * 1000

@@ -21,6 +21,7 @@ class Bench:
     peers: dict[str, Peer]  # by side: ours, theirs
     clients: Clients
     scenarios: list[Scenario]
+    sizes: list[int]  # of clusters, one after the other
     rounds: int
     scale: float
     data: Path
@@ -37,44 +38,74 @@ class Bench:
                 synced = disk.synced_write_mb_per_s(self.data / "disk", 5 * self.scale)
                 _keep(measured[MACHINE], "disk.synced_mb_per_s", synced)
                 self.say(f"  the machine's synced writes: {synced:.0f} MB/s")
-                self._one_peer(self.peers[side], number, measured[side], failures)
+                latency = disk.synced_write_p99_ms(self.data / "disk", 5 * self.scale)
+                _keep(measured[MACHINE], "disk.fdatasync_p99_ms", latency)
+                for brokers in self.sizes:
+                    self._one_peer(self.peers[side], brokers, number, measured[side], failures)
+        for scenario in self.scenarios:
+            self._play_on_fresh(scenario, measured, failures)
         return measured, failures
+
+    def _shared(self) -> list[Scenario]:
+        return [scenario for scenario in self.scenarios if not scenario.fresh_runs]
 
     def _order(self, number: int) -> list[str]:
         sides = list(self.peers)
         return sides if number % 2 == 0 else sides[::-1]
 
-    def _one_peer(self, peer: Peer, number: int, figures: dict[str, list[float]], failures: list[str]) -> None:
+    def _one_peer(
+        self, peer: Peer, brokers: int, number: int, figures: dict[str, list[float]], failures: list[str]
+    ) -> None:
         others = proc.OtherWork()
-        with running(peer, self.data / "broker", port=self.port) as broker:
-            _keep(figures, "process.others_cpu_share", others.share())
+        kind = "process" if brokers == 1 else f"cluster-{brokers}"
+        with running(peer, self.data / "broker", brokers, self.port) as broker:
+            _keep(figures, f"{kind}.others_cpu_share", others.share())
             time.sleep(1)  # idle means idle: what the start left to do is done
-            _keep(figures, "process.start_s", broker.start_s)
-            _keep(figures, "process.idle_rss_mb", broker.rss_mb())
-            _keep(figures, "process.idle_with_launcher_mb", broker.rss_with_launcher_mb())
-            self.say(f"  {peer.name}: up in {broker.start_s:.2f} s, {figures['process.idle_rss_mb'][-1]:.0f} MB")
-            self._play_all(broker, number, figures, failures)
-            _keep(figures, "process.after_rss_mb", broker.rss_mb())
-            _keep(figures, "process.peak_rss_mb", broker.peak_rss_mb())
+            _keep(figures, f"{kind}.start_s", broker.start_s)
+            _keep(figures, f"{kind}.idle_rss_mb", broker.rss_mb() / brokers)
+            _keep(figures, f"{kind}.idle_with_launcher_mb", broker.rss_with_launcher_mb())
+            idle = figures[f"{kind}.idle_rss_mb"][-1]
+            self.say(f"  {peer.name}, {brokers} up in {broker.start_s:.2f} s, {idle:.0f} MB each")
+            self._play_all(broker, brokers, number, figures, failures)
+            _keep(figures, f"{kind}.after_rss_mb", broker.rss_mb() / brokers)
+            _keep(figures, f"{kind}.peak_rss_mb", broker.peak_rss_mb() / brokers)
 
-    def _play_all(self, broker: Running, number: int, figures: dict[str, list[float]], failures: list[str]) -> None:
-        stage = Stage(broker, self.clients, self.scale)
-        wanted = [scenario for scenario in self.scenarios if number == 0 or not scenario.once]
+    def _play_all(
+        self, broker: Running, brokers: int, number: int, figures: dict[str, list[float]], failures: list[str]
+    ) -> None:
+        stage = Stage(broker, self.clients, self.scale, number)
+        wanted = [
+            scenario
+            for scenario in self._shared()
+            if scenario.brokers == brokers and (number == 0 or not scenario.once)
+        ]
         if wanted:
             warm_up(stage)
         for scenario in wanted:
-            began, others = time.monotonic(), proc.OtherWork()
-            try:
-                found = scenario.play(stage)
-            except (ClientError, TimeoutError) as error:
-                failures.append(f"{broker.peer.name}, {scenario.name}, round {number + 1}: {error}")
-                self.say(f"    {failures[-1]}")
-                continue
-            found["others_cpu_share"] = others.share()
-            for what, value in found.items():
-                _keep(figures, f"{scenario.name}.{what}", value)
-            shown = "  ".join(f"{what} {value:,.4g}" for what, value in found.items() if not what.endswith("count"))
-            self.say(f"    {scenario.name} ({time.monotonic() - began:.0f} s): {shown}")
+            self._play(scenario, stage, figures, failures)
+
+    def _play_on_fresh(self, scenario: Scenario, measured: Measured, failures: list[str]) -> None:
+        for number in range(max(1, round(scenario.fresh_runs * self.scale)) if scenario.fresh_runs else 0):
+            for side in self._order(number):
+                peer = self.peers[side]
+                self.say(f"  {peer.name}: {scenario.name}, run {number + 1}")
+                with running(peer, self.data / "broker", scenario.brokers, self.port) as broker:
+                    stage = Stage(broker, self.clients, self.scale, number)
+                    self._play(scenario, stage, measured[side], failures)
+
+    def _play(self, scenario: Scenario, stage: Stage, figures: dict[str, list[float]], failures: list[str]) -> None:
+        began, others = time.monotonic(), proc.OtherWork()
+        try:
+            found = scenario.play(stage)
+        except (ClientError, TimeoutError) as error:
+            failures.append(f"{stage.broker.peer.name}, {scenario.name}, round {stage.round + 1}: {error}")
+            self.say(f"    {failures[-1]}")
+            return
+        found["others_cpu_share"] = others.share()
+        for what, value in found.items():
+            _keep(figures, f"{scenario.name}.{what}", value)
+        shown = "  ".join(f"{what} {value:,.4g}" for what, value in found.items() if not what.endswith("count"))
+        self.say(f"    {scenario.name} ({time.monotonic() - began:.0f} s): {shown}")
 
 
 def _keep(figures: dict[str, list[float]], name: str, value: float) -> None:

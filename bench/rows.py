@@ -3,19 +3,27 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import median
+from typing import NamedTuple
 
 from bench.scenarios import ACTIVE_PARTITIONS, BACKLOG_RATE, PACES
-from bench.workload import BULK_1K, BULK_100, PACED, SINGLE, Workload
+from bench.workload import BULK_1K, BULK_100, BULK_RF3, PACED, PACED_RF3, SINGLE, Workload
 
 OURS, THEIRS, MACHINE = "ours", "theirs", "machine"
 BEHIND_MAX = 0.05
 Measured = dict[str, dict[str, list[float]]]  # side -> figure -> one value a round
 
 
+class Machine(NamedTuple):
+    """What the machine does without any broker."""
+
+    synced_mb_per_s: float | None
+    fdatasync_p99_ms: float | None
+
+
 @dataclass(frozen=True)
 class Target:
     text: str
-    reached: Callable[[float, float | None, "float | None"], bool | None]  # ours, theirs, synced write rate
+    reached: Callable[[float, float | None, "Machine"], bool | None]  # ours, theirs, the machine by itself
 
 
 @dataclass(frozen=True)
@@ -63,21 +71,31 @@ def below(limit: float, unit: str) -> Target:
     return Target(f"< {limit:g} {unit}", lambda ours, _theirs, _rate: ours < limit)
 
 
-def _durable_reached(ours: float, theirs: float | None, synced: float | None) -> bool | None:
-    if theirs is None or synced is None:
-        return None
-    return ours >= min(1.2 * theirs, 0.8 * synced)
+def durable(least: float, copies: int) -> Target:
+    """Ours synced beside Kafka's unsynced default; every copy is written to the same disk here."""
+
+    def reached(ours: float, theirs: float | None, machine: Machine) -> bool | None:
+        if theirs is None or machine.synced_mb_per_s is None:
+            return None
+        return ours >= min(least * theirs, 0.8 * machine.synced_mb_per_s / copies)
+
+    share = "the synced write rate" if copies == 1 else f"1/{copies} of the synced write rate"
+    return Target(f"≥ {least:g}× or ≥ 80 % of {share}, the lower", reached)
 
 
-DURABLE = Target("≥ 1.2× or ≥ 80 % of the synced write rate, the lower", _durable_reached)
+def below_plus_syncs(limit_ms: float) -> Target:
+    def reached(ours: float, _theirs: float | None, machine: Machine) -> bool | None:
+        return None if machine.fdatasync_p99_ms is None else ours < limit_ms + 2 * machine.fdatasync_p99_ms
+
+    return Target(f"< {limit_ms:g} ms + twice the bare fdatasync p99", reached)
 
 
 def outcomes(rows: list[Row], measured: Measured) -> list[Outcome]:
-    synced = middle(measured, MACHINE, "disk.synced_mb_per_s")
+    machine = Machine(*(middle(measured, MACHINE, f"disk.{name}") for name in Machine._fields))
     found = []
     for row in rows:
         ours, theirs = middle(measured, OURS, row.ours), middle(measured, THEIRS, row.theirs)
-        reached = row.target.reached(ours, theirs, synced) if row.target and ours is not None else None
+        reached = row.target.reached(ours, theirs, machine) if row.target and ours is not None else None
         ours_kept, theirs_kept = ((middle(measured, side, row.pace) or 0) <= BEHIND_MAX for side in (OURS, THEIRS))
         found.append(Outcome(row, ours, theirs, reached, ours_kept, theirs_kept, _ratio_range(row, measured)))
     return found
@@ -189,8 +207,56 @@ def _costs() -> Iterator[Row]:
         yield Row(name.replace("_", "-"), label, settings, "–", unit, figure, figure, False, target)
 
 
+def _replicated() -> Iterator[Row]:
+    bulk, stated = "rf3-bulk", BULK_RF3.stated()
+    for suffix, fsync, target in (("", "off", ratio_at_least(2)), ("-fsync", "on", None)):
+        figure = f"{bulk}{suffix}.produce_mb_per_s"
+        yield Row(
+            f"rf3-produce{suffix}", "3 brokers: produce 1 KB", stated, fsync, "MB/s", figure, figure, target=target
+        )
+    yield Row(
+        "rf3-produce-durable",
+        "3 brokers: produce 1 KB, ours synced, Kafka's not",
+        stated,
+        "on / off",
+        "MB/s",
+        f"{bulk}-fsync.produce_mb_per_s",
+        f"{bulk}.produce_mb_per_s",
+        target=durable(1.5, copies=3),
+    )
+    for suffix, fsync in (("", "off"), ("-fsync", "on")):
+        scenario = f"rf3-latency-1k{suffix}"
+        for kind, label, limit in (("ack", "ack p99", 5.0), ("e2e", "end to end p99", 10.0)):
+            yield Row(
+                f"{scenario}-{kind}-p99",
+                f"3 brokers: {label}",
+                f"1,000 records/s, {PACED_RF3.stated()}",
+                fsync,
+                "ms",
+                f"{scenario}.{kind}_p99",
+                f"{scenario}.{kind}_p99",
+                higher_is_better=False,
+                target=below_plus_syncs(limit) if suffix else below(limit, "ms"),
+                pace=f"{scenario}.behind",
+            )
+
+
+def _clusters() -> Iterator[Row]:
+    gap = "failover.worst_gap_s"
+    settings = "kill -9 of one of 3 brokers, 6 partitions, RF 3, acks=all, linger 1 ms; 5 runs"
+    yield Row("failover", "3 brokers: longest gap in acks", settings, "off", "s", gap, gap, False, below(3, "s"))
+    for name, label, target, unit in (
+        ("start_s", "3 brokers: start to the last one's reply", below(2, "s"), "s"),
+        ("idle_rss_mb", "3 brokers: memory idle, each", below(100, "MB"), "MB"),
+        ("after_rss_mb", "3 brokers: memory after their rows, each", None, "MB"),
+    ):
+        figure = f"cluster-3.{name}"
+        row = f"cluster-{name.replace('_', '-')}"
+        yield Row(row, label, "the brokers and their children", "–", unit, figure, figure, False, target)
+
+
 def _all() -> list[Row]:
-    durable = Row(
+    durable_row = Row(
         "produce-1k-durable",
         "produce 1 KB, ours synced, Kafka's not",
         BULK_1K.stated(),
@@ -198,13 +264,13 @@ def _all() -> list[Row]:
         "MB/s",
         "bulk-1k-fsync.produce_mb_per_s",
         "bulk-1k.produce_mb_per_s",
-        target=DURABLE,
+        target=durable(1.2, copies=1),
     )
     pace = f"{BULK_1K.stated()}; meanwhile {BACKLOG_RATE:,} records/s in"
     drain, feed = "backlog.consume_mb_per_s", "backlog.produce_mb_per_s"
     return [
         *_bulk("1 KB", "bulk-1k", BULK_1K, 2, 1.2),
-        durable,
+        durable_row,
         *_bulk("100 B", "bulk-100", BULK_100, 1.5, 0.9),
         *_single(),
         *_latency(),
@@ -212,6 +278,8 @@ def _all() -> list[Row]:
         Row("backlog-drain", "backlog of 5 GB: drained at", pace, "off", "MB/s", drain, drain),
         Row("backlog-feed", "backlog of 5 GB: meanwhile produced", pace, "off", "MB/s", feed, feed),
         *_costs(),
+        *_replicated(),
+        *_clusters(),
     ]
 
 

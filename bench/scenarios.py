@@ -11,7 +11,7 @@ from typing import Any
 from bench import native
 from bench.broker import Running
 from bench.topics import topic
-from bench.workload import BULK_1K, BULK_100, PACED, SINGLE, Workload
+from bench.workload import BULK_1K, BULK_100, BULK_RF3, PACED, PACED_RF3, SINGLE, Workload
 
 Figures = dict[str, float]
 ACTIVE_PARTITIONS = (1, 100, 1000)
@@ -26,6 +26,7 @@ class Stage:
     broker: Running
     clients: native.Clients
     scale: float
+    round: int = 0
 
     def run(self, program: str, options: dict[str, object], properties: dict[str, object]) -> dict[str, Any]:
         return self.clients.run(program, {"brokers": self.broker.bootstrap, **options}, properties)
@@ -39,11 +40,13 @@ class Scenario:
     name: str
     play: Callable[[Stage], Figures]
     once: bool = False  # too long to repeat: one round, no median
+    brokers: int = 1
+    fresh_runs: int = 0  # so many times, each on brokers of its own: it spoils them
 
 
 def warm_up(stage: Stage) -> None:
     """Time for a just-in-time compiler, and for us the same, before anything counts."""
-    with topic(stage.broker, BULK_1K.partitions, fsync=False) as name:
+    with topic(stage.broker, BULK_1K.partitions, fsync=False, copies=min(3, len(stage.broker.pids))) as name:
         produced = stage.run("produce", _produce(name, BULK_1K, 4e6, max(3, 6 * stage.scale)), BULK_1K.producer())
         _consume(stage, name, BULK_1K, produced["stored"])
     with topic(stage.broker, SINGLE.partitions, fsync=False) as name:
@@ -63,7 +66,7 @@ def _consume(stage: Stage, name: str, load: Workload, records: int) -> dict[str,
 
 def _bulk(load: Workload, records: float, seconds: float, consume: bool) -> Callable[[Stage], Figures]:
     def play(stage: Stage) -> Figures:
-        with topic(stage.broker, load.partitions, load.fsync) as name:
+        with topic(stage.broker, load.partitions, load.fsync, load.copies) as name:
             cpu_before = stage.broker.cpu_seconds()
             wanted = _produce(name, load, records * stage.scale, seconds)
             produced = stage.run("produce", wanted, load.producer())
@@ -93,7 +96,7 @@ def _read_back(stage: Stage, name: str, load: Workload, stored: int) -> Figures:
 
 def _paced(load: Workload, rate: int, seconds: float, consume: bool) -> Callable[[Stage], Figures]:
     def play(stage: Stage) -> Figures:
-        with topic(stage.broker, load.partitions, load.fsync) as name:
+        with topic(stage.broker, load.partitions, load.fsync, load.copies) as name:
             shape = {"topic": name, "partitions": load.partitions, "size": load.size, "consume": int(consume)}
             warm = max(2, 4 * stage.scale)
             timing = {"rate": rate, "seconds": warm + seconds * stage.scale, "warmup": warm}
@@ -143,7 +146,16 @@ def _all() -> list[Scenario]:
     for partitions in ACTIVE_PARTITIONS:
         load = Workload(size=100, fsync=True, acks="all", linger_ms=1, partitions=partitions)
         found.append(Scenario(f"partitions-{partitions}", _paced(load, 1_000, 6, consume=False)))
-    return [*found, Scenario("backlog", _backlog, once=True)]
+    return [*found, Scenario("backlog", _backlog, once=True), *_replicated()]
+
+
+def _replicated() -> list[Scenario]:
+    found = []
+    for fsync, suffix in ((False, ""), (True, "-fsync")):
+        bulk, paced = BULK_RF3.with_fsync(fsync), PACED_RF3.with_fsync(fsync)
+        found.append(Scenario(f"rf3-bulk{suffix}", _bulk(bulk, 1e6, 12, consume=False), brokers=3))
+        found.append(Scenario(f"rf3-latency-1k{suffix}", _paced(paced, 1_000, 10, consume=True), brokers=3))
+    return found
 
 
 SCENARIOS = _all()

@@ -18,14 +18,10 @@ _numbers = itertools.count(1)
 
 
 @contextlib.contextmanager
-def topic(broker: Running, partitions: int, fsync: bool) -> Iterator[str]:
+def topic(broker: Running, partitions: int, fsync: bool, copies: int = 1) -> Iterator[str]:
     """An empty topic on a disk with nothing left to write; afterwards it and its data are gone."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    name = f"bench-{next(_numbers)}"
-    config = {"flush.messages": FSYNC_ON if fsync else FSYNC_OFF}
-    created = admin.create_topics([NewTopic(name, partitions, 1, config=config)], request_timeout=60)
-    created[name].result()
-    _until_every_partition_has_a_leader(admin, name, partitions)
+    name = create_topic(admin, partitions, fsync, copies)
     os.sync()
     try:
         yield name
@@ -35,11 +31,20 @@ def topic(broker: Running, partitions: int, fsync: bool) -> Iterator[str]:
         os.sync()
 
 
+def create_topic(admin: AdminClient, partitions: int, fsync: bool, copies: int) -> str:
+    name = f"bench-{next(_numbers)}"
+    config = {"flush.messages": FSYNC_ON if fsync else FSYNC_OFF}
+    created = admin.create_topics([NewTopic(name, partitions, copies, config=config)], request_timeout=60)
+    created[name].result()
+    _until_every_partition_has_a_leader(admin, name, partitions)
+    return name
+
+
 def _until_every_partition_has_a_leader(admin: AdminClient, name: str, partitions: int) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        found = admin.list_topics(name, timeout=10).topics[name].partitions
-        if sum(partition.leader >= 0 for partition in found.values()) == partitions:
+        found = admin.list_topics(name, timeout=10).topics[name].partitions.values()
+        if sum(each.leader >= 0 and len(each.isrs) == len(each.replicas) for each in found) == partitions:
             return
         time.sleep(0.1)
     raise TimeoutError(f"topic {name} did not get {partitions} leaders")

@@ -19,6 +19,7 @@ class Workload:
     batch_records: int = 10_000
     in_flight: int = 1_000_000  # librdkafka's own default: no limit worth the name
     queued_max: int = 0
+    copies: int = 1
 
     def with_fsync(self, fsync: bool) -> "Workload":
         return replace(self, fsync=fsync)
@@ -46,10 +47,13 @@ class Workload:
         flight = f", in flight {self.in_flight}" if self.in_flight < 1_000_000 else ""
         size = f"{self.size // 1000} KB" if self.size >= 1000 else f"{self.size} B"
         partitions = f"{self.partitions:,} partition{'s' if self.partitions > 1 else ''}"
-        return f"{size}, acks={self.acks}, {partitions}, linger {self.linger_ms:g} ms, {batch}{flight}"
+        replicas = f", RF {self.copies}" if self.copies > 1 else ""
+        return f"{size}, acks={self.acks}{replicas}, {partitions}, linger {self.linger_ms:g} ms, {batch}{flight}"
 
 
 BULK_1K = Workload(size=1000, fsync=False)
 BULK_100 = Workload(size=100, fsync=False)
 SINGLE = Workload(size=100, fsync=False, linger_ms=0, batch_records=1, in_flight=100, queued_max=1000)
 PACED = Workload(size=100, fsync=False, acks="all", linger_ms=1)
+BULK_RF3 = Workload(size=1000, fsync=False, acks="all", partitions=6, copies=3)
+PACED_RF3 = Workload(size=100, fsync=False, acks="all", partitions=6, linger_ms=1, copies=3)
