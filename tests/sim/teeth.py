@@ -103,6 +103,7 @@ def a_handler_fails(patch: MonkeyPatch) -> None:
 def followers_report_their_log_end(patch: MonkeyPatch) -> None:
     position = fetcher._position
     patch.setattr(fetcher, "_position", lambda each: position(each)._replace(offset=each.log.end_offset))
+    patch.setattr(Partition, "until_proven", lambda self, waiter: False)
 
 
 def followers_do_not_cut(patch: MonkeyPatch) -> None:
@@ -122,7 +123,7 @@ def watermark_of_the_largest_replica(patch: MonkeyPatch) -> None:
 
 
 def watermark_before_it_is_known(patch: MonkeyPatch) -> None:
-    patch.setattr(Partition, "check_watermark_known", lambda self: None)
+    patch.setattr(Partition, "is_watermark_known", True)
 
 
 def nobody_joins_the_isr(patch: MonkeyPatch) -> None:
@@ -165,7 +166,7 @@ TEETH = (
     Tooth("readers-see-the-log-end", readers_see_the_log_end, ("watermark",), ONE),
     Tooth("a-handler-fails", a_handler_fails, ("no-bug",), ONE),
     Tooth("followers-report-their-log-end", followers_report_their_log_end, ("synced-ack",), THREE),
-    Tooth("followers-do-not-cut", followers_do_not_cut, ("identical", "caught-up"), THREE),
+    Tooth("followers-do-not-cut", followers_do_not_cut, ("identical", "caught-up"), STILL),
     Tooth("leaders-do-not-look-at-epochs", leaders_do_not_look_at_epochs, ("identical", "agreed"), THREE),
     Tooth("watermark-of-the-largest-replica", watermark_of_the_largest_replica, ("synced-ack",), THREE),
     Tooth("watermark-before-it-is-known", watermark_before_it_is_known, ("watermark",), THREE),

@@ -7,6 +7,7 @@ it differ because something in the code looked at an address, a real clock or a 
 
 import asyncio
 import logging
+import warnings
 import zlib
 from collections.abc import Callable, Coroutine, Mapping
 from random import Random
@@ -147,8 +148,12 @@ class World:
         self.agenda.after(self._rng.uniform(*RESTART_SECONDS), self.start, host)
 
     def end(self) -> None:
-        for loop in self.loops:
-            loop.bury()
+        with warnings.catch_warnings():
+            # Of coroutines that nobody came to await: their host was dead by then.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            for loop in self.loops:
+                loop.bury()
+            self.loops.clear()
 
 
 def describe(error: BaseException | None) -> str:
