@@ -154,6 +154,19 @@ def reassignments(
 
 
 @app.command()
+def forget(broker: BrokerId, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
+    """Strike a dead broker that holds nothing any more off the list; its number is free again."""
+    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.output import show_json
+
+    with_admin(bootstrap, lambda admin: admin.forget_broker(broker))
+    if as_json:
+        show_json({"broker": broker, "status": "forgotten"})
+    else:
+        print(f"forgot broker {broker}")
+
+
+@app.command()
 def elect(
     topics: Annotated[
         list[str] | None, typer.Argument(metavar="[TOPIC…]", help="Of these topics; of all, if none is named.")

@@ -19,6 +19,8 @@ from headrace.wire.messages.cluster import (
     DescribeClusterResponse,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
 )
 from headrace.wire.messages.configs import (
     DescribeConfigsRequest,
@@ -193,6 +195,11 @@ class Admin:
             for each in answered.replica_election_results
             for part in each.partition_result
         }
+
+    async def forget_broker(self, broker_id: int) -> None:
+        """One that is not alive, holds nothing, and will not come back."""
+        answered = await self.ask(UnregisterBrokerRequest(broker_id), UnregisterBrokerResponse)
+        _check(answered.error_code, answered.error_message)
 
     async def alter_configs(self, changes: Mapping[Resource, Mapping[str, str | None]]) -> None:
         """Sets each, or with None goes back to the default."""

@@ -40,12 +40,16 @@ def test_replace_a_dead_broker(four) -> None:
     with Traffic(four.cluster.bootstrap, topic) as traffic:
         four.cluster.kill(3)
         traffic.progress()
+        assert "drain it first" in four.cli("cluster", "forget", "3", expect=4).err
         successor = four.cluster.add()
         before = replicas_on(four.survey(), 3)
         four.cli("cluster", "replace", "3", str(successor), "--yes")
         seen = four.until_healthy()
         assert (replicas_on(seen, 3), replicas_on(seen, successor)) == (0, before)
         traffic.progress()
+        assert "is alive" in four.cli("cluster", "forget", "2", expect=4).err
+        four.cli("cluster", "forget", "3")
+        four.until(lambda seen: sorted(seen.brokers) == [1, 2, 4, successor])
     traffic.check(four.live_bootstrap)
 
 

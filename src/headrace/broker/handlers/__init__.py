@@ -2,7 +2,7 @@
 
 from headrace.broker.dispatch import Access, Handler
 from headrace.broker.handlers.api_versions import handle_api_versions
-from headrace.broker.handlers.cluster import handle_describe_cluster
+from headrace.broker.handlers.cluster import handle_describe_cluster, handle_unregister_broker
 from headrace.broker.handlers.configs import (
     handle_alter_configs,
     handle_describe_configs,
@@ -34,7 +34,7 @@ from headrace.broker.handlers.reassignments import (
 )
 from headrace.broker.handlers.topics import handle_create_partitions, handle_create_topics, handle_delete_topics
 from headrace.wire.messages.api_versions import ApiVersionsRequest
-from headrace.wire.messages.cluster import DescribeClusterRequest, DescribeLogDirsRequest
+from headrace.wire.messages.cluster import DescribeClusterRequest, DescribeLogDirsRequest, UnregisterBrokerRequest
 from headrace.wire.messages.configs import AlterConfigsRequest, DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from headrace.wire.messages.coordinators import FindCoordinatorRequest
 from headrace.wire.messages.fetch import FetchRequest
@@ -89,4 +89,5 @@ HANDLERS = (
     Handler(AlterPartitionReassignmentsRequest, handle_alter_partition_reassignments, Access("Alter", "Cluster")),
     Handler(ListPartitionReassignmentsRequest, handle_list_partition_reassignments, Access("Describe", "Cluster")),
     Handler(DescribeClusterRequest, handle_describe_cluster, Access("Describe", "Cluster")),
+    Handler(UnregisterBrokerRequest, handle_unregister_broker, Access("Alter", "Cluster")),
 )

@@ -1,10 +1,16 @@
-"""DescribeCluster: the brokers by the admin client's question."""
+"""DescribeCluster and UnregisterBroker: the brokers, and one that will not come back."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from headrace.base.errors import Refused
 from headrace.broker.dispatch import Request
+from headrace.cluster.image import Image
+from headrace.cluster.registration import unregister_broker
+from headrace.cluster.rewrite import each_partition
+from headrace.cluster.store import Commit
 from headrace.wire.codes import ErrorCode
-from headrace.wire.messages.cluster import DescribeClusterBroker, DescribeClusterResponse
+from headrace.wire.messages.cluster import DescribeClusterBroker, DescribeClusterResponse, UnregisterBrokerResponse
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -30,3 +36,29 @@ def handle_describe_cluster(broker: "Broker", request: Request) -> DescribeClust
             if each.id in broker.live or request.body.include_fenced_brokers
         ],
     )
+
+
+async def handle_unregister_broker(broker: "Broker", request: Request) -> UnregisterBrokerResponse:
+    gone = request.body.broker_id
+
+    def plan(image: Image) -> list[Commit]:
+        _check_is_gone(image, broker.live, gone)
+        return [unregister_broker(image, gone)]
+
+    try:
+        await broker.metadata.change(plan)
+    except Refused as refusal:
+        return UnregisterBrokerResponse(0, refusal.code, refusal.message)
+    return UnregisterBrokerResponse()
+
+
+def _check_is_gone(image: Image, live: Collection[int], broker_id: int) -> None:
+    """Forgotten with replicas left, it would be missed by them for ever and known to nobody."""
+    if broker_id in live:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"broker {broker_id} is alive; stop it first")
+    left = sum(broker_id in state.replicas for _, _, state in each_partition(image))
+    if left:
+        raise Refused(
+            ErrorCode.INVALID_REQUEST,
+            f"broker {broker_id} still has replicas of {left} partitions; drain it first (headrace cluster drain)",
+        )

@@ -1,4 +1,4 @@
-"""DescribeCluster and DescribeLogDirs: the brokers, and what their disks hold."""
+"""DescribeCluster, DescribeLogDirs and UnregisterBroker: the brokers, what their disks hold, and one that is gone."""
 
 from headrace.wire.schema import Request, Response, Struct, array, boolean, int8, int16, int32, int64, string
 
@@ -61,3 +61,13 @@ class DescribeLogDirsResponse(Response, to=DescribeLogDirsRequest):
     throttle_time_ms: int = int32()
     error_code: int = int16(versions="3+")
     results: list[DescribeLogDirsResult] = array(DescribeLogDirsResult)
+
+
+class UnregisterBrokerRequest(Request, key=64, versions="0", flexible=0):
+    broker_id: int = int32()
+
+
+class UnregisterBrokerResponse(Response, to=UnregisterBrokerRequest):
+    throttle_time_ms: int = int32()
+    error_code: int = int16()
+    error_message: str | None = string(nullable=True)
