@@ -142,13 +142,14 @@ def test_refusals_of_produce_and_consume(cli, topic, new_name, tmp_path) -> None
         (["produce", topic, "--compression", "rar"], 2, "--compression"),
         (["produce", topic, "-f", "/does/not/exist"], 3, "no such file"),
         (["produce", topic, "-f", str(large)], 4, "max.message.bytes"),
-        (["produce", "bad name"], 4, "not delivered"),
+        # librdkafka tells a refused name as refused or, when it has asked twice by then, as unknown.
+        (["produce", "bad name"], (3, 4), "not delivered"),
         (["produce", topic, "-p", "9"], 3, "not delivered"),
         (["produce", topic, "--json-lines"], 2, "no message in JSON"),
     ]
     for words, code, cause in cases:
         ran = cli(*words, "--json", stdin=b"line\n")
-        assert ran.code == code, (words, ran)
+        assert ran.code in (code if isinstance(code, tuple) else (code,)), (words, ran)
         assert cause in ran.err, (words, ran)
         assert set(json.loads(ran.err)) == {"error", "fix"}
 
