@@ -210,21 +210,21 @@ class Node:
         if self._stopping or self._stopped is None or self._stopped.done():
             return
         self._stopping = True
+        cause: Exception | None = None
         try:
             await self._leave_cluster()
             await self._drain()
             await self._close_logs()
         except DiskFull as full:
             log.warning("stopped on a full disk, so the next start will look at all logs: %s", full)
-            self._end(None)
         except Exception as error:
             log.critical("broker %d could not stop cleanly: %s", self.settings.broker_id, error, exc_info=error)
-            self._end(error)
+            cause = error
         else:
             log.info("broker %d stopped cleanly", self.settings.broker_id)
-            self._end(None)
-        finally:
-            await self._release()
+        # Told only when everything is given back: who waits for it may start another broker on the same directory.
+        await self._release()
+        self._end(cause)
 
     async def _leave_cluster(self) -> None:
         """Others lead what we led before we are gone, and nobody waits for our leases to run out."""
