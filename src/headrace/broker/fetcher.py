@@ -284,6 +284,7 @@ class Fetcher:
                 partition.append_copies(records[:end], headers, self._broker.clock.now())
             except DiskFull as error:
                 log.error("%s cannot follow: %s", partition.id, error)
+                self._broker.isr_keeper.leave(partition)
                 self._back_off(partition, DISK_FULL_SECONDS)
         else:
             log.warning("%s: what broker %d sent is not sound; asking again", partition.id, self._leader_id)
@@ -293,19 +294,25 @@ class Fetcher:
         own_epoch, own_end = partition.log.epoch_end(diverging.epoch)
         offset = cut_for(diverging.epoch, diverging.end_offset, own_epoch, own_end, partition.high_watermark)
         log.info("%s: cutting back from %d to %d", partition.id, partition.log.end_offset, offset)
-        await self._broker.partitions.lower_recovery_point(partition.id, offset)
-        if not partition.is_leader and partition.leader_epoch == position.leader_epoch:
-            partition.truncate(offset, self._broker.clock.now())
+
+        def cut() -> None:
+            if not partition.is_leader and partition.leader_epoch == position.leader_epoch:
+                partition.truncate(offset, self._broker.clock.now())
+
+        await self._broker.partitions.cut(partition, offset, cut)
 
     async def _start_over(self, partition: Partition, part: PartitionData) -> None:
         """Our end is outside the leader's log: before its start we begin anew there, past its end the epochs decide."""
         start = part.log_start_offset
         self._back_off(partition)
-        if start > partition.log.end_offset:
-            await self._broker.partitions.lower_recovery_point(partition.id, partition.log.start_offset)
+
+        def restart() -> None:
             if not partition.is_leader:
                 log.warning("%s: the leader's log starts at %d; starting over there", partition.id, start)
                 partition.restart_at(start, self._broker.clock.now())
+
+        if start > partition.log.end_offset:
+            await self._broker.partitions.cut(partition, partition.log.start_offset, restart)
 
     def _back_off(self, partition: Partition, seconds: float = PARTITION_BACKOFF_SECONDS) -> None:
         """Out of the session for a while: left in it, every fetch would be answered at once with the same trouble."""

@@ -407,20 +407,24 @@ class Partitions:
                 kept[written_as] = written[written_as]
         return kept
 
-    async def lower_recovery_point(self, id: TopicPartition, offset: int) -> None:
-        """Before a cut: after a crash in the midst of it, recovery must scan from there."""
-        await self._in_turn(self._lower_recovery_point(id, offset))
+    async def cut(self, partition: Partition, offset: int, cut: Callable[[], None]) -> None:
+        """Cut what is at `offset` and above. After a crash in the midst of it recovery must scan from there, so the lower
+        recovery point is on disk first; and no other checkpoint may come between the two, with a point of before."""
+        await self._in_turn(self._cut(partition, offset, cut))
 
-    async def _lower_recovery_point(self, id: TopicPartition, offset: int) -> None:
+    async def _cut(self, partition: Partition, offset: int, cut: Callable[[], None]) -> None:
+        if self._hosted.get(partition.id) is not partition:
+            return
         points = self._points()
-        written_as = self._hosted[id].written_as
-        points[written_as] = min(points[written_as], offset)
-        if offset < self._hosted[id].high_watermark:
+        points[partition.written_as] = min(points[partition.written_as], offset)
+        if offset < partition.high_watermark:
             # Only after an unclean election. What it takes away must not look like a loss to the next start.
             watermarks = self._watermarks()
-            watermarks[written_as] = offset
+            watermarks[partition.written_as] = offset
             await self._in_thread(checkpoint.save, self._disk, self._high_watermarks_path, watermarks)
         await self._in_thread(checkpoint.save, self._disk, self._recovery_points_path, points)
+        if self._hosted.get(partition.id) is partition:
+            cut()
 
     async def _in_turn(self, write: Coroutine[Any, Any, None]) -> None:
         """One writer of these files at a time, and each to its end: one that is cancelled with the request it served
