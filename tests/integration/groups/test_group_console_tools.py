@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from clients import console
 from headrace.client.lag import get_lag
 
@@ -39,6 +41,7 @@ def test_consumer_groups(bootstrap: str, group, fill, topic: str) -> None:
     assert group.name not in tool("--list").split()
 
 
+@pytest.mark.long
 def test_a_group_with_members(bootstrap: str, group) -> None:
     group.add("confluent-kafka")
     group.settle()
