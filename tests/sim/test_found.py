@@ -1,0 +1,198 @@
+"""What storms have found, each as the shortest story that shows it: seeds change with the code, these do not."""
+
+import asyncio
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from headrace.broker.membership import MARGIN_SHARE
+from headrace.log import checkpoint
+from sim.checks import Checks
+from sim.clients import Directory, Producer, create_topic
+from sim.consumers import Consumer
+from sim.world import World
+
+TOPIC = "orders"
+LEASE_SECONDS = 2.0
+
+
+class Cluster:
+    """A few brokers, and clients when they are asked for."""
+
+    def __init__(self, brokers: int) -> None:
+        self.world = World("found", brokers, {"auto.create.topics.enable": "false"})
+        self.checks = Checks(self.world)
+        self.agenda = self.world.agenda
+
+    def start(self) -> None:
+        self.world.start_all()
+        self.until(lambda: all(host.is_serving for host in self.world.hosts))
+
+    def run(self, seconds: float) -> None:
+        self.agenda.run(seconds)
+        self.checks.inspect()
+        assert self.checks.breach is None, self.checks.breach
+
+    def until(self, done: Any) -> None:
+        reached = self.agenda.run(30.0, done)
+        self.checks.inspect()
+        assert self.checks.breach is None, self.checks.breach
+        assert reached, "it does not come to pass"
+
+    def create_topic(self, **config: str) -> None:
+        loop = self.world.client_loop("admin")
+        settings = {name.replace("_", "."): value for name, value in config.items()}
+        factor = min(3, len(self.world.hosts))
+        work = create_topic(Directory(self.world, loop, Random(1)), TOPIC, 1, factor, settings)
+        self.until(self.world.spawn(loop, work).done)
+
+    @property
+    def state(self) -> Any:
+        return self.checks.state(TOPIC, 0)
+
+    def partition(self, broker_id: int) -> Any:
+        return self.world.hosts[broker_id - 1].partition(TOPIC, 0)
+
+    def produce(self, seconds: float) -> None:
+        producer = Producer(self.world, self.checks, len(self.world.loops), TOPIC, 1, pace=0.05)
+        self.run(seconds)
+        producer.stopping = True
+        self.until(lambda: producer.is_done)
+
+
+@pytest.fixture
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    made = Cluster(request.param)
+    yield made
+    made.world.end()
+
+
+one = pytest.mark.parametrize("cluster", [1], indirect=True)
+three = pytest.mark.parametrize("cluster", [3], indirect=True)
+
+
+@one
+def test_the_data_directory_survives_a_power_cut_right_after_the_first_start(cluster: Cluster) -> None:
+    (host,) = cluster.world.hosts
+    for _ in range(5):
+        cluster.start()
+        cluster.world.lose_power(host)
+
+
+@one
+def test_the_log_directory_is_named_on_disk_before_the_first_ack(cluster: Cluster) -> None:
+    (host,) = cluster.world.hosts
+    cluster.start()
+    cluster.create_topic()
+    cluster.produce(0.5)
+    for _ in range(5):
+        cluster.world.lose_power(host)
+        cluster.start()
+    cluster.run(1.0)
+    assert cluster.partition(1).log.end_offset > 0
+
+
+@one
+def test_a_broker_that_died_between_its_lease_and_its_registration_comes_back(cluster: Cluster) -> None:
+    (host,) = cluster.world.hosts
+    cluster.world.start(host)
+    cluster.until(lambda: "broker/1" in cluster.world.shelf.leases)
+    assert cluster.checks.image().brokers == {}
+    cluster.world.kill(host)
+    cluster.start()
+
+
+@three
+def test_brokers_that_start_together_all_take_each_other_for_alive(cluster: Cluster) -> None:
+    """Each commits its registration at a later revision than the one its lease was taken under."""
+    cluster.start()
+    cluster.run(1.0)
+    for host in cluster.world.hosts:
+        assert host.node is not None
+        assert sorted(host.node.broker.live) == [1, 2, 3]
+
+
+@three
+def test_a_quiet_follower_hears_of_the_watermark_that_its_own_fetch_moved(cluster: Cluster) -> None:
+    cluster.start()
+    cluster.create_topic()
+    cluster.produce(1.0)
+    cluster.run(2.0)
+    assert len({cluster.partition(number).high_watermark for number in (1, 2, 3)}) == 1
+
+
+@three
+def test_a_broker_that_fenced_itself_and_still_has_its_lease_goes_on(cluster: Cluster) -> None:
+    """It stands still past its own deadline, which is earlier than the store's."""
+    cluster.start()
+    cluster.create_topic()
+    leader = cluster.world.hosts[cluster.state.leader - 1]
+    for _ in range(5):
+        lease, ends = cluster.world.shelf.leases[f"broker/{leader.id}"]
+        deadline = ends - LEASE_SECONDS * MARGIN_SHARE
+        cluster.world.pause(leader, deadline - cluster.agenda.now + 0.05)
+        cluster.until(lambda: not leader.loop.is_paused)
+        cluster.until(lambda: leader.answers)
+        assert cluster.world.shelf.leases[f"broker/{leader.id}"][0] == lease
+
+
+@three
+def test_readers_are_told_no_older_watermark_by_a_new_leader(cluster: Cluster) -> None:
+    cluster.start()
+    cluster.create_topic(min_insync_replicas="2")
+    consumers = [Consumer(cluster.world, cluster.checks, number, TOPIC, 1) for number in range(2)]
+    for _ in range(6):
+        leader = cluster.world.hosts[cluster.state.leader - 1]
+        Producer(cluster.world, cluster.checks, len(cluster.world.loops), TOPIC, 1, pace=0.02)
+        cluster.run(0.5)
+        cluster.world.kill(leader)
+        cluster.run(4.0)
+        cluster.start()
+        cluster.until(lambda: len(cluster.state.isr) == 3)
+    assert all(consumer.positions[0] > 0 for consumer in consumers)
+
+
+@three
+def test_a_follower_that_is_refused_again_and_again_leaves_no_sessions_behind(cluster: Cluster) -> None:
+    cluster.start()
+    cluster.create_topic()
+    cluster.produce(0.5)
+    leader = cluster.world.hosts[cluster.state.leader - 1]
+    assert leader.node is not None
+    followers = [host for host in cluster.world.hosts if host is not leader]
+    for _ in range(20):
+        for host in followers:
+            cluster.world.network.cut(host.address, leader.address)
+        cluster.run(0.2)
+        for host in followers:
+            assert host.node is not None
+            for fetcher in host.node.broker.fetchers._fetchers.values():
+                fetcher._connection.close()
+        cluster.world.network.mend_all()
+        cluster.run(1.0)
+    assert len(leader.node.broker.sessions) <= 2 * len(followers)
+
+
+@three
+def test_no_checkpoint_comes_between_a_lower_recovery_point_and_its_cut(cluster: Cluster) -> None:
+    """The janitor's waits for the same files: with a point of before the cut, recovery would trust what was cut."""
+    cluster.start()
+    cluster.create_topic()
+    cluster.produce(1.0)
+    host = cluster.world.hosts[cluster.state.replicas[-1] - 1]
+    assert host.node is not None
+    partitions, partition = host.node.broker.partitions, cluster.partition(host.id)
+    assert partition.log.synced_end > 4
+
+    async def cut_beside_the_janitor() -> None:
+        def cut() -> None:
+            partition.truncate(2, host.clock.now())
+
+        await asyncio.gather(partitions.cut(partition, 2, cut), partitions.save_checkpoints())
+
+    task = host.loop.create_task(cut_beside_the_janitor())
+    assert cluster.agenda.run(5.0, task.done)
+    written = checkpoint.load(host.disk.mount(), "/data/recovery-points").offsets
+    assert written[partition.written_as] <= 2
