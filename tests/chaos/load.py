@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable
 
 from confluent_kafka import Message, Producer
 
@@ -12,6 +13,8 @@ FLUSH_SECONDS = 60.0
 PADDING = b"x" * 300
 BURST = 20
 BURST_SECONDS = 0.002
+# Of one partition, so that one that does not answer does not hold up the others.
+WAITING_MAX = 100
 
 # A dead broker is asked again soon; whoever is told "not delivered" would leave a hole in the order.
 _PATIENT = {
@@ -23,7 +26,6 @@ _PATIENT = {
     "retry.backoff.ms": 20,
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 200,
-    "queue.buffering.max.messages": 500,
     "log_level": 0,
 }
 # Without sequence numbers, a second request in flight could overtake the first when that one is sent again.
@@ -52,6 +54,7 @@ class Load:
         self.longest_gap: defaultdict[Place, float] = defaultdict(float)
         """The longest time without an acknowledgement: noted, never judged."""
         self._last_ack: dict[Place, float] = {}
+        self._waiting: defaultdict[Place, int] = defaultdict(int)
         self._ledger = ledger
         self._places = places
         self._burst_seconds = burst_seconds
@@ -80,25 +83,29 @@ class Load:
         self._producer.flush(0)
 
     def _run(self) -> None:
+        turn = 0
         while not self._stop.is_set():
-            topic, partition = self._places[self.sent % len(self._places)]
-            written = Written(self.name, self.sent)
-            try:
-                self._producer.produce(
-                    topic, written.encode(), PADDING, partition, on_delivery=self._delivered(topic, written)
-                )
-                self.sent += 1
-            except BufferError:
-                self._producer.poll(0.05)
+            place = self._places[turn % len(self._places)]
+            turn += 1
+            if self._waiting[place] < WAITING_MAX:
+                self._write(*place)
             self._producer.poll(0)
-            if self.sent % BURST == 0:
+            if turn % BURST == 0:
                 # As fast as it can would only make the reading back take longer.
                 self._stop.wait(self._burst_seconds)
 
-    def _delivered(self, topic: str, written: Written):
+    def _write(self, topic: str, partition: int) -> None:
+        written = Written(self.name, self.sent)
+        self._waiting[topic, partition] += 1
+        self._producer.produce(
+            topic, written.encode(), PADDING, partition, on_delivery=self._delivered((topic, partition), written)
+        )
+        self.sent += 1
+
+    def _delivered(self, place: Place, written: Written) -> Callable[[object, Message], None]:
         def enter(error: object, message: Message) -> None:
+            self._waiting[place] -= 1
             if error is None:
-                place = (topic, message.partition())
                 self._ledger.acknowledge(place, message.offset(), written)
                 self._note(place, written.number)
             else:

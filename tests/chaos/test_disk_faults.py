@@ -11,8 +11,6 @@ from chaos.cluster import Cluster
 from chaos.disks import Disk, fill, small_disk
 from chaos.world import World
 
-# How long the others wait for a replica that cannot write before they go on without it; 30 s by default.
-IMPATIENT = {"replica.lag.time.max.ms": "3000"}
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
 
 
@@ -46,7 +44,7 @@ def test_a_slow_disk_costs_time_only(role: str, tmp_path: Path) -> None:
 
 @needs_root
 def test_a_full_disk_refuses_and_recovers(tmp_path: Path) -> None:
-    with small_disk(tmp_path / "broker-1") as small, World(Cluster(tmp_path, settings=IMPATIENT)) as world:
+    with small_disk(tmp_path / "broker-1") as small, World(Cluster(tmp_path)) as world:
         ballast = fill(small)
         time.sleep(3)
         elsewhere = [place for place in world.places if world.cluster.leader(place) != 1]
@@ -59,7 +57,7 @@ def test_a_full_disk_refuses_and_recovers(tmp_path: Path) -> None:
 @needs_root
 @pytest.mark.long
 def test_a_broker_that_is_killed_with_a_full_disk_comes_back(tmp_path: Path) -> None:
-    with small_disk(tmp_path / "broker-1") as small, World(Cluster(tmp_path, settings=IMPATIENT)) as world:
+    with small_disk(tmp_path / "broker-1") as small, World(Cluster(tmp_path)) as world:
         ballast = fill(small)
         world.a_moment(1, 2)
         world.cluster.kill(1)

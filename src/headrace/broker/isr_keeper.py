@@ -4,6 +4,8 @@ proposal ─▶ commit ─▶ the watch brings the new state, which ends the pro
               └─ conflict on the partition: its newer state is on the way and ends it
               └─ conflict on a joiner's registration: it is another life of that broker; the proposal is dropped
               └─ no answer: unknown, so asked again; comparing makes that harmless
+
+A follower that finds its disk full takes itself out the same way: its leader would wait for it as for one that is slow.
 """
 
 import asyncio
@@ -31,16 +33,24 @@ class IsrKeeper:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
         self._queue: dict[Partition, Proposal] = {}
+        self._leaving: dict[Partition, None] = {}
         self._woken = asyncio.Event()
 
     def propose(self, partition: Partition, proposal: Proposal) -> None:
         self._queue[partition] = proposal
         self._woken.set()
 
+    def leave(self, partition: Partition) -> None:
+        """For a follower that cannot write: until the in-sync set is without it, nothing can be acknowledged."""
+        self._leaving[partition] = None
+        self._woken.set()
+
     async def run(self) -> None:
         while True:
             await self._woken.wait()
             self._woken.clear()
+            while self._leaving:
+                await self._leave(self._leaving.popitem()[0])
             while self._queue:
                 batch = {partition: self._queue.pop(partition) for partition in list(self._queue)[:PER_COMMIT]}
                 await self._commit(batch)
@@ -81,6 +91,20 @@ class IsrKeeper:
             log.debug("%s: %s", partition.id, refusal.message)
             partition.leader.on_proposal_failed()
             return None
+
+    async def _leave(self, partition: Partition) -> None:
+        """What comes in between is for the next time that it cannot write."""
+        image, me, index = self._broker.image, self._broker.id, partition.id.partition
+        state = image.partition(partition.id.topic, index)
+        if state is not partition.state or partition.is_leader or me not in state.isr:
+            return
+        others = [each for each in state.isr if each != me]
+        try:
+            commit = alter_isr(image, partition.topic_id, index, state, others, {}, self._broker.config)
+            await self._broker.metadata.store.commit(commit.puts, commit.expect)
+            log.warning("%s leaves the in-sync replicas %s: it cannot follow", partition.id, list(state.isr))
+        except (Refused, Conflict, StoreUnreachable) as cause:
+            log.debug("%s does not leave its in-sync replicas: %s", partition.id, cause)
 
     def _on_conflict(self, partition: Partition, conflict: Conflict) -> None:
         own = partition_key(partition.topic_id, partition.id.partition)
