@@ -41,6 +41,10 @@ class Checks:
         self.acked: dict[Place, dict[int, bytes]] = {}
         self.seen: dict[Place, dict[int, bytes]] = {}
         self.sent: dict[Place, dict[bytes, int]] = {}
+        self.deleted: dict[Place, int] = {}
+        """Up to where somebody asked for records to be deleted: those may be gone."""
+        self.is_relaxed = False
+        """The topic is not durable: an ack rests on the logs of the in-sync replicas, not on their disks."""
         self._world = world
         world.on_death = self._inspect_host
         self._image = Image()
@@ -118,7 +122,13 @@ class Checks:
             self.fail("watermark", f"{who} was told {before} of {topic}-{index}, then {offset}")
         self._watermarks[who, topic, index] = offset
 
+    def on_deletion(self, topic: str, index: int, before: int) -> None:
+        """Asked for; whether it comes to pass nobody knows."""
+        self.deleted[topic, index] = max(before, self.deleted.get((topic, index), 0))
+
     def on_out_of_range(self, who: str, topic: str, index: int, offset: int) -> None:
+        if offset < self.deleted.get((topic, index), 0):
+            return
         self.fail("watermark", f"{who} has read {topic}-{index} up to {offset}, which is now said to be out of range")
 
     def _see(self, topic: str, index: int, offset: int, value: bytes, who: str) -> None:
@@ -132,15 +142,13 @@ class Checks:
     def on_final(self, topic: str, index: int, records: dict[int, bytes]) -> None:
         """All of a partition, after the calm."""
         name = f"{topic}-{index}"
-        if list(records) != list(range(len(records))):
-            self.fail(
-                "dense", f"{name} holds offsets {list(records)[:5]}… to {max(records, default=-1)}, not all between"
-            )
+        deleted, first = self.deleted.get((topic, index), 0), min(records, default=0)
+        if list(records) != list(range(first, first + len(records))) or first > deleted:
+            self.fail("dense", f"{name} holds offsets {first} to {max(records, default=-1)}, and not all between")
         for offset, value in self.acked.get((topic, index), {}).items():
-            if records.get(offset) != value:
-                self.fail(
-                    "no-ack-lost", f"{name} offset {offset} was acked as {_short(value)}, is {records.get(offset)!r}"
-                )
+            if offset >= deleted and records.get(offset) != value:
+                found = records.get(offset)
+                self.fail("no-ack-lost", f"{name} offset {offset} was acked as {_short(value)}, is {found!r}")
         order: dict[bytes, int] = {}
         sent = self.sent.get((topic, index), {})
         for offset, value in records.items():
@@ -198,7 +206,7 @@ class Checks:
         for partition in host.partitions():
             topic, index = partition.id
             if host.is_serving:
-                self._synced[host.id, topic, index] = partition.log.synced_end
+                self._synced[host.id, topic, index] = self._end_that_counts(partition)
             if partition.is_leader and host.answers:
                 self._lead(topic, index, partition.leader_epoch, host.id, host.name)
                 self._check_holds_acked(host, partition)
@@ -209,8 +217,11 @@ class Checks:
         host = self._world.hosts[broker_id - 1]
         partition = host.partition(topic, index) if host.is_serving else None
         if partition is not None:
-            return int(partition.log.synced_end)
+            return self._end_that_counts(partition)
         return self._synced.get((broker_id, topic, index), 0)
+
+    def _end_that_counts(self, partition: Any) -> int:
+        return int(partition.log.end_offset if self.is_relaxed else partition.log.synced_end)
 
     def _check_holds_acked(self, host: Host, partition: Any) -> None:
         topic, index = partition.id
@@ -230,6 +241,7 @@ class Checks:
         offset, truncations = self._looked.get(key, (partition.log.start_offset, partition.log.truncations))
         if truncations != partition.log.truncations:
             offset = partition.log.start_offset
+        offset = max(offset, partition.log.start_offset)
         truth = self._truth.setdefault((topic, index), Truth())
         end = partition.high_watermark
         while offset < end and self.breach is None:

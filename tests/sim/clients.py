@@ -14,6 +14,7 @@ from typing import Any
 
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from headrace.wire.messages.offsets import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from headrace.wire.messages.replicas import (
     AlterPartitionReassignmentsRequest,
@@ -34,7 +35,7 @@ from sim.world import World
 IN_FLIGHT_MAX = 5
 BACK_OFF_SECONDS = (0.02, 0.25)
 ANSWER_SECONDS_MAX = 3.0
-PRODUCE, METADATA, INIT_PRODUCER_ID, CREATE_TOPICS, REASSIGN, ELECT = 9, 9, 4, 5, 0, 2
+PRODUCE, METADATA, INIT_PRODUCER_ID, CREATE_TOPICS, REASSIGN, ELECT, DELETE_RECORDS = 9, 9, 4, 5, 0, 2, 1
 
 
 class Refusal(Exception):
@@ -127,6 +128,16 @@ async def move_partition(directory: Directory, topic: str, index: int, replicas:
     )
 
 
+async def delete_records(directory: Directory, topic: str, index: int, before: int) -> None:
+    part = DeleteRecordsPartition(index, before)
+    try:
+        link = await directory.leader_link(topic, index)
+        await link.ask(DeleteRecordsRequest([DeleteRecordsTopic(topic, [part])], 3000), DELETE_RECORDS, 5.0)
+        link.close()
+    except (Lost, Refusal):
+        pass
+
+
 async def elect_preferred(directory: Directory) -> None:
     await ask_once(directory, ElectLeadersRequest(0, None, 3000), ELECT)
 
@@ -140,8 +151,11 @@ class Batch:
 
 
 class Producer:
-    def __init__(self, world: World, checks: Checks, number: int, topic: str, partitions: int, pace: float) -> None:
+    def __init__(
+        self, world: World, checks: Checks, number: int, topic: str, partitions: int, pace: float, acks: int = -1
+    ) -> None:
         self.name = f"p{number}"
+        self.acks = acks
         self.topic = topic
         self.is_done = False
         self.stopping = False
@@ -244,7 +258,7 @@ class Lane:
             base_sequence=batch.sequence,
         )
         part = PartitionProduceData(self._index, memoryview(records))
-        return ProduceRequest(None, -1, 2000, [TopicProduceData(producer.topic, partition_data=[part])])
+        return ProduceRequest(None, producer.acks, 2000, [TopicProduceData(producer.topic, partition_data=[part])])
 
     def _on_broker_reply(self, address: str, request: Any, response: Any) -> None:
         """The broker has just written this: an ack must be true now."""

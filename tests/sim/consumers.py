@@ -20,6 +20,7 @@ from sim.world import World
 
 KINDS = ("plain", "session", "rack")
 FETCH, LIST_OFFSETS = 12, 7
+LATEST, EARLIEST = -1, -2
 
 
 class Consumer:
@@ -82,7 +83,8 @@ class Reader:
 
     async def _look(self, link: WireClient) -> None:
         if self._rng.random() < 0.05:
-            await self._ask_end(link)
+            end = await self._ask(link, LATEST)
+            self._checks.on_high_watermark(self._consumer.name, self._topic, self._index, end)
         answer = await link.ask(self._request(), FETCH)
         if answer.error_code:
             raise Refusal(f"error {answer.error_code}")
@@ -90,6 +92,9 @@ class Reader:
             self._session = (answer.session_id, self._session[1] + 1 if answer.session_id else 0)
         for topic in answer.responses:
             for part in topic.partitions:
+                if part.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                    self._checks.on_out_of_range(self._consumer.name, self._topic, self._index, self.position)
+                    self.position = max(self.position, await self._ask(link, EARLIEST))
                 self._take(part)
 
     def _request(self) -> FetchRequest:
@@ -110,7 +115,7 @@ class Reader:
     def _take(self, part: Any) -> None:
         name, topic, index = self._consumer.name, self._topic, self._index
         if part.error_code:
-            self._refuse(part.error_code)
+            raise Refusal(f"error {part.error_code}")
         if part.preferred_read_replica >= 0:
             self._preferred = part.preferred_read_replica
             raise Refusal("a nearer replica has it")
@@ -121,18 +126,13 @@ class Reader:
                 self._checks.on_read(name, topic, index, offset, value, self.position, part.high_watermark)
                 self.position = offset + 1
 
-    async def _ask_end(self, link: WireClient) -> None:
-        topics = [ListOffsetsTopic(self._topic, [ListOffsetsPartition(self._index, -1, -1)])]
+    async def _ask(self, link: WireClient, timestamp: int) -> int:
+        topics = [ListOffsetsTopic(self._topic, [ListOffsetsPartition(self._index, -1, timestamp)])]
         answer = await link.ask(ListOffsetsRequest(-1, 0, topics), LIST_OFFSETS)
         part = answer.topics[0].partitions[0]
         if part.error_code:
             raise Refusal(f"error {part.error_code}")
-        self._checks.on_high_watermark(self._consumer.name, self._topic, self._index, part.offset)
-
-    def _refuse(self, code: int) -> None:
-        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            self._checks.on_out_of_range(self._consumer.name, self._topic, self._index, self.position)
-        raise Refusal(f"error {code}")
+        return int(part.offset)
 
 
 def _records(records: memoryview | None) -> Iterator[tuple[int, bytes]]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from headrace.wire.batch import iter_headers
 from sim.checks import Checks
-from sim.clients import Directory, elect_preferred, move_partition
+from sim.clients import Directory, delete_records, elect_preferred, move_partition
 from sim.disk import SimDisk
 from sim.host import Host
 from sim.world import World
@@ -126,6 +126,14 @@ class Faults:
             replicas = self._rng.sample([host.id for host in self._world.hosts], min(3, len(self._world.hosts)))
         self._world.say("admin", f"moves {topic.name}-{index} to {replicas}")
         self._administer(lambda directory: move_partition(directory, topic.name, index, replicas))
+
+    def delete_records(self) -> None:
+        topic = self._rng.choice(list(self._checks.image().topics.values()))
+        index = self._rng.randrange(len(topic.partitions))
+        before = int(self._rng.uniform(0, max(self._checks.acked.get((topic.name, index), {0: b""}))))
+        self._world.say("admin", f"deletes {topic.name}-{index} before {before}")
+        self._checks.on_deletion(topic.name, index, before)
+        self._administer(lambda directory: delete_records(directory, topic.name, index, before))
 
     def elect_preferred(self) -> None:
         self._world.say("admin", "asks for the preferred leaders")
@@ -257,10 +265,14 @@ SCENARIOS: Final[Mapping[str, Mapping[Fault, float]]] = {
         Faults.cut_store_from_all: 0.3,
         Faults.fill_disk: 0.5,
         Faults.elect_preferred: 0.5,
+        Faults.delete_records: 0.5,
     },
+    # Not durable on purpose: then only processes may die, and what they wrote stays in the page cache.
+    "relaxed": {Faults.kill_one: 4, Faults.kill_all: 1, Faults.stop_one: 1, Faults.pause_one: 1, Faults.isolate_one: 1},
     "rot": {Faults.rot: 3, Faults.kill_one: 1, Faults.pause_one: 1, Faults.isolate_one: 1},
     "moves": {
         Faults.move_partition: 5,
+        Faults.delete_records: 1,
         Faults.elect_preferred: 1,
         Faults.kill_one: 1,
         Faults.power_off_one: 1,

@@ -38,6 +38,7 @@ class Plan(NamedTuple):
     gap: float = 1.5
     """Mean seconds between two faults."""
     topic_config: tuple[tuple[str, str], ...] = ()
+    acks: int = -1
 
     @property
     def command(self) -> str:
@@ -48,6 +49,8 @@ def plan_for(seed: int, scenario: str, brokers: int) -> Plan:
     """The seed decides the load and the topic too, so that a thousand seeds are not a thousand times the same cluster."""
     rng = Random(f"plan {seed}")
     config = {"min.insync.replicas": rng.choice(("1", "2", "2", "2", "3"))} if brokers > 1 else {}
+    if scenario == "relaxed":
+        config["flush.messages"] = str(1 << 40)
     return Plan(
         seed,
         scenario,
@@ -57,6 +60,8 @@ def plan_for(seed: int, scenario: str, brokers: int) -> Plan:
         pace=rng.choice((0.03, 0.1, 0.1, 0.3)),
         gap=rng.choice((0.7, 1.5, 1.5, 3.0)),
         topic_config=tuple(config.items()),
+        # Alone, a broker's own sync is all there is.
+        acks=rng.choice((-1, 1)) if brokers == 1 else -1,
     )
 
 
@@ -114,6 +119,7 @@ class Storm:
         self._faults = Faults(world, checks, self._rng)
         self._producers: list[Producer] = []
         self._consumers: list[Consumer] = []
+        checks.is_relaxed = plan.scenario == "relaxed"
 
     def run(self) -> None:
         self._start()
@@ -150,7 +156,8 @@ class Storm:
             return
         task.result()
         self._producers = [
-            Producer(world, self._checks, number, TOPIC, plan.partitions, plan.pace) for number in range(plan.producers)
+            Producer(world, self._checks, number, TOPIC, plan.partitions, plan.pace, plan.acks)
+            for number in range(plan.producers)
         ]
         self._consumers = [
             Consumer(world, self._checks, number, TOPIC, plan.partitions) for number in range(plan.consumers)
