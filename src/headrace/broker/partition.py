@@ -67,6 +67,7 @@ class Partition:
         "high_watermark",
         "id",
         "is_durable",
+        "is_gone",
         "is_internal",
         "is_leader",
         "leader",
@@ -101,6 +102,7 @@ class Partition:
         self.is_durable = config.is_durable
         self.leader: LeaderReplica | None = None
         self.is_leader = False
+        self.is_gone = False
         self.leader_epoch = -1
         self.high_watermark = max(log.start_offset, min(high_watermark, log.end_offset))
         # Dicts for their order: the simulator must see the same one every time.
@@ -417,6 +419,8 @@ class Partition:
         )
 
     def available_bytes(self, offset: int, as_follower: bool = False) -> int:
+        if self.is_gone:
+            return 0
         end_offset = self.log.end_offset if as_follower else self.high_watermark
         if not self.log.start_offset <= offset < end_offset:
             return 0
@@ -474,3 +478,11 @@ class Partition:
     def close(self) -> None:
         self._lose_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self._notify()
+
+    def end(self) -> None:
+        """It is no longer here. A sync that is under way may still come to its end: then nobody is told, and a reader
+        that has not noticed yet finds nothing instead of files that are gone."""
+        self.is_gone = True
+        self.is_leader = False
+        self.leader = None
+        self.close()

@@ -189,7 +189,7 @@ class Partitions:
             partition, topic = self._hosted[key], changed[key[0]]
             if topic is None or topic.id != partition.topic_id or self._is_moved_away(topic, partition):
                 del self._hosted[key]
-                partition.close()
+                partition.end()
                 self._delete(partition)
         for name, topic in changed.items():
             if topic is None:
