@@ -10,7 +10,7 @@ import pytest
 from headrace.broker.membership import MARGIN_SHARE
 from headrace.log import checkpoint
 from sim.checks import Checks
-from sim.clients import Directory, Producer, create_topic
+from sim.clients import Directory, Producer, create_topic, move_partition
 from sim.consumers import Consumer
 from sim.world import World
 
@@ -41,10 +41,10 @@ class Cluster:
         assert self.checks.breach is None, self.checks.breach
         assert reached, "it does not come to pass"
 
-    def create_topic(self, **config: str) -> None:
+    def create_topic(self, factor: int = 3, **config: str) -> None:
         loop = self.world.client_loop("admin")
         settings = {name.replace("_", "."): value for name, value in config.items()}
-        factor = min(3, len(self.world.hosts))
+        factor = min(factor, len(self.world.hosts))
         work = create_topic(Directory(self.world, loop, Random(1)), TOPIC, 1, factor, settings)
         self.until(self.world.spawn(loop, work).done)
 
@@ -71,6 +71,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 one = pytest.mark.parametrize("cluster", [1], indirect=True)
 three = pytest.mark.parametrize("cluster", [3], indirect=True)
+five = pytest.mark.parametrize("cluster", [5], indirect=True)
 
 
 @one
@@ -173,6 +174,23 @@ def test_a_follower_that_is_refused_again_and_again_leaves_no_sessions_behind(cl
         cluster.world.network.mend_all()
         cluster.run(1.0)
     assert len(leader.node.broker.sessions) <= 2 * len(followers)
+
+
+@five
+def test_a_partition_that_has_moved_away_has_nothing_for_readers_that_still_wait(cluster: Cluster) -> None:
+    """A slow sync that ended after the move had them look into files that were gone, and that stopped the broker."""
+    cluster.start()
+    cluster.create_topic(segment_ms="500")
+    cluster.produce(1.5)
+    leader = cluster.state.leader
+    moved = cluster.partition(leader)
+    assert moved.available_bytes(0) > 0
+    loop = cluster.world.client_loop("mover")
+    others = [host.id for host in cluster.world.hosts if host.id != leader]
+    cluster.world.spawn(loop, move_partition(Directory(cluster.world, loop, Random(1)), TOPIC, 0, others[:3]))
+    cluster.until(lambda: cluster.partition(leader) is None)
+    assert moved.available_bytes(0) == 0
+    assert moved.leader is None
 
 
 @three

@@ -165,7 +165,7 @@ def describe(error: BaseException | None) -> str:
         code = where.tb_frame.f_code
         places.append(f"{code.co_filename.rsplit('/', 1)[-1]}:{where.tb_lineno}")
         where = where.tb_next
-    return f"{type(error).__name__}: {error} ({' > '.join(places[-6:])})"
+    return f"{type(error).__name__}: {error} ({' > '.join(places[-12:])})"
 
 
 class LogLines(logging.Handler):
