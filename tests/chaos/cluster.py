@@ -201,6 +201,13 @@ class Cluster:
             for number, partition in topic.partitions.items()
         }
 
+    def described(self, places: Iterable[Place]) -> str:
+        metadata = self.metadata()
+        found = [(place, _partition(metadata, place)) for place in places]
+        return "\n".join(
+            f"{place}: leader {each.leader}, isr {each.isrs} of {each.replicas}" for place, each in found if each
+        )
+
     def controller(self) -> int:
         return int(self.metadata().controller_id)
 

@@ -81,6 +81,20 @@ def pause_and_kill(world: World) -> None:
     world.cluster.start(victim)
 
 
+def pause_two_and_kill(world: World) -> None:
+    """Two leases run out, and before those two are in sync again one of them is killed."""
+    sleepers = world.rng.sample(world.cluster.ids, k=2)
+    for broker in sleepers:
+        world.cluster.pause(broker)
+    time.sleep(world.rng.uniform(2, 4))
+    for broker in sleepers:
+        world.cluster.resume(broker)
+    world.a_moment(0, 1)
+    world.cluster.kill(sleepers[0])
+    world.until_progress()
+    world.cluster.start(sleepers[0])
+
+
 def pause_all(world: World) -> None:
     """Every lease runs out while nobody looks."""
     for broker in world.cluster.ids:
@@ -120,6 +134,7 @@ PROCESS_FAULTS: tuple[Fault, ...] = (
     pause_leader,
     pause_controller,
     pause_and_kill,
+    pause_two_and_kill,
     pause_all,
     bounce_leader,
     bounce_each,

@@ -61,5 +61,7 @@ def test_brokers_and_members_in_turn(etcd: EtcdCluster, tmp_path: Path) -> None:
                 etcd.kill(member)
                 fault(world)
                 etcd.start(member)
+            # Else the next one to die would take the majority with it, and no broker could start.
+            etcd.until_ready()
             world.until_progress()
         world.judge()

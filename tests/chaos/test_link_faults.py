@@ -72,6 +72,7 @@ def test_nothing_is_lost_in_a_storm(network: Network, etcd: EtcdCluster, tmp_pat
             etcd.kill(member)
             world.suffer(world.rng.choice(faults))
             etcd.start(member)
+            etcd.until_ready()
         world.judge()
 
 

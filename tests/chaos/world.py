@@ -105,7 +105,11 @@ class World:
         def silent() -> list[Place]:
             return [place for place in wanted if load.newest_ack[place] < sent]
 
-        until(lambda: not silent(), CALM_SECONDS, lambda: f"no acks on {silent()}")
+        until(lambda: not silent(), CALM_SECONDS, lambda: self._story(silent()))
+
+    def _story(self, silent: list[Place]) -> str:
+        newest = {load.name: dict(load.newest_ack) for load in self.loads}
+        return f"no acks on {silent}\n{self.cluster.described(self.places)}\nnewest acks: {newest}"
 
     # -- the calm ----------------------------------------------------------------------------------------------------
 

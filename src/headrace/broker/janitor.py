@@ -59,7 +59,7 @@ class Janitor:
         lag_seconds_max = self._broker.config.number("replica.lag.time.max.ms") / 1000
         for count, partition in enumerate(list(self._broker.partitions), 1):
             partition.on_tick(now)
-            partition.check_followers(lag_seconds_max, now)
+            partition.check_followers(self._broker.live, lag_seconds_max, now)
             if count % PER_TURN == 0:
                 await asyncio.sleep(0)
 

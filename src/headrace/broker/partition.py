@@ -9,7 +9,7 @@ As a leader it has a `LeaderReplica`, which says what is committed; as a followe
 fetcher, and copies bytes as they are.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from headrace.base.clock import Now
@@ -334,12 +334,12 @@ class Partition:
         if proposal is not None:
             self._propose(self, proposal)
 
-    def check_followers(self, lag_seconds_max: float, now: Now) -> None:
-        """Who fell behind leaves the in-sync set; who waits to join it is proposed again."""
+    def check_followers(self, live: Mapping[int, int], lag_seconds_max: float, now: Now) -> None:
+        """Who fell behind leaves the in-sync set; who waits to join it, and is alive, is proposed again."""
         if self.leader is not None:
             proposal = (
                 self.leader.propose_without_laggards(self.log.end_offset, lag_seconds_max, now.mono)
-                or self.leader.propose_waiting()
+                or self.leader.propose_waiting(live)
             )
             if proposal is not None:
                 self._propose(self, proposal)

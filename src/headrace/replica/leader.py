@@ -10,7 +10,7 @@ Invariant: the watermark never falls, and every offset below it is held by all o
 Does not fetch, wait or commit: the shell asks, proposes and reports back.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 
@@ -128,12 +128,16 @@ class LeaderReplica:
         self._proposed = (*self.isr, follower_id)
         return Proposal(self._proposed, {follower_id: follower.broker_epoch})
 
-    def propose_waiting(self) -> Proposal | None:
+    def propose_waiting(self, live: Mapping[int, int]) -> Proposal | None:
         """A replica that has all it needs and is still outside: its proposal came to nothing, as when the store did not
-        know its new registration yet. On a quiet partition it has no reason to name its offset again."""
+        know its new registration yet. On a quiet partition it has no reason to name its offset again.
+
+        Only those alive, with the epoch they fetched with: a dead one could be proposed for ever, in front of the rest.
+        """
         if len(self.isr) > len(self._followers):
             return None
-        return next(filter(None, map(self.propose_joiner, self._followers)), None)
+        alive = (id for id, follower in self._followers.items() if live.get(id) == follower.broker_epoch)
+        return next(filter(None, map(self.propose_joiner, alive)), None)
 
     def propose_without_laggards(self, end_offset: int, lag_seconds_max: float, now: float) -> Proposal | None:
         if self._proposed is not None:
