@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 LOOK_SECONDS = 0.5
+SILENT_SECONDS_MAX = 60.0
 
 
 class Copied(NamedTuple):
@@ -31,8 +33,9 @@ def copied(partition: PartitionSeen) -> Copied:
 
 
 async def until_moved(admin: Admin, show: bool) -> None:
-    """Returns when nothing moves any more. A broker that does not answer is asked again."""
+    """Returns when nothing moves any more. A cluster that does not answer is asked again for a while: it may restart."""
     seen = await survey(admin)
+    answered_at = time.monotonic()
     topics = {each.id.topic for each in seen.moving}
     track = Track(seen)
     with _bar(show) as bar:
@@ -42,7 +45,10 @@ async def until_moved(admin: Admin, show: bool) -> None:
             try:
                 seen = await survey(admin)
             except Disconnected:
+                if time.monotonic() - answered_at > SILENT_SECONDS_MAX:
+                    raise
                 continue
+            answered_at = time.monotonic()
             track.look(seen)
         bar.show(track, seen)
     await lift_throttle(admin, topics)

@@ -1,12 +1,14 @@
 """Moving data about in a cluster of four under load, with the command line: nothing is lost, nothing is late for ever."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 
-from traffic import Traffic
+from traffic import EXACTLY_ONCE, Traffic
 
 from clients.client import Record
 from headrace.client.survey import Survey
@@ -22,7 +24,7 @@ def load_of(seen: Survey) -> Counter[int]:
 
 def test_drain(four) -> None:
     topic = four.create("orders", partitions=8)
-    with Traffic(four.cluster.bootstrap, topic) as traffic:
+    with Traffic(four.cluster.bootstrap, topic, **EXACTLY_ONCE) as traffic:
         before = replicas_on(four.survey(), 2)
         plan = four.cli("cluster", "drain", "2", "--dry-run", "--json").json
         assert (len(plan["moves"]), plan["done"]) == (before, False)
@@ -37,7 +39,7 @@ def test_drain(four) -> None:
 
 def test_replace_a_dead_broker(four) -> None:
     topic = four.create("orders", partitions=8)
-    with Traffic(four.cluster.bootstrap, topic) as traffic:
+    with Traffic(four.cluster.bootstrap, topic, **EXACTLY_ONCE) as traffic:
         four.cluster.kill(3)
         traffic.progress()
         assert "drain it first" in four.cli("cluster", "forget", "3", expect=4).err
@@ -55,7 +57,7 @@ def test_replace_a_dead_broker(four) -> None:
 
 def test_add_and_rebalance(three) -> None:
     topic = three.create("orders", partitions=8)
-    with Traffic(three.cluster.bootstrap, topic) as traffic:
+    with Traffic(three.cluster.bootstrap, topic, **EXACTLY_ONCE) as traffic:
         joined = three.cluster.add()
         assert three.cli("cluster", "rebalance", "--dry-run", "--json").json["moves"]
         three.cli("cluster", "add", "--yes")
@@ -70,7 +72,7 @@ def test_add_and_rebalance(three) -> None:
 
 def test_more_and_fewer_replicas(three) -> None:
     topic = three.create("orders", partitions=4, replication_factor=1)
-    with Traffic(three.cluster.bootstrap, topic) as traffic:
+    with Traffic(three.cluster.bootstrap, topic, **EXACTLY_ONCE) as traffic:
         for count in (3, 2):
             three.cli("cluster", "replicas", topic, str(count), "--yes")
             assert all(len(each.isr) == count for each in three.until_healthy().partitions.values())
@@ -78,40 +80,47 @@ def test_more_and_fewer_replicas(three) -> None:
     traffic.check()
 
 
+@contextlib.contextmanager
+def watched(lab, *words: str) -> Iterator["subprocess.Popen[str]"]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "headrace.cli", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "HEADRACE_BOOTSTRAP": lab.cluster.bootstrap},
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_a_throttled_move_can_be_interrupted_resumed_and_cancelled(four) -> None:
     """At a rate of nearly nothing the move never ends, producers notice nothing, and every way on works."""
-    topic = four.create("orders", partitions=4, segment_bytes="1048576")
-    # Large enough that it cannot be copied in the burst that a throttle allows.
-    with Traffic(four.cluster.bootstrap, topic, **{"batch.num.messages": 50}) as traffic:
-        traffic.progress(2_000)
-        before = replicas_on(four.survey(), 1)
-        words = ["cluster", "drain", "1", "--yes", "--throttle", "1kB"]
-        watching = subprocess.Popen(
-            [sys.executable, "-m", "headrace.cli", *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "HEADRACE_BOOTSTRAP": four.cluster.bootstrap},
-        )
-        four.until(lambda seen: bool(seen.moving))
-        assert "moving: 0/" in watching.stderr.readline()
-        watching.send_signal(signal.SIGINT)
-        _, err = watching.communicate(timeout=30)
-        assert (watching.returncode, "reassignments --watch" in err) == (130, True)
+    topic, bulk = four.create("orders", partitions=4), four.create("bulk", partitions=4)
+    # A throttle is overdrawn by one answer at most, a megabyte of a partition: there must be more than that to copy.
+    for partition in range(4):
+        four.client.produce(bulk, [Record(None, b"v" * 10_000)] * 400, partition=partition)
+    with Traffic(four.cluster.bootstrap, topic, **EXACTLY_ONCE) as traffic:
+        with watched(four, "cluster", "drain", "1", "--yes", "--throttle", "1kB") as watching:
+            assert "moving: " in watching.stderr.readline()
+            watching.send_signal(signal.SIGINT)
+            _, err = watching.communicate(timeout=60)
+            assert (watching.returncode, "reassignments --watch" in err) == (130, True)
         traffic.progress()
 
         moving = four.survey().moving
-        assert moving, "it goes on, slowly"
-        assert all(set(each.targets) - set(each.isr) == set(each.adding) for each in moving), "the others are in sync"
+        assert bulk in {each.id.topic for each in moving}, "it goes on, slowly"
+        assert all(set(each.targets) - set(each.isr) <= set(each.adding) for each in moving), "the others are in sync"
         listed = four.cli("cluster", "reassignments", "--json").json
-        assert {each["partition"] for each in listed} == {each.id.partition for each in moving}
+        assert {each["topic"] for each in listed} >= {bulk}
         again = four.cli("cluster", "drain", "1", "--yes", "--no-wait")
         assert "already moving" in again.out
 
         four.cli("cluster", "reassignments", "--cancel", "--yes")
-        seen = four.until_healthy()
-        assert replicas_on(seen, 1) == before, "everything is where it was"
-        assert four.client.config(topic)["follower.replication.throttled.replicas"] == ""
+        assert replicas_on(four.until_healthy(), 1) > 0, "what had not moved yet is where it was"
+        assert four.client.config(bulk)["follower.replication.throttled.replicas"] == ""
         four.cli("cluster", "drain", "1", "--yes")
         assert replicas_on(four.until_healthy(), 1) == 0
     traffic.check()
@@ -158,7 +167,7 @@ def test_wrong_wishes_are_refused_in_plain_words(three) -> None:
 def test_a_partition_that_comes_back_is_not_taken_for_a_damaged_one(capfd, four) -> None:
     """What a broker wrote down of a log that has left it says nothing of the log that comes later."""
     topic = four.create("orders", partitions=4)
-    with Traffic(four.cluster.bootstrap, topic) as traffic:
+    with Traffic(four.cluster.bootstrap, topic, **EXACTLY_ONCE) as traffic:
         traffic.progress(200)
         four.cluster.restart(3)
         four.until_healthy()
