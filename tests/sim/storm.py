@@ -21,7 +21,6 @@ from sim.world import LogLines, World
 
 TOPIC = "orders"
 START_SECONDS_MAX = 60.0
-CALM_SECONDS_MAX = 90.0
 LOOK_SECONDS = 0.25
 
 
@@ -39,6 +38,8 @@ class Plan(NamedTuple):
     """Mean seconds between two faults."""
     topic_config: tuple[tuple[str, str], ...] = ()
     acks: int = -1
+    calm: float = 90.0
+    """Seconds in which everybody must have recovered."""
 
     @property
     def command(self) -> str:
@@ -187,10 +188,10 @@ class Storm:
         self._faults.heal()
         for producer in self._producers:
             producer.stopping = True
-        end = world.agenda.now + CALM_SECONDS_MAX
+        end = world.agenda.now + self._plan.calm
         while not self._is_over and (missing := self._missing()):
             if world.agenda.now >= end:
-                self._checks.fail("caught-up", f"after {CALM_SECONDS_MAX:.0f} s of calm: {missing}")
+                self._checks.fail("caught-up", f"after {self._plan.calm:.0f} s of calm: {missing}")
             self._run(LOOK_SECONDS)
         if not self._is_over:
             self._checks.inspect()

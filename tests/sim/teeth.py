@@ -166,7 +166,7 @@ TEETH = (
     Tooth("readers-see-the-log-end", readers_see_the_log_end, ("watermark",), ONE),
     Tooth("a-handler-fails", a_handler_fails, ("no-bug",), ONE),
     Tooth("followers-report-their-log-end", followers_report_their_log_end, ("synced-ack",), THREE),
-    Tooth("followers-do-not-cut", followers_do_not_cut, ("identical", "caught-up"), STILL),
+    Tooth("followers-do-not-cut", followers_do_not_cut, ("identical", "caught-up"), STILL._replace(calm=15.0)),
     Tooth("leaders-do-not-look-at-epochs", leaders_do_not_look_at_epochs, ("identical", "agreed"), THREE),
     Tooth("watermark-of-the-largest-replica", watermark_of_the_largest_replica, ("synced-ack",), THREE),
     Tooth("watermark-before-it-is-known", watermark_before_it_is_known, ("watermark",), THREE),
