@@ -94,13 +94,13 @@ _REPLICATION: Final = (
     _long(
         "leader.replication.throttled.rate",
         LONG_MAX,
-        "Bytes a second this broker sends to throttled followers.",
+        "Accepted for Kafka's tools, and without effect: the follower's rate is what counts.",
         dynamic=True,
     ),
     _long(
         "follower.replication.throttled.rate",
         LONG_MAX,
-        "Bytes a second this broker copies to its throttled replicas.",
+        "Bytes a second this broker copies to throttled replicas that are not in sync yet.",
         dynamic=True,
     ),
 )

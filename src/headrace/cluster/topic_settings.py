@@ -143,7 +143,7 @@ _DECLARED: Final = (
         "leader.replication.throttled.replicas",
         Kind.LIST,
         (),
-        "Replicas whose copying is throttled at the leader, as partition:broker pairs, or `*` for all.",
+        "Accepted for Kafka's tools, and without effect: the follower's list is what counts.",
         words=r"\*|[0-9]+:[0-9]+",
     ),
     _declare(
