@@ -337,10 +337,9 @@ class Partition:
     def check_followers(self, live: Mapping[int, int], lag_seconds_max: float, now: Now) -> None:
         """Who fell behind leaves the in-sync set; who waits to join it, and is alive, is proposed again."""
         if self.leader is not None:
-            proposal = (
-                self.leader.propose_without_laggards(self.log.end_offset, lag_seconds_max, now.mono)
-                or self.leader.propose_waiting(live)
-            )
+            proposal = self.leader.propose_without_laggards(
+                self.log.end_offset, lag_seconds_max, now.mono
+            ) or self.leader.propose_waiting(live)
             if proposal is not None:
                 self._propose(self, proposal)
 
