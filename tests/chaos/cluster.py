@@ -2,6 +2,7 @@
 
 Invariant: what was started is stopped when the `with` block ends, however it ends, a paused broker too. A broker keeps
 its port and its data over all its lives. Who leads and who controls is asked of the brokers, as a client would.
+(`headrace.testing.Cluster` is the one for users: it neither pauses, nor puts a broker on another host or a bad disk.)
 """
 
 import os
@@ -57,14 +58,15 @@ class Cluster:
         log_level: str = "info",
     ) -> None:
         hosts = list(hosts) or [Host(number) for number in (1, 2, 3)]
+        ports = _free_ports(2 * len(hosts))
         self.data = data
         self._children = {
             host.id: Child(
                 ServeOptions(
                     id=host.id,
                     host=host.address,
-                    port=free_port("127.0.0.1"),
-                    metrics_port=free_port("127.0.0.1"),
+                    port=ports.pop(),
+                    metrics_port=ports.pop(),
                     data=str(data),
                     store=store,
                     settings={**REPLICATED, **(settings or {})},
@@ -225,6 +227,13 @@ class Cluster:
             impatient = {"reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200, "log_level": 0}
             self._admin = AdminClient({"bootstrap.servers": self.bootstrap, **impatient})
         return self._admin
+
+
+def _free_ports(count: int) -> set[int]:
+    ports: set[int] = set()
+    while len(ports) < count:
+        ports.add(free_port("127.0.0.1"))
+    return ports
 
 
 def _partition(metadata: ClusterMetadata, place: Place) -> PartitionMetadata | None:
