@@ -8,10 +8,12 @@
  */
 #include "client.h"
 #include <pthread.h>
-#include <unistd.h>
+#include <sys/prctl.h>
+#include <time.h>
 
 #define PROBE UINT64_MAX
 #define DRAIN_S 15.0
+#define GRAIN_S 0.0002 /* records that fall due within it are sent together */
 
 static double began, rate;
 static long total, warm, refused;
@@ -53,17 +55,28 @@ static void *run_consumer(void *unused) {
     return NULL;
 }
 
-static void send_record(rd_kafka_t *producer, rd_kafka_topic_t *topic, int partition, char *payload, size_t size, uint64_t sequence) {
+/* Its own thread, asleep until there is something: a polling client would take the CPU time it is there to measure. */
+static void *run_deliveries(void *producer) {
+    while (!finished) rd_kafka_poll(producer, 50);
+    return NULL;
+}
+
+static void sleep_for(double seconds) {
+    struct timespec wait = {0, (long)(seconds * 1e9)};
+    nanosleep(&wait, NULL);
+}
+
+static void send_record(rd_kafka_topic_t *topic, int partition, char *payload, size_t size, uint64_t sequence) {
     memcpy(payload, &sequence, sizeof sequence);
-    while (rd_kafka_produce(topic, partition, RD_KAFKA_MSG_F_COPY, payload, size, NULL, 0, NULL) == -1) rd_kafka_poll(producer, 1);
+    while (rd_kafka_produce(topic, partition, RD_KAFKA_MSG_F_COPY, payload, size, NULL, 0, NULL) == -1) sleep_for(GRAIN_S);
 }
 
 /* One record per partition goes all the way round before the clock starts, so connecting is not measured. */
 static void probe_every_partition(rd_kafka_t *producer, rd_kafka_topic_t *topic, char *payload, size_t size, int consume) {
-    for (int p = 0; p < partitions; p++) send_record(producer, topic, p, payload, size, PROBE);
+    for (int p = 0; p < partitions; p++) send_record(topic, p, payload, size, PROBE);
     double deadline = now() + 60;
     while (rd_kafka_outq_len(producer) > 0 || (consume && probed < partitions)) {
-        rd_kafka_poll(producer, 5);
+        sleep_for(0.005);
         if (now() > deadline) fail("after 60 s %d of %d partitions had answered", probed, partitions);
     }
     if (refused) fail("%ld first records were refused", refused);
@@ -92,6 +105,7 @@ static double *unanswered(void) {
 
 int main(int count, char **values) {
     arg_count = count, args = values;
+    prctl(PR_SET_TIMERSLACK, 1);
     partitions = number("partitions", NULL), rate = number("rate", NULL);
     double seconds = number("seconds", NULL);
     size_t size = number("size", NULL);
@@ -105,24 +119,25 @@ int main(int count, char **values) {
     rd_kafka_t *producer = client(RD_KAFKA_PRODUCER, conf);
     rd_kafka_topic_t *topic = rd_kafka_topic_new(producer, option("topic", NULL), NULL);
     char *payload = random_bytes(size);
-    pthread_t consumer;
+    pthread_t deliveries, consumer;
+    pthread_create(&deliveries, NULL, run_deliveries, producer);
     if (consume) pthread_create(&consumer, NULL, run_consumer, NULL);
     probe_every_partition(producer, topic, payload, size, consume);
 
     began = now() + 0.05;
     for (long i = 0; i < total;) {
         double ahead = due(i) - now();
-        rd_kafka_poll(producer, 0);
         if (ahead > 0) {
-            if (ahead > 0.0002) usleep(100);
+            sleep_for(ahead > GRAIN_S ? ahead : GRAIN_S);
             continue;
         }
-        send_record(producer, topic, i % partitions, payload, size, i);
+        send_record(topic, i % partitions, payload, size, i);
         i++;
     }
     double behind = 1.0 - (double)acked / total, end = now() + DRAIN_S;
-    while ((acked + refused < total || (consume && seen < acked)) && now() < end) rd_kafka_poll(producer, 5);
+    while ((acked + refused < total || (consume && seen < acked)) && now() < end) sleep_for(0.005);
     finished = 1, end = now();
+    pthread_join(deliveries, NULL);
     if (consume) pthread_join(consumer, NULL);
     if (refused) fail("%ld records were refused", refused);
     printf("{\"sent\": %ld, \"rate\": %.0f, \"behind\": %.4f, ", total, rate, behind);

@@ -12,10 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from typing import Any, Protocol
 
+from headrace.base.clock import Clock
 from headrace.base.errors import DiskFailed
 from headrace.base.probe import Probes
 
 THREADS = 32
+# What one thread is given to do in a row: waking another one costs about this much of our time.
+SHARE_SECONDS = 0.001
+FORGETTING = 1.05
+QUICKEST = 1e-6
 Job = Callable[[], None]
 
 
@@ -31,17 +36,21 @@ class Flusher:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
+        clock: Clock,
         threads: Executor,
         probes: Probes,
         check_lease: Callable[[], object],
         on_failure: Callable[[BaseException], None],
     ) -> None:
         self._loop = loop
+        self._clock = clock  # uvloop's own counts whole milliseconds
         self._threads = threads
         self._probes = probes
         self._check_lease = check_lease
         self._on_failure = on_failure
         self._dirty: dict[Syncable, None] = {}
+        # How long a file took in the best round of late: quick ones share a thread, slow ones are synced side by side.
+        self._file_seconds = SHARE_SECONDS
         self._running = False
         self._scheduled = False
         self._failure: BaseException | None = None
@@ -81,11 +90,12 @@ class Flusher:
             self._rest()
             return
         self._running = True
-        started = self._loop.time()
+        started = self._clock.now().mono
         self._run_jobs(jobs, lambda error: self._end_round(tickets, started, len(jobs), error))
 
     def _run_jobs(self, jobs: list[Job], done: Callable[[BaseException | None], None]) -> None:
-        shares = [jobs[i::THREADS] for i in range(min(THREADS, len(jobs)))]
+        threads = self._threads_for(len(jobs))
+        shares = [jobs[i::threads] for i in range(threads)]
         outstanding = len(shares)
         failure: BaseException | None = None
 
@@ -102,6 +112,9 @@ class Flusher:
             work = share[0] if len(share) == 1 else _Sequence(share)
             self._loop.run_in_executor(self._threads, work).add_done_callback(on_share)
 
+    def _threads_for(self, files: int) -> int:
+        return min(THREADS, files, 1 + int(files * self._file_seconds / SHARE_SECONDS))
+
     def _end_round(
         self, tickets: list[tuple[Syncable, Any]], started: float, files: int, error: BaseException | None
     ) -> None:
@@ -110,9 +123,13 @@ class Flusher:
             failure = error if isinstance(error, DiskFailed) else DiskFailed(str(error))
             self._fail(failure, [syncable for syncable, _ in tickets])
             return
+        seconds = self._clock.now().mono - started
         self._probes.sync_rounds += 1
         self._probes.sync_files += files
-        self._probes.sync_seconds += self._loop.time() - started
+        self._probes.sync_seconds += seconds
+        if files:
+            seen = max(seconds * self._threads_for(files) / files, QUICKEST)
+            self._file_seconds = min(self._file_seconds * FORGETTING, seen)
         # What was synced may now be acknowledged, if it is still ours to do so.
         self._check_lease()
         try:

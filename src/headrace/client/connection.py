@@ -1,12 +1,12 @@
 """One connection to a broker: requests out, responses matched by correlation id, each with a deadline.
 
-A response is received into a buffer of its own, so the records in it stay valid as long as somebody holds them. A
-connection that fails once is finished: whoever used it opens another.
+A response ends up in a buffer of its own, so the records in it stay valid as long as somebody holds them; a small one
+comes with a single read and is copied there. A connection that fails once is finished: whoever used it opens another.
 """
 
 import asyncio
 from struct import Struct
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from headrace.base.errors import PeerError
 from headrace.wire.apis import APIS
@@ -16,6 +16,7 @@ from headrace.wire.schema import Request, Response
 
 _LENGTH = Struct(">i")
 RESPONSE_BYTES_MAX = 256 << 20
+SMALL_BUFFER = 4096
 
 R = TypeVar("R", bound=Response)
 
@@ -24,16 +25,26 @@ class Disconnected(Exception):
     """The other side is gone, or did not answer in time. What it did with the request is unknown."""
 
 
+class Asked(NamedTuple):
+    response: type[Response]
+    version: int
+    answer: asyncio.Future[Any]
+    deadline: float
+
+
 class ClientConnection(asyncio.BufferedProtocol):
     def __init__(self, client_id: str) -> None:
         self._client_id = client_id
         self._transport: asyncio.Transport | None = None
         self._next_id = 0
-        self._waiting: dict[int, tuple[type[Response], int, asyncio.Future[Any]]] = {}
-        self._length = bytearray(4)
-        self._target = memoryview(self._length)
+        self._asked: dict[int, Asked] = {}
+        self._loop = asyncio.get_running_loop()
+        # One for the earliest deadline. An answer leaves it alone, so a request that is answered in time costs no timer.
+        self._timer: asyncio.TimerHandle | None = None
+        self._small = memoryview(bytearray(SMALL_BUFFER))
+        # Where the next bytes go: the small buffer, or the one of a response that is too large for it.
+        self._target = self._small
         self._filled = 0
-        self._body: bytearray | None = None
         self._lost = False
 
     @classmethod
@@ -51,17 +62,31 @@ class ClientConnection(asyncio.BufferedProtocol):
             raise Disconnected("the connection is closed")
         self._next_id += 1
         correlation_id = self._next_id
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting[correlation_id] = (response, version, future)
+        asked = Asked(response, version, self._loop.create_future(), self._loop.time() + seconds_max)
+        self._asked[correlation_id] = asked
+        self._watch(asked.deadline)
         self._transport.write(b"".join(request_frame(request, version, correlation_id, self._client_id)))
         try:
-            async with asyncio.timeout(seconds_max):
-                return cast(R, await future)
-        except TimeoutError:
-            self.close()
-            raise Disconnected(f"no answer to {type(request).__name__} in {seconds_max:.1f} s") from None
+            return cast(R, await asked.answer)
         finally:
-            self._waiting.pop(correlation_id, None)
+            self._asked.pop(correlation_id, None)
+
+    def _watch(self, deadline: float) -> None:
+        if self._timer is not None:
+            if self._timer.when() <= deadline:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(deadline, self._on_deadline)
+
+    def _on_deadline(self) -> None:
+        self._timer = None
+        if not self._asked:
+            return
+        first = min(self._asked.values(), key=lambda asked: asked.deadline)
+        if first.deadline <= self._loop.time():
+            self._fail(Disconnected(f"no {first.response.__name__} in time"))
+        else:
+            self._watch(first.deadline)
 
     def close(self) -> None:
         self._fail(Disconnected("the connection is closed"))
@@ -83,36 +108,44 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         self._filled += nbytes
-        if self._filled < len(self._target):
-            return
         try:
-            self._on_filled()
+            if self._target is self._small:
+                self._read_small()
+            elif self._filled == len(self._target):
+                body, self._target, self._filled = self._target, self._small, 0
+                self._on_response(body)
         except PeerError as error:
             self._fail(Disconnected(str(error)))
 
-    def _on_filled(self) -> None:
-        self._filled = 0
-        if self._body is None:
-            (size,) = _LENGTH.unpack(self._length)
+    def _read_small(self) -> None:
+        position = 0
+        while self._filled - position >= 4:
+            (size,) = _LENGTH.unpack_from(self._small, position)
             if not 4 <= size <= RESPONSE_BYTES_MAX:
                 raise PeerError(f"response of {size} bytes")
-            self._body = bytearray(size)
-            self._target = memoryview(self._body)
-            return
-        body, self._body = self._target, None
-        self._target = memoryview(self._length)
-        self._on_response(body)
+            begin = position + 4
+            here = min(size, self._filled - begin)
+            if here < size and begin + size <= SMALL_BUFFER:
+                break
+            body = memoryview(bytearray(size))
+            body[:here] = self._small[begin : begin + here]
+            if here < size:
+                self._target, self._filled = body, here
+                return
+            position = begin + size
+            self._on_response(body)
+        if position:
+            self._filled -= position
+            self._small[: self._filled] = self._small[position : position + self._filled]
 
     def _on_response(self, body: memoryview) -> None:
         (correlation_id,) = _LENGTH.unpack_from(body)
-        waiting = self._waiting.get(correlation_id)
-        if waiting is None:
+        asked = self._asked.get(correlation_id)
+        if asked is None or asked.answer.done():
             # Its caller gave up; the answer is of no use any more.
             return
-        response, version, future = waiting
-        _, position = parse_response_header(APIS[response.API_KEY], version, body)
-        if not future.done():
-            future.set_result(decode(response, version, body, position))
+        _, position = parse_response_header(APIS[asked.response.API_KEY], asked.version, body)
+        asked.answer.set_result(decode(asked.response, asked.version, body, position))
 
     def _fail(self, error: Disconnected) -> None:
         if self._lost:
@@ -120,6 +153,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._lost = True
         if self._transport is not None:
             self._transport.abort()
-        for _, _, future in self._waiting.values():
-            if not future.done():
-                future.set_exception(error)
+        if self._timer is not None:
+            self._timer.cancel()
+        for asked in self._asked.values():
+            if not asked.answer.done():
+                asked.answer.set_exception(error)

@@ -12,6 +12,7 @@ from headrace.cluster.entities import PartitionState
 from headrace.log.log import Log
 from headrace.log.pool import FilePool
 from sim.disk import SimDisk
+from sim.host import SimClock
 
 PATH = "/data/orders-0"
 ID = TopicPartition("orders", 0)
@@ -44,7 +45,9 @@ class PartitionRig:
             recovery_point=0,
             clean=False,
         )
-        flusher = Flusher(self.loop, None, Probes(), lambda: None, self.failures.append)
+        flusher = Flusher(
+            self.loop, SimClock(self.loop.agenda, "test"), None, Probes(), lambda: None, self.failures.append
+        )
         self.partition = Partition(
             ID, b"i" * 16, 1, log, topic_config, state, flusher, 0, lambda *each: self.proposals.append(each), NOW
         )

@@ -6,6 +6,7 @@ from quiet_loop import QuietLoop
 from headrace.base.errors import DiskFailed
 from headrace.base.probe import Probes
 from headrace.broker.flusher import THREADS, Flusher
+from sim.host import SimClock
 
 
 class Ticket:
@@ -47,7 +48,9 @@ class Rounds:
         self.probes = Probes()
         self.failures: list[BaseException] = []
         self.lease_checks = 0
-        self.flusher = Flusher(self.loop, None, self.probes, self._check_lease, self.failures.append)
+        self.flusher = Flusher(
+            self.loop, SimClock(self.loop.agenda, "test"), None, self.probes, self._check_lease, self.failures.append
+        )
 
     def _check_lease(self) -> None:
         self.lease_checks += 1
@@ -151,3 +154,21 @@ def test_until_idle_raises_what_keeps_it_from_ever_being(rounds: Rounds) -> None
     for _ in range(2):
         with pytest.raises(DiskFailed):
             rounds.loop.run(rounds.flusher.until_idle())
+
+
+def test_quick_files_share_a_thread_and_slow_ones_do_not(rounds: Rounds) -> None:
+    threads: list[int] = []
+    start = rounds.loop.run_in_executor
+    rounds.loop.run_in_executor = lambda *work: threads.append(1) or start(*work)  # type: ignore[method-assign]
+
+    def threads_of_a_round(file_seconds: float) -> int:
+        rounds.loop.work_seconds = file_seconds
+        for _ in range(200):
+            threads.clear()
+            rounds.write(syncable)
+            rounds.loop.pass_time(1.0)
+        return len(threads)
+
+    syncable = Syncable(files=8)
+    assert threads_of_a_round(0.0) == 1
+    assert threads_of_a_round(0.02) == 8

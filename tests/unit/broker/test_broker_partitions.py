@@ -15,6 +15,7 @@ from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.image import Image
 from headrace.wire.codes import ErrorCode
 from sim.disk import SimDisk
+from sim.host import SimClock
 
 ME, OTHER = 1, 2
 LED = PartitionState((ME,), (ME,), ME, 1)
@@ -43,7 +44,7 @@ class Life:
         self.loop = QuietLoop()
         self.machine = machine
         self.disk = machine.mount()
-        self.flusher = Flusher(self.loop, None, Probes(), lambda: None, self._fail)
+        self.flusher = Flusher(self.loop, SimClock(self.loop.agenda, "test"), None, Probes(), lambda: None, self._fail)
         self.partitions = Partitions(
             broker_id=ME,
             path="/data",
@@ -54,6 +55,7 @@ class Life:
             probes=Probes(),
             propose=lambda partition, proposal: None,
             clean_start=clean,
+            sync_failed=False,
             kept_page_cache=same_boot,
             files_max=100,
         )
