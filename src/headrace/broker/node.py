@@ -107,7 +107,9 @@ class Node:
             probes=self.probes,
             tasks=self._tasks,
         )
-        self._flusher = Flusher(loop, self._sync_threads, self.probes, self.broker.check_lease, self._on_failure)
+        self._flusher = Flusher(
+            loop, self._clock, self._sync_threads, self.probes, self.broker.check_lease, self._on_failure
+        )
         try:
             self._unlock = self._directory.lock()
             await self._open_logs()
