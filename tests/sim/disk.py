@@ -221,6 +221,10 @@ class SimFile:
         self._check()
         return bytes(self._inode.content[position : position + length])
 
+    def rewrite(self, position: int) -> None:
+        self._check()
+        self._inode.write(position, self._inode.content[position:])
+
     def truncate(self, size: int) -> None:
         self._check()
         self._inode.truncate(size)

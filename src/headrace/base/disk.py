@@ -21,6 +21,7 @@ Job = Callable[[], None]
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _BROKEN = frozenset({errno.EIO, errno.EROFS, errno.EUCLEAN, errno.ENXIO})
+_REWRITE_BYTES = 1 << 20
 _datasync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
 
@@ -39,6 +40,10 @@ class File(Protocol):
     def pread(self, length: int, position: int) -> bytes: ...
 
     def truncate(self, size: int) -> None: ...
+
+    def rewrite(self, position: int) -> None:
+        """Writes what is there from `position` on once more. A sync that failed leaves bytes in the page cache that no
+        later sync would write: they look as if they were on disk until the power goes."""
 
     def sync_job(self) -> Job:
         """Proves, once it has run (in any thread), all that was written before this call; of later writes, nothing."""
@@ -133,6 +138,14 @@ class RealFile:
         except OSError as error:
             raise DiskFailed(f"{self.path}: {error.strerror}") from error
         self.size = size
+
+    def rewrite(self, position: int) -> None:
+        while position < self.size:
+            chunk = self.pread(min(_REWRITE_BYTES, self.size - position), position)
+            try:
+                position += os.pwrite(self._fd, chunk, position)
+            except OSError as error:
+                raise _failure(error, self.path) from error
 
     def sync_job(self) -> Job:
         return self._sync

@@ -207,6 +207,9 @@ class Broker:
         leader, brokers = partition.leader, self.image.brokers
         if leader is None or self.id not in brokers or brokers[self.id].rack == rack:
             return None
+        if offset < partition.start_offset:
+            # Nobody has it, and only from us does the reader learn where to go on.
+            return None
         for replica in leader.isr:
             if replica in self.live and brokers[replica].rack == rack and leader.end_of(replica) >= offset:
                 return replica

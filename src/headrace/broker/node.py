@@ -135,6 +135,7 @@ class Node:
             probes=self.probes,
             propose=broker.isr_keeper.propose,
             clean_start=self._was_clean,
+            sync_failed=self._directory.has_failed_mark,
             kept_page_cache=self._is_same_boot(image),
             files_max=self._descriptors.files_max,
         )
@@ -274,6 +275,9 @@ class Node:
         assert self._stopped is not None
         if self._stopped.done():
             return
+        if isinstance(error, DiskFailed):
+            with contextlib.suppress(Exception):
+                self._directory.leave_failed_mark()
         if error is None:
             self._stopped.set_result(None)
         else:

@@ -61,6 +61,7 @@ class Partitions:
         probes: Probes,
         propose: Callable[[Partition, Proposal], None],
         clean_start: bool,
+        sync_failed: bool,
         kept_page_cache: bool,
         files_max: int,
     ) -> None:
@@ -74,6 +75,7 @@ class Partitions:
         self._probes = probes
         self._propose = propose
         self._clean_start = clean_start
+        self._sync_failed = sync_failed
         self._kept_page_cache = kept_page_cache
         self._hosted: dict[tuple[str, int], Partition] = {}
         # Until we are registered: what the image says of us is about an earlier life.
@@ -269,6 +271,7 @@ class Partitions:
             recovery_point=self._recovery_points.get(written_as, 0),
             clean=self._clean_start and not is_new,
             start_offset=self._start_offsets.get(written_as),
+            sync_failed=self._sync_failed,
         )
         state = topic.partitions[id.partition]
         high_watermark = self._high_watermarks.get(written_as, 0)

@@ -74,8 +74,13 @@ class Log:
         recovery_point: int,
         clean: bool,
         start_offset: int | None = None,
+        sync_failed: bool = False,
     ) -> tuple["Log", RecoveryReport]:
-        """After an unclean stop `synced_end` is the recovery point until a first ticket has run: run one."""
+        """After an unclean stop `synced_end` is the recovery point until a first ticket has run: run one.
+
+        `sync_failed`: an earlier life ended because a sync failed, so what it wrote since the last good one may be in
+        the page cache only, where the next sync would not find it. It is written again.
+        """
         assert disk is pool.disk, "the pool opens files of another disk"
         is_new = not disk.exists(path)
         if is_new:
@@ -94,6 +99,8 @@ class Log:
         if recovered is None:
             recovered = recover(segments, log._snapshots, recovery_point, now.wall)
             log._mend(recovered)
+            if sync_failed:
+                log._write_again(recovered, recovery_point)
             synced_end = min(recovery_point, recovered.segments[-1].next_offset)
         else:
             synced_end = segments[-1].next_offset
@@ -119,6 +126,10 @@ class Log:
             self._sync.touch(index)
             index.close()
         self._sync.touch_directory(self.path)
+
+    def _write_again(self, recovered: Recovered, recovery_point: int) -> None:
+        for segment in recovered.scanned:
+            segment.file.rewrite(segment.position_of(max(recovery_point, segment.base_offset)))
 
     def _take_up(self, recovered: Recovered, synced_end: int, now: Now) -> None:
         self._segments = recovered.segments

@@ -47,11 +47,15 @@ class Rig:
 
     def __init__(self, config: LogConfig = SMALL, machine: SimDisk | None = None) -> None:
         self.machine = machine or SimDisk()
+        self.machine.mount().mkdir("/data")
+        self.machine.root.settle(self.machine.root.mark())
         self.config = config
         self.report = RecoveryReport()
         self.open(recovery_point=0)
 
-    def open(self, *, recovery_point: int, clean: bool = False, start_offset: int | None = None) -> Log:
+    def open(
+        self, *, recovery_point: int, clean: bool = False, start_offset: int | None = None, sync_failed: bool = False
+    ) -> Log:
         self.disk = self.machine.mount()
         self.pool = FilePool(self.disk)
         self.log, self.report = Log.open(
@@ -63,6 +67,7 @@ class Rig:
             recovery_point=recovery_point,
             clean=clean,
             start_offset=start_offset,
+            sync_failed=sync_failed,
         )
         return self.log
 

@@ -1,5 +1,7 @@
 """What a sync proves, and what it does not."""
 
+from random import Random
+
 import pytest
 from logs import NOW, PATH, Rig
 
@@ -129,3 +131,41 @@ def test_a_log_dropped_in_the_midst_of_a_sync() -> None:
     run(ticket.jobs)
     rig.log.on_synced(ticket)
     assert all(file.pins == 0 for file in ticket.files)
+
+
+def after_a_failed_sync() -> Rig:
+    """Ten batches that are proven, ten over two segments whose sync failed; then the process ended."""
+    rig = Rig()
+    rig.fill(10)
+    rig.sync()
+    rig.fill(10)
+    ticket = rig.log.begin_sync()
+    assert ticket is not None
+    rig.machine.fail_syncs += [file.path for file in ticket.files]
+    for job in ticket.jobs:
+        try:
+            job()
+        except DiskFailed:
+            continue
+    rig.machine.kill()
+    return rig
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_a_failed_sync_left_is_written_again(seed: int) -> None:
+    rig = after_a_failed_sync()
+    rig.open(recovery_point=10, sync_failed=True)
+    before = rig.contents()
+    assert rig.sync() == 20
+    rig.machine.crash(Random(seed))
+    rig.open(recovery_point=10)
+    assert rig.contents() == before
+
+
+def test_without_that_the_next_sync_would_vouch_for_bytes_that_are_on_no_disk() -> None:
+    rig = after_a_failed_sync()
+    rig.open(recovery_point=10)
+    assert rig.sync() == 20
+    rig.machine.crash(Random(0))
+    rig.open(recovery_point=10)
+    assert rig.log.end_offset < 20

@@ -139,3 +139,13 @@ def test_a_lock_is_held_by_one_and_names_its_holder(tmp_path: Path) -> None:
         RealDisk().lock(lock)
     release()
     RealDisk().lock(lock)()
+
+
+def test_a_rewrite_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    disk = RealDisk()
+    file = disk.open(f"{tmp_path}/log", create=True)
+    content = os.urandom((1 << 20) + 77)
+    file.append(content)
+    file.rewrite(5)
+    assert disk.read(f"{tmp_path}/log") == content
+    file.close()
