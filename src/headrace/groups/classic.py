@@ -17,6 +17,7 @@ from typing import NamedTuple
 from headrace.groups.members import CONSUMER, Member, topics_of
 from headrace.groups.outcome import TimerKey
 from headrace.groups.records import StoredGroup
+from headrace.groups.sessions import Session
 from headrace.wire.codes import ErrorCode
 
 
@@ -52,17 +53,6 @@ class JoinPhase:
         self.is_delayed = False
         self.grew = False
         self.remaining = 0.0
-
-
-class Session:
-    """A member is alive until `deadline`. The timer may be set earlier: it looks again when it goes off, so that a
-    heartbeat costs no timer."""
-
-    __slots__ = ("deadline", "timer_at")
-
-    def __init__(self, deadline: float) -> None:
-        self.deadline = deadline
-        self.timer_at = deadline
 
 
 class ClassicGroup:

@@ -15,26 +15,52 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.base.clock import Now
+from headrace.base.errors import Refused
 from headrace.groups.classic import ClassicGroup, GroupState
-from headrace.groups.describe import describe, describe_unknown, list_groups
+from headrace.groups.consumer import ConsumerGroup
+from headrace.groups.consumer_checks import JOIN, check_form, check_sender
+from headrace.groups.consumer_describe import describe_consumer
+from headrace.groups.consumer_heartbeat import decide_consumer_heartbeat, refuse_heartbeat
+from headrace.groups.consumer_offsets import judge_commit
+from headrace.groups.consumer_records import ConsumerRecord
+from headrace.groups.consumer_sessions import renew_consumer_session
+from headrace.groups.consumer_timers import on_consumer_loaded, on_consumer_timer
+from headrace.groups.conversion import downgrade, end_classic, end_consumer, is_downgradable, upgraded
+from headrace.groups.decision import Decision
+from headrace.groups.deletion import decide_delete_offsets, delete_group
+from headrace.groups.describe import describe_classic, list_groups
 from headrace.groups.expiry import expired
+from headrace.groups.group import Group
 from headrace.groups.heartbeats import decide_heartbeat, on_pending_timer, on_session_timer
 from headrace.groups.join import NAME_LENGTH_MAX, decide_join
 from headrace.groups.leave import decide_leave
+from headrace.groups.mixed_members import (
+    decide_mixed_heartbeat,
+    decide_mixed_join,
+    decide_mixed_leave,
+    decide_mixed_sync,
+)
 from headrace.groups.offset_fetch import fetch_group, fetch_one
-from headrace.groups.offsets import CommittedOffsets, decide_commit, decide_delete_offsets
-from headrace.groups.outcome import Command, Outcome, Reply, Timer, TimerKey, answered, nothing
+from headrace.groups.offsets import CommittedOffsets, decide_commit, store_commit
+from headrace.groups.outcome import Command, Outcome, Reply, TimerKey, answered, nothing
 from headrace.groups.rebalance import (
     await_syncs,
     on_join_timer,
     on_sync_timer,
     open_join_phase,
 )
-from headrace.groups.records import GroupRecord, OffsetRecord, Record
-from headrace.groups.refusals import FETCH_MANY_GROUPS_SINCE, refused, refused_commit, refused_leave
+from headrace.groups.records import OffsetRecord, Record
+from headrace.groups.refusals import (
+    FETCH_MANY_GROUPS_SINCE,
+    refused,
+    refused_commit,
+    refused_leave,
+)
 from headrace.groups.sessions import renew_session
 from headrace.groups.settings import GroupSettings
 from headrace.groups.sync import decide_sync
+from headrace.groups.topics import NO_TOPICS, Topics
+from headrace.groups.transactional_commit import TransactionalCommit, decide_transactional_commit
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.group_offsets import (
     OffsetCommitRequest,
@@ -57,53 +83,62 @@ from headrace.wire.messages.groups_classic import (
     LeaveGroupRequest,
     SyncGroupRequest,
 )
+from headrace.wire.messages.groups_consumer import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+)
 
 # Expiry stops after a group that brings it here, and goes on when asked again.
 EXPIRED_RECORDS_MAX = 10_000
-
-
-class Group:
-    """Members and offsets come and go apart from each other; the group is there while either is."""
-
-    __slots__ = ("classic", "offsets")
-
-    def __init__(self, group_id: str) -> None:
-        self.classic = ClassicGroup(group_id)
-        self.offsets = CommittedOffsets(group_id)
-
-    @property
-    def is_void(self) -> bool:
-        return not self.offsets.topics and self.classic.is_void
 
 
 class Groups:
     def __init__(self, settings: GroupSettings) -> None:
         self.settings = settings
         self.groups: dict[str, Group] = {}
+        self._in_transaction: dict[int, dict[str, None]] = {}
+        self.topics = NO_TOPICS
 
     # -- what survives -----------------------------------------------------------------------------------------------
 
     def apply(self, record: Record) -> None:
         group = self._get_or_add(record.group_id)
-        if isinstance(record, OffsetRecord):
-            group.offsets.apply(record)
-        else:
-            group.classic.apply(record.value)
+        group.apply(record)
         self._drop_if_void(group)
 
+    def apply_pending(self, producer_id: int, record: Record) -> None:
+        """Of a batch that is part of a transaction; offsets are all that a transaction holds."""
+        if isinstance(record, OffsetRecord):
+            self._get_or_add(record.group_id).offsets.apply_pending(producer_id, record)
+            self._in_transaction.setdefault(producer_id, {})[record.group_id] = None
+
+    def end_transaction(self, producer_id: int, commit: bool) -> None:
+        """The marker of this producer's transaction is in the log."""
+        for group_id in self._in_transaction.pop(producer_id, {}):
+            group = self._get_or_add(group_id)
+            group.offsets.end_transaction(producer_id, commit)
+            self._drop_if_void(group)
+
     def on_loaded(self, now: Now) -> Outcome:
+        """The topics have to be known by then."""
         out = nothing()
         for group in self.groups.values():
-            classic = group.classic
-            for member_id in classic.members:
-                renew_session(classic, member_id, now, out)
-            if classic.state is GroupState.COMPLETING_REBALANCE:
-                await_syncs(classic, now, out)
-            if len(classic.members) > self.settings.group_max_size:
-                open_join_phase(classic, now, out)
+            if group.consumer is not None:
+                on_consumer_loaded(self._decision(group.consumer, now, out))
+            else:
+                self._resume_classic(group.classic, now, out)
         return out
 
-    # -- requests ----------------------------------------------------------------------------------------------------
+    def _resume_classic(self, classic: ClassicGroup, now: Now, out: Outcome) -> None:
+        for member_id in classic.members:
+            renew_session(classic, member_id, now, out)
+        if classic.state is GroupState.COMPLETING_REBALANCE:
+            await_syncs(classic, now, out)
+        if len(classic.members) > self.settings.group_max_size:
+            open_join_phase(classic, now, out)
+
+    # -- members of classic groups -----------------------------------------------------------------------------------
 
     def handle(self, command: Command, now: Now) -> Outcome:
         return _HANDLERS[type(command.request)](self, command, now)
@@ -114,9 +149,14 @@ class Groups:
         if code is not ErrorCode.NONE:
             return answered(command, refused(request, command.version, code))
         group = self._get_or_add(request.group_id)
-        outcome = decide_join(group.classic, command, self.settings, now)
+        if group.consumer is not None and not group.is_empty:
+            return self._in_consumer_group(group, command, decide_mixed_join, now)
+        out = nothing()
+        if group.consumer is not None:
+            end_consumer(group, out)
+        decide_join(group.classic, command, self.settings, now, out)
         self._drop_if_void(group)
-        return outcome
+        return out
 
     def _check_join(self, request: JoinGroupRequest) -> ErrorCode:
         if not request.group_id or len(request.group_id) > NAME_LENGTH_MAX:
@@ -129,15 +169,23 @@ class Groups:
         return ErrorCode.NONE
 
     def _sync(self, command: Command, now: Now) -> Outcome:
-        return self._as_member(command, lambda classic: decide_sync(classic, command, now))
+        return self._as_member(command, decide_sync, decide_mixed_sync, now)
 
     def _heartbeat(self, command: Command, now: Now) -> Outcome:
-        return self._as_member(command, lambda classic: decide_heartbeat(classic, command, now))
+        return self._as_member(command, decide_heartbeat, decide_mixed_heartbeat, now)
 
-    def _as_member(self, command: Command, decide: Callable[[ClassicGroup], Outcome]) -> Outcome:
+    def _as_member(
+        self,
+        command: Command,
+        decide: Callable[[ClassicGroup, Command, Now], Outcome],
+        decide_mixed: Callable[[Decision, Command], None],
+        now: Now,
+    ) -> Outcome:
         group = self.groups.get(command.request.group_id)
+        if group is not None and group.consumer is not None:
+            return self._in_consumer_group(group, command, decide_mixed, now)
         if group is not None:
-            return decide(group.classic)
+            return decide(group.classic, command, now)
         code = ErrorCode.UNKNOWN_MEMBER_ID if command.request.group_id else ErrorCode.INVALID_GROUP_ID
         return answered(command, refused(command.request, command.version, code))
 
@@ -148,33 +196,121 @@ class Groups:
         group = self.groups.get(request.group_id)
         if group is None:
             return answered(command, refused_leave(request, command.version, ErrorCode.UNKNOWN_MEMBER_ID))
+        if group.consumer is not None:
+            return self._in_consumer_group(group, command, decide_mixed_leave, now)
         outcome = decide_leave(group.classic, command, now)
         self._drop_if_void(group)
         return outcome
+
+    def _in_consumer_group(
+        self, group: Group, command: Command, decide: Callable[[Decision, Command], None], now: Now
+    ) -> Outcome:
+        out = nothing()
+        assert group.consumer is not None
+        decide(self._decision(group.consumer, now, out), command)
+        self._downgrade_if_due(group, now, out)
+        return out
+
+    # -- members of consumer groups ----------------------------------------------------------------------------------
+
+    def _consumer_heartbeat(self, command: Command, now: Now) -> Outcome:
+        request: ConsumerGroupHeartbeatRequest = command.request
+        out = nothing()
+        try:
+            check_form(request, command.version, self.settings)
+            consumer, conversion = self._consumer_for(request, now)
+            decision = self._decision(consumer, now, out)
+            check_sender(decision, request)
+        except Refused as refusal:
+            return answered(command, refuse_heartbeat(refusal))
+        group = self._get_or_add(request.group_id)
+        if group.consumer is None:
+            self._upgrade(group, decision, conversion)
+        decide_consumer_heartbeat(decision, command)
+        self._downgrade_if_due(group, now, out)
+        return out
+
+    def _consumer_for(
+        self, request: ConsumerGroupHeartbeatRequest, now: Now
+    ) -> tuple[ConsumerGroup, list[ConsumerRecord]]:
+        """The group, and the records that make it one if it is classic as yet."""
+        group = self.groups.get(request.group_id)
+        if group is not None and group.consumer is not None:
+            return group.consumer, []
+        if request.member_epoch != JOIN:
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"there is no consumer group {request.group_id}")
+        consumer, conversion = ConsumerGroup(request.group_id), []
+        if group is not None and not group.is_empty:
+            conversion = upgraded(group.classic, self.topics, self.settings, now)
+        for record in conversion:
+            consumer.apply(record)
+        return consumer, conversion
+
+    def _upgrade(self, group: Group, decision: Decision, conversion: list[ConsumerRecord]) -> None:
+        end_classic(group, decision.out)
+        decision.out.records.extend(conversion)
+        group.consumer = decision.group
+        for member_id in decision.group.members:
+            renew_consumer_session(decision, member_id)
+
+    def _downgrade_if_due(self, group: Group, now: Now, out: Outcome) -> None:
+        if group.consumer is not None and is_downgradable(group.consumer, self.settings):
+            downgrade(group, self.topics, now, out)
+
+    def _consumer_describe(self, command: Command, now: Now) -> Outcome:
+        request: ConsumerGroupDescribeRequest = command.request
+        described = [
+            describe_consumer(self.groups.get(group_id), group_id, self.topics, self.settings)
+            for group_id in request.group_ids
+        ]
+        return answered(command, ConsumerGroupDescribeResponse(groups=described))
+
+    def _decision(self, consumer: ConsumerGroup, now: Now, out: Outcome) -> Decision:
+        return Decision(consumer, self.topics, self.settings, now, out)
+
+    # -- offsets -----------------------------------------------------------------------------------------------------
 
     def _commit(self, command: Command, now: Now) -> Outcome:
         # Unlike members, commits may come under the empty name: clients without a group have always done so.
         if len(command.request.group_id) > NAME_LENGTH_MAX:
             return answered(command, refused_commit(command.request, ErrorCode.INVALID_GROUP_ID))
         group = self.groups.get(command.request.group_id)
+        if group is not None and group.consumer is not None:
+            judge = judge_commit(group.consumer, command.request, command.version)
+            return store_commit(command, judge, self.settings, now)
         return decide_commit(None if group is None else group.classic, command, self.settings, now)
+
+    def _commit_in_transaction(self, command: Command, now: Now) -> Outcome:
+        asked: TransactionalCommit = command.request
+        if not 0 < len(asked.commit.group_id) <= NAME_LENGTH_MAX:
+            return answered(command, refused_commit(asked.commit, ErrorCode.INVALID_GROUP_ID))
+        return decide_transactional_commit(self.groups.get(asked.commit.group_id), command, self.settings, now)
 
     def _fetch(self, command: Command, now: Now) -> Outcome:
         request: OffsetFetchRequest = command.request
         if command.version < FETCH_MANY_GROUPS_SINCE:
             return answered(command, fetch_one(request, self._offsets(request.group_id)))
-        groups = [fetch_group(each, self._offsets(each.group_id)) for each in request.groups]
+        groups = [
+            fetch_group(each, self._consumer_of(each.group_id), self._offsets(each.group_id), request.require_stable)
+            for each in request.groups
+        ]
         return answered(command, OffsetFetchResponse(groups=groups))
 
     def _offsets(self, group_id: str) -> CommittedOffsets:
         group = self.groups.get(group_id)
         return CommittedOffsets(group_id) if group is None else group.offsets
 
+    def _consumer_of(self, group_id: str) -> ConsumerGroup | None:
+        group = self.groups.get(group_id)
+        return None if group is None else group.consumer
+
+    # -- operators ---------------------------------------------------------------------------------------------------
+
     def _delete_offsets(self, command: Command, now: Now) -> Outcome:
         request: OffsetDeleteRequest = command.request
         group = self.groups.get(request.group_id)
         if group is not None:
-            return decide_delete_offsets(group.classic, group.offsets, command)
+            return decide_delete_offsets(group, command)
         code = ErrorCode.GROUP_ID_NOT_FOUND if request.group_id else ErrorCode.INVALID_GROUP_ID
         return answered(command, refused(request, command.version, code))
 
@@ -191,30 +327,17 @@ class Groups:
         group = self.groups.get(group_id)
         if group is None:
             return ErrorCode.GROUP_ID_NOT_FOUND
-        classic = group.classic
-        if classic.state is not GroupState.EMPTY:
-            return ErrorCode.NON_EMPTY_GROUP
-        out.timers.extend(Timer(classic.pending_timer(member_id), None) for member_id in classic.pending)
-        classic.pending.clear()
-        out.records.extend(group.offsets.tombstones(lambda topic, committed: True))
-        if classic.stored is not None:
-            out.records.append(GroupRecord(group_id, None))
+        code = delete_group(group, out)
         self._drop_if_void(group)
-        return ErrorCode.NONE
+        return code
 
     def _describe(self, command: Command, now: Now) -> Outcome:
         request: DescribeGroupsRequest = command.request
-        described = [
-            describe(self.groups[group_id].classic)
-            if group_id in self.groups
-            else describe_unknown(group_id, command.version)
-            for group_id in request.groups
-        ]
+        described = [describe_classic(self.groups.get(name), name, command.version) for name in request.groups]
         return answered(command, DescribeGroupsResponse(groups=described))
 
     def _list(self, command: Command, now: Now) -> Outcome:
-        listed = list_groups((group.classic for group in self.groups.values()), command.request)
-        return answered(command, ListGroupsResponse(groups=listed))
+        return answered(command, ListGroupsResponse(groups=list_groups(self.groups.values(), command.request)))
 
     # -- what happens by itself --------------------------------------------------------------------------------------
 
@@ -223,17 +346,28 @@ class Groups:
         group = self.groups.get(key[1])
         if group is None:
             return out
-        match key:
-            case ("session", _, member_id):
-                on_session_timer(group.classic, member_id, now, out)
-            case ("pending", _, member_id):
-                on_pending_timer(group.classic, member_id, now, out)
-            case ("join", _):
-                on_join_timer(group.classic, self.settings.group_initial_rebalance_delay_ms, now, out)
-            case ("sync", _):
-                on_sync_timer(group.classic, now, out)
+        if group.consumer is not None:
+            on_consumer_timer(self._decision(group.consumer, now, out), key)
+            self._downgrade_if_due(group, now, out)
+        else:
+            self._on_classic_timer(group.classic, key, now, out)
         self._drop_if_void(group)
         return out
+
+    def _on_classic_timer(self, classic: ClassicGroup, key: TimerKey, now: Now, out: Outcome) -> None:
+        match key:
+            case ("session", _, member_id):
+                on_session_timer(classic, member_id, now, out)
+            case ("pending", _, member_id):
+                on_pending_timer(classic, member_id, now, out)
+            case ("join", _):
+                on_join_timer(classic, self.settings.group_initial_rebalance_delay_ms, now, out)
+            case ("sync", _):
+                on_sync_timer(classic, now, out)
+
+    def on_topics(self, topics: Topics) -> None:
+        """As they are now. A consumer group looks at them when its next member reports."""
+        self.topics = topics
 
     def on_topics_deleted(self, is_gone: Callable[[str, bytes], bool]) -> Outcome:
         """Offsets of topics that are gone, by name and the id they had when committed (zero when not known), so that
@@ -247,7 +381,7 @@ class Groups:
         """Ask again until it brings no more records."""
         out = nothing()
         for group in self.groups.values():
-            out.records.extend(expired(group.classic, group.offsets, self.settings, now.wall))
+            out.records.extend(expired(group, self.settings, now.wall))
             if len(out.records) >= EXPIRED_RECORDS_MAX:
                 break
         return out
@@ -262,7 +396,7 @@ class Groups:
 
     def _drop_if_void(self, group: Group) -> None:
         if group.is_void:
-            self.groups.pop(group.classic.group_id, None)
+            self.groups.pop(group.group_id, None)
 
 
 _HANDLERS: Mapping[type[Any], Callable[[Groups, Command, Now], Outcome]] = {
@@ -270,7 +404,10 @@ _HANDLERS: Mapping[type[Any], Callable[[Groups, Command, Now], Outcome]] = {
     SyncGroupRequest: Groups._sync,
     HeartbeatRequest: Groups._heartbeat,
     LeaveGroupRequest: Groups._leave,
+    ConsumerGroupHeartbeatRequest: Groups._consumer_heartbeat,
+    ConsumerGroupDescribeRequest: Groups._consumer_describe,
     OffsetCommitRequest: Groups._commit,
+    TransactionalCommit: Groups._commit_in_transaction,
     OffsetFetchRequest: Groups._fetch,
     OffsetDeleteRequest: Groups._delete_offsets,
     DeleteGroupsRequest: Groups._delete_groups,

@@ -1,9 +1,10 @@
-"""Groups as operators see them: DescribeGroups and ListGroups."""
+"""Classic groups as operators see them, and the list of all groups: DescribeGroups and ListGroups."""
 
 from collections.abc import Iterable
 
 from headrace.groups.classic import ClassicGroup, GroupState
-from headrace.groups.members import Member
+from headrace.groups.group import Group
+from headrace.groups.members import CONSUMER, Member
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.groups_admin import DescribedGroup, DescribedGroupMember, ListedGroup, ListGroupsRequest
 
@@ -11,7 +12,14 @@ CLASSIC = "classic"
 NOT_FOUND_SINCE = 6
 
 
-def describe_unknown(group_id: str, version: int) -> DescribedGroup:
+def describe_classic(group: Group | None, group_id: str, version: int) -> DescribedGroup:
+    """A consumer group is not there for this request: whoever asks then asks by the other one, or has asked already."""
+    if group is None or group.consumer is not None:
+        return _unknown(group_id, version)
+    return _described(group.classic)
+
+
+def _unknown(group_id: str, version: int) -> DescribedGroup:
     """Old clients take a dead group for one that is not there."""
     if version < NOT_FOUND_SINCE:
         return DescribedGroup(group_id=group_id, group_state=GroupState.DEAD)
@@ -19,7 +27,7 @@ def describe_unknown(group_id: str, version: int) -> DescribedGroup:
     return DescribedGroup(code, f"there is no group {group_id}", group_id, GroupState.DEAD)
 
 
-def describe(group: ClassicGroup) -> DescribedGroup:
+def _described(group: ClassicGroup) -> DescribedGroup:
     """What members want and own is shown only when it is settled."""
     state = group.state
     protocol = group.stored.protocol_name if group.stored is not None and state is GroupState.STABLE else None
@@ -43,13 +51,17 @@ def _described_member(member: Member, protocol: str | None) -> DescribedGroupMem
     )
 
 
-def list_groups(groups: Iterable[ClassicGroup], request: ListGroupsRequest) -> list[ListedGroup]:
+def list_groups(groups: Iterable[Group], request: ListGroupsRequest) -> list[ListedGroup]:
     states = {state.lower() for state in request.states_filter}
     types = {each.lower() for each in request.types_filter}
-    if types and CLASSIC not in types:
-        return []
     return [
-        ListedGroup(group.group_id, group.protocol_type, group.state, CLASSIC)
-        for group in groups
-        if not states or group.state.lower() in states
+        listed
+        for listed in map(_listed, groups)
+        if (not states or listed.group_state.lower() in states) and (not types or listed.group_type in types)
     ]
+
+
+def _listed(group: Group) -> ListedGroup:
+    if group.consumer is not None:
+        return ListedGroup(group.group_id, CONSUMER, group.consumer.state, CONSUMER)
+    return ListedGroup(group.group_id, group.classic.protocol_type, group.classic.state, CLASSIC)

@@ -1,41 +1,51 @@
 """When committed offsets go: offsets.retention.minutes after the group, or the reading of the topic, has ended.
 
-    no members              counted from the moment the last one left
-    stable consumer group   counted from the commit, for topics that nobody in it subscribes to any more
-    never had members       counted from the commit
-    rebalancing             nothing goes
+    no members                counted from the moment the last one left
+    stable group of consumers counted from the commit, for topics that nobody in it subscribes to any more
+    never had members         counted from the commit
+    rebalancing               nothing goes
+
+A next-generation group always knows what its members subscribe to, so for it nothing has to wait for a rebalance.
 
 Commits up to version 4 may name a retention of their own, which then decides alone. A group that has neither members nor
 offsets goes too.
 """
 
 from headrace.groups.classic import ClassicGroup, GroupState
+from headrace.groups.group import Group
 from headrace.groups.members import CONSUMER
-from headrace.groups.offsets import CommittedOffsets
-from headrace.groups.records import NO_EXPIRY, Committed, GroupRecord, Record
+from headrace.groups.records import NO_EXPIRY, Committed, Record
 from headrace.groups.settings import GroupSettings
 
 
-def expired(classic: ClassicGroup, offsets: CommittedOffsets, settings: GroupSettings, wall: int) -> list[Record]:
+def expired(group: Group, settings: GroupSettings, wall: int) -> list[Record]:
     """The tombstones that are due."""
-    state = classic.state
-    if state is not GroupState.EMPTY and not _knows_its_topics(classic):
+    if group.consumer is None and not group.is_empty and not _knows_its_topics(group.classic):
         return []
-    emptied_at = classic.stored.state_timestamp if classic.stored is not None and state is GroupState.EMPTY else None
+    emptied_at = _emptied_at(group)
 
     def is_due(topic: str, committed: Committed) -> bool:
-        if classic.is_subscribed_to(topic):
+        if group.is_subscribed_to(topic):
             return False
         if committed.expire_timestamp != NO_EXPIRY:
             return wall >= committed.expire_timestamp
         since = committed.commit_timestamp if emptied_at is None else emptied_at
         return wall - since >= settings.offsets_retention_ms
 
-    tombstones: list[Record] = list(offsets.tombstones(is_due))
-    count = sum(map(len, offsets.topics.values()))
-    if len(tombstones) == count and classic.stored is not None and state is GroupState.EMPTY and not classic.pending:
-        tombstones.append(GroupRecord(classic.group_id, None))
+    tombstones: list[Record] = list(group.offsets.tombstones(is_due))
+    count = sum(map(len, group.offsets.topics.values()))
+    if len(tombstones) == count and group.is_empty and not group.classic.pending:
+        tombstones += group.tombstones()
     return tombstones
+
+
+def _emptied_at(group: Group) -> int | None:
+    """None for one that has members, or never had any."""
+    if not group.is_empty:
+        return None
+    if group.consumer is not None:
+        return group.consumer.stored.timestamp
+    return None if group.classic.stored is None else group.classic.stored.state_timestamp
 
 
 def _knows_its_topics(classic: ClassicGroup) -> bool:

@@ -8,7 +8,7 @@ from headrace.base.clock import Now
 from headrace.groups.answers import joined
 from headrace.groups.classic import ClassicGroup, GroupState, Parked
 from headrace.groups.members import Member, Protocol, common_protocols
-from headrace.groups.outcome import Command, Outcome, Reply, Timer, nothing
+from headrace.groups.outcome import Command, Outcome, Reply, Timer
 from headrace.groups.rebalance import (
     complete_if_all_joined,
     on_members_gone,
@@ -29,8 +29,7 @@ MEMBER_ID_REQUIRED_SINCE = 4
 NAME_LENGTH_MAX = 8_000
 
 
-def decide_join(group: ClassicGroup, command: Command, settings: GroupSettings, now: Now) -> Outcome:
-    out = nothing()
+def decide_join(group: ClassicGroup, command: Command, settings: GroupSettings, now: Now, out: Outcome) -> None:
     request: JoinGroupRequest = command.request
     code = _check(group, request, settings)
     if code is not ErrorCode.NONE:
@@ -45,11 +44,10 @@ def decide_join(group: ClassicGroup, command: Command, settings: GroupSettings, 
             replace_static_member(group, member, command, now, out)
         else:
             _let_in(group, member, command, settings, now, out)
-    return out
 
 
 def _check(group: ClassicGroup, request: JoinGroupRequest, settings: GroupSettings) -> ErrorCode:
-    if _has_long_names(request):
+    if has_long_names(request):
         return ErrorCode.INVALID_REQUEST
     if not _has_room(group, request, settings.group_max_size):
         return ErrorCode.GROUP_MAX_SIZE_REACHED
@@ -59,7 +57,7 @@ def _check(group: ClassicGroup, request: JoinGroupRequest, settings: GroupSettin
     return ErrorCode.NONE if is_new else group.check_member(request.member_id, request.group_instance_id)
 
 
-def _has_long_names(request: JoinGroupRequest) -> bool:
+def has_long_names(request: JoinGroupRequest) -> bool:
     names = (request.protocol_type, request.group_instance_id or "", *(each.name for each in request.protocols))
     return max(map(len, names)) > NAME_LENGTH_MAX
 

@@ -7,8 +7,11 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from headrace.base.ids import ZERO_ID
+from headrace.groups.consumer import ConsumerGroup
+from headrace.groups.consumer_offsets import check_fetch
 from headrace.groups.offsets import CommittedOffsets
 from headrace.groups.records import Committed
+from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -30,20 +33,32 @@ def fetch_one(request: OffsetFetchRequest, offsets: CommittedOffsets) -> OffsetF
         _all(offsets) if request.topics is None else [(each.name, each.partition_indexes) for each in request.topics]
     )
     topics = [
-        OffsetFetchResponseTopic(name, _partitions(OffsetFetchResponsePartition, offsets, name, indexes))
+        OffsetFetchResponseTopic(
+            name, _partitions(OffsetFetchResponsePartition, offsets, name, indexes, request.require_stable)
+        )
         for name, indexes in wanted
     ]
     return OffsetFetchResponse(topics=topics)
 
 
-def fetch_group(group: OffsetFetchRequestGroup, offsets: CommittedOffsets) -> OffsetFetchResponseGroup:
+def fetch_group(
+    group: OffsetFetchRequestGroup,
+    consumer: ConsumerGroup | None,
+    offsets: CommittedOffsets,
+    require_stable: bool = False,
+) -> OffsetFetchResponseGroup:
+    code = ErrorCode.NONE if consumer is None else check_fetch(consumer, group)
+    if code is not ErrorCode.NONE:
+        return OffsetFetchResponseGroup(group.group_id, [], code)
     wanted = (
         [(name, ZERO_ID, indexes) for name, indexes in _all(offsets)]
         if group.topics is None
         else [(each.name, each.topic_id, each.partition_indexes) for each in group.topics]
     )
     topics = [
-        OffsetFetchResponseTopics(name, topic_id, _partitions(OffsetFetchResponsePartitions, offsets, name, indexes))
+        OffsetFetchResponseTopics(
+            name, topic_id, _partitions(OffsetFetchResponsePartitions, offsets, name, indexes, require_stable)
+        )
         for name, topic_id, indexes in wanted
     ]
     return OffsetFetchResponseGroup(group.group_id, topics)
@@ -53,10 +68,16 @@ def _all(offsets: CommittedOffsets) -> list[tuple[str, list[int]]]:
     return [(topic, list(partitions)) for topic, partitions in offsets.topics.items()]
 
 
-def _partitions(layout: type[P], offsets: CommittedOffsets, topic: str, indexes: Iterable[int]) -> list[P]:
+def _partitions(
+    layout: type[P], offsets: CommittedOffsets, topic: str, indexes: Iterable[int], require_stable: bool
+) -> list[P]:
     kept = offsets.topics.get(topic, {})
     partitions = []
     for index in indexes:
+        if require_stable and offsets.is_unstable(topic, index):
+            # What it will be is not decided: whoever starts there could read something twice, or never.
+            partitions.append(layout(index, -1, -1, "", ErrorCode.UNSTABLE_OFFSET_COMMIT))
+            continue
         committed = kept.get(index, _NEVER_COMMITTED)
         partitions.append(layout(index, committed.offset, committed.leader_epoch, committed.metadata))
     return partitions

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from headrace.base.clock import Now
 from headrace.groups.classic import ClassicGroup, GroupState
-from headrace.groups.members import CONSUMER
+from headrace.groups.consumer_offsets import Verdict, accept_all
 from headrace.groups.outcome import Command, Outcome, Reply, answered, nothing
 from headrace.groups.records import NO_EXPIRY, TIMESTAMP_MAX, Committed, OffsetRecord
 from headrace.groups.refusals import refused_commit
@@ -21,23 +21,24 @@ from headrace.wire.messages.group_offsets import (
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
-    OffsetDeleteResponsePartition,
-    OffsetDeleteResponseTopic,
 )
 
 GROUP_MUST_EXIST_SINCE = 9
 
 
 class CommittedOffsets:
-    __slots__ = ("group_id", "topics")
+    __slots__ = ("group_id", "pending", "topics")
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         self.topics: dict[str, dict[int, Committed]] = {}
+        self.pending: dict[int, dict[tuple[str, int], OffsetRecord]] = {}
+        """By producer id: committed in a transaction that is still open."""
 
     def apply(self, record: OffsetRecord) -> None:
+        for pending in self.pending.values():
+            # Of two commits the later one counts, whenever the transaction of the earlier one ends.
+            pending.pop((record.topic, record.partition), None)
         if record.value is not None:
             self.topics.setdefault(record.topic, {})[record.partition] = record.value
             return
@@ -45,6 +46,17 @@ class CommittedOffsets:
         partitions.pop(record.partition, None)
         if not partitions:
             self.topics.pop(record.topic, None)
+
+    def apply_pending(self, producer_id: int, record: OffsetRecord) -> None:
+        self.pending.setdefault(producer_id, {})[record.topic, record.partition] = record
+
+    def end_transaction(self, producer_id: int, commit: bool) -> None:
+        for record in self.pending.pop(producer_id, {}).values():
+            if commit:
+                self.apply(record)
+
+    def is_unstable(self, topic: str, partition: int) -> bool:
+        return any((topic, partition) in records for records in self.pending.values())
 
     def get(self, topic: str, partition: int) -> Committed | None:
         return self.topics.get(topic, {}).get(partition)
@@ -61,19 +73,26 @@ def decide_commit(classic: ClassicGroup | None, command: Command, settings: Grou
     code = _check_commit(classic, request, command.version)
     if code is not ErrorCode.NONE:
         return answered(command, refused_commit(request, code))
-    out = nothing()
+    out = store_commit(command, accept_all, settings, now)
     if classic is not None and request.member_id in classic.members:
         renew_session(classic, request.member_id, now, out)
+    return out
+
+
+def store_commit(command: Command, judge: Verdict, settings: GroupSettings, now: Now) -> Outcome:
+    """Of a sender that may commit, as far as `judge` lets it."""
+    request: OffsetCommitRequest = command.request
+    out = nothing()
     retention_ms = request.retention_time_ms
     expire_timestamp = NO_EXPIRY if retention_ms < 0 else min(now.wall + retention_ms, TIMESTAMP_MAX)
     topics = []
     for topic in request.topics:
         partitions = []
         for partition in topic.partitions:
+            code = judge(topic.topic_id, partition.partition_index)
             if len(partition.committed_metadata or "") > settings.offset_metadata_max_bytes:
                 code = ErrorCode.OFFSET_METADATA_TOO_LARGE
-            else:
-                code = ErrorCode.NONE
+            if code is ErrorCode.NONE:
                 committed = _committed(partition, now.wall, expire_timestamp, topic.topic_id)
                 out.records.append(OffsetRecord(request.group_id, topic.name, partition.partition_index, committed))
             partitions.append(OffsetCommitResponsePartition(partition.partition_index, code))
@@ -106,20 +125,3 @@ def _committed(
         expire_timestamp,
         topic_id,
     )
-
-
-def decide_delete_offsets(classic: ClassicGroup, offsets: CommittedOffsets, command: Command) -> Outcome:
-    request: OffsetDeleteRequest = command.request
-    if classic.state is not GroupState.EMPTY and classic.protocol_type != CONSUMER:
-        return answered(command, OffsetDeleteResponse(error_code=ErrorCode.NON_EMPTY_GROUP))
-    out, topics = nothing(), []
-    for topic in request.topics:
-        code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if classic.is_subscribed_to(topic.name) else ErrorCode.NONE
-        indexes = [partition.partition_index for partition in topic.partitions]
-        if code is ErrorCode.NONE:
-            kept = [index for index in indexes if offsets.get(topic.name, index) is not None]
-            out.records.extend(OffsetRecord(request.group_id, topic.name, index, None) for index in kept)
-        answers = [OffsetDeleteResponsePartition(index, code) for index in indexes]
-        topics.append(OffsetDeleteResponseTopic(topic.name, answers))
-    out.replies.append(Reply(command.ticket, OffsetDeleteResponse(topics=topics)))
-    return out

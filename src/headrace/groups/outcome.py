@@ -39,6 +39,8 @@ class Outcome(NamedTuple):
     records: list[Record]
     replies: list[Reply]
     timers: list[Timer]
+    producer: tuple[int, int] | None = None
+    """(id, epoch) when the records are part of that producer's transaction: they are pending until its marker."""
 
 
 def nothing() -> Outcome:

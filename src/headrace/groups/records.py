@@ -10,6 +10,13 @@ from typing import NamedTuple
 
 from headrace.base.errors import PeerError, UserError
 from headrace.base.ids import ZERO_ID
+from headrace.groups.consumer_records import (
+    CONSUMER_KINDS,
+    ConsumerRecord,
+    decode_consumer,
+    encode_consumer,
+)
+from headrace.groups.consumer_stored import VALUE_VERSION as CONSUMER_VALUE_VERSION
 from headrace.groups.members import Member, Protocol
 from headrace.groups.stored import (
     GROUP_METADATA,
@@ -67,7 +74,7 @@ class GroupRecord(NamedTuple):
     value: StoredGroup | None
 
 
-Record = OffsetRecord | GroupRecord
+Record = OffsetRecord | GroupRecord | ConsumerRecord
 
 
 def encode(record: Record) -> tuple[bytes, bytes | None]:
@@ -75,10 +82,12 @@ def encode(record: Record) -> tuple[bytes, bytes | None]:
         key = OffsetCommitKey(record.group_id, record.topic, record.partition)
         value = None if record.value is None else _VALUE_VERSION + _offset_bytes(record.value)
         return _OFFSET_COMMIT + encoded(key, OFFSET_COMMIT), value
-    return (
-        _GROUP_METADATA + encoded(GroupMetadataKey(record.group_id), GROUP_METADATA),
-        None if record.value is None else _VALUE_VERSION + _group_bytes(record.value),
-    )
+    if isinstance(record, GroupRecord):
+        return (
+            _GROUP_METADATA + encoded(GroupMetadataKey(record.group_id), GROUP_METADATA),
+            None if record.value is None else _VALUE_VERSION + _group_bytes(record.value),
+        )
+    return encode_consumer(record)
 
 
 def _offset_bytes(committed: Committed) -> bytes:
@@ -125,6 +134,10 @@ def decode(key: bytes | None, value: bytes | None) -> Record | None:
             return _read_offset(key or b"", value)
         if number == GROUP_METADATA:
             return _read_group(key or b"", value)
+        if number in CONSUMER_KINDS:
+            if value is not None:
+                _check_version(value, CONSUMER_VALUE_VERSION)
+            return decode_consumer(number, key or b"", value)
     except PeerError as error:
         raise UserError(
             f"a record of __consumer_offsets cannot be read: {error}",
@@ -133,12 +146,12 @@ def decode(key: bytes | None, value: bytes | None) -> Record | None:
     return None
 
 
-def _check_version(value: bytes) -> None:
+def _check_version(value: bytes, expected: int = VALUE_VERSION) -> None:
     version = _NUMBER.unpack_from(value)[0] if len(value) >= _NUMBER.size else -1
-    if version != VALUE_VERSION:
+    if version != expected:
         raise UserError(
             f"__consumer_offsets was written by another version of Headrace: a record has format {version}, "
-            f"this version reads {VALUE_VERSION}",
+            f"this version reads {expected}",
             "Run the version of Headrace that wrote it, or a newer one.",
         )
 

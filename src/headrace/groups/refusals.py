@@ -40,6 +40,13 @@ from headrace.wire.messages.groups_classic import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from headrace.wire.messages.groups_consumer import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from headrace.wire.messages.groups_consumer import DescribedGroup as DescribedConsumerGroup
 from headrace.wire.schema import Response
 
 NO_PROTOCOL_IS_NULL_SINCE = 7
@@ -58,6 +65,8 @@ def refused(request: Any, version: int, code: ErrorCode) -> Response:
             return HeartbeatResponse(error_code=code)
         case LeaveGroupRequest():
             return LeaveGroupResponse(error_code=code)
+        case ConsumerGroupHeartbeatRequest():
+            return ConsumerGroupHeartbeatResponse(error_code=code, error_message=code.message)
         case OffsetCommitRequest():
             return refused_commit(request, code)
         case OffsetFetchRequest():
@@ -73,6 +82,10 @@ def _refused_admin(request: Any, code: ErrorCode) -> Response:
             return DescribeGroupsResponse(
                 groups=[DescribedGroup(code, code.message, group_id) for group_id in request.groups]
             )
+        case ConsumerGroupDescribeRequest():
+            return ConsumerGroupDescribeResponse(
+                groups=[DescribedConsumerGroup(code, code.message, group_id) for group_id in request.group_ids]
+            )
         case DeleteGroupsRequest():
             return DeleteGroupsResponse(
                 results=[DeletableGroupResult(group_id, code) for group_id in request.groups_names]
@@ -82,7 +95,7 @@ def _refused_admin(request: Any, code: ErrorCode) -> Response:
     raise AssertionError(f"{type(request).__name__} is not about groups")
 
 
-def refused_join(member_id: str, version: int, code: ErrorCode) -> JoinGroupResponse:
+def refused_join(member_id: str, version: int, code: int) -> JoinGroupResponse:
     return JoinGroupResponse(
         error_code=code,
         protocol_name=None if version >= NO_PROTOCOL_IS_NULL_SINCE else "",

@@ -1,18 +1,42 @@
 """Until when a member counts as alive. Its timer may go off before that, and then looks again: a heartbeat sets none."""
 
+from typing import TYPE_CHECKING, Protocol
+
 from headrace.base.clock import Now
-from headrace.groups.classic import ClassicGroup, Session
-from headrace.groups.outcome import Outcome, Timer
+from headrace.groups.outcome import Outcome, Timer, TimerKey
+
+if TYPE_CHECKING:
+    from headrace.groups.classic import ClassicGroup
 
 # A newcomer has no session before its first answer, and nobody would notice that its client is gone.
 NEWCOMER_WAIT_MS_MAX = 5 * 60_000
 
 
-def renew_session(group: ClassicGroup, member_id: str, now: Now, out: Outcome) -> None:
+class Session:
+    """A member is alive until `deadline`. The timer may be set earlier: it looks again when it goes off, so that a
+    heartbeat costs no timer."""
+
+    __slots__ = ("deadline", "timer_at")
+
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
+        self.timer_at = deadline
+
+
+class HasSessions(Protocol):
+    """A group of either kind."""
+
+    @property
+    def sessions(self) -> dict[str, Session]: ...
+
+    def session_timer(self, member_id: str) -> TimerKey: ...
+
+
+def renew_session(group: "ClassicGroup", member_id: str, now: Now, out: Outcome) -> None:
     set_session(group, member_id, group.members[member_id].session_timeout_ms, now, out)
 
 
-def set_session(group: ClassicGroup, member_id: str, timeout_ms: int, now: Now, out: Outcome) -> None:
+def set_session(group: HasSessions, member_id: str, timeout_ms: int, now: Now, out: Outcome) -> None:
     deadline = now.mono + timeout_ms / 1000
     session = group.sessions.get(member_id)
     if session is None:
@@ -24,11 +48,11 @@ def set_session(group: ClassicGroup, member_id: str, timeout_ms: int, now: Now, 
         set_session_timer(group, member_id, session, deadline, out)
 
 
-def set_session_timer(group: ClassicGroup, member_id: str, session: Session, at: float, out: Outcome) -> None:
+def set_session_timer(group: HasSessions, member_id: str, session: Session, at: float, out: Outcome) -> None:
     session.timer_at = at
     out.timers.append(Timer(group.session_timer(member_id), at))
 
 
-def end_session(group: ClassicGroup, member_id: str, out: Outcome) -> None:
+def end_session(group: HasSessions, member_id: str, out: Outcome) -> None:
     if group.sessions.pop(member_id, None) is not None:
         out.timers.append(Timer(group.session_timer(member_id), None))

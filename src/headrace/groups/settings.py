@@ -12,3 +12,17 @@ class GroupSettings(NamedTuple):
     group_max_size: int = 2**31 - 1
     offset_metadata_max_bytes: int = 4096
     offsets_retention_ms: int = 7 * 24 * 60 * MINUTE_MS
+    consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    consumer_session_timeout_ms: int = 45_000
+    consumer_heartbeat_interval_ms: int = 5_000
+    consumer_assignment_interval_ms: int = 1_000
+    consumer_max_size: int = 2**31 - 1
+    consumer_migration_policy: str = "bidirectional"
+
+    @property
+    def may_upgrade(self) -> bool:
+        return self.consumer_migration_policy in ("upgrade", "bidirectional")
+
+    @property
+    def may_downgrade(self) -> bool:
+        return self.consumer_migration_policy in ("downgrade", "bidirectional")

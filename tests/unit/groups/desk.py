@@ -3,11 +3,14 @@
 It stands where the shell stands: appends, applies, keeps timers, and holds replies back until the append is committed.
 """
 
+from typing import NamedTuple
+
 from headrace.base.clock import Now
 from headrace.groups.coordinator import Groups
 from headrace.groups.outcome import Command, Outcome
 from headrace.groups.records import decode, encode
 from headrace.groups.settings import GroupSettings
+from headrace.groups.topics import Topics
 from headrace.wire.codec import decode as decode_message
 from headrace.wire.codec import encoded
 from headrace.wire.messages.group_offsets import (
@@ -32,11 +35,22 @@ WALL = 1_700_000_000_000
 GROUP = "g"
 
 
+class FakeTopic(NamedTuple):
+    id: bytes
+    partitions: range
+    internal: bool = False
+
+
+def topic_id(name, life=0):
+    return f"{name}-{life}".encode().ljust(16, b".")
+
+
 class Desk:
     def __init__(self, **settings):
         self.settings = GroupSettings(**settings)
         self.mono = 100.0
         self.log = []
+        self.batch_ends = []
         self.high_watermark = 0
         self.tickets = 0
         self.versions = {}
@@ -45,6 +59,8 @@ class Desk:
         self.commits_at_once = True
         self.groups = Groups(self.settings)
         self.timers = {}
+        self.topics = {}
+        self.set_topic("t", 6)
 
     @property
     def now(self):
@@ -65,6 +81,8 @@ class Desk:
             stored = decode(*self.log[-1])
             assert stored == record
             self.groups.apply(stored)
+        if outcome.records:
+            self.batch_ends.append(len(self.log))
         for key, at in outcome.timers:
             self.timers.pop(key, None)
             if at is not None:
@@ -97,11 +115,19 @@ class Desk:
     def reload(self):
         """Another broker takes over: what was not committed may be gone, and whoever waits has lost its connection."""
         self.groups = Groups(self.settings)
+        self.groups.on_topics(Topics(self.topics, {topic.id: name for name, topic in self.topics.items()}))
         self.timers = {}
         self.held = []
         for key, value in self.log:
             self.groups.apply(decode(key, value))
         self.run(self.groups.on_loaded(self.now))
+
+    def set_topic(self, name, count, life=0, internal=False):
+        """So many partitions; none at all deletes it."""
+        self.topics = {each: topic for each, topic in self.topics.items() if each != name}
+        if count:
+            self.topics[name] = FakeTopic(topic_id(name, life), range(count), internal)
+        self.groups.on_topics(Topics(self.topics, {topic.id: name for name, topic in self.topics.items()}))
 
     # -- short forms -------------------------------------------------------------------------------------------------
 
@@ -148,6 +174,10 @@ class Desk:
     @property
     def group(self):
         return self.groups.groups[GROUP].classic
+
+    @property
+    def consumer(self):
+        return self.groups.groups[GROUP].consumer
 
     # -- ready-made groups -------------------------------------------------------------------------------------------
 

@@ -1,0 +1,63 @@
+"""Consumer groups as operators see them: ConsumerGroupDescribe."""
+
+from collections.abc import Iterable
+
+from headrace.groups.consumer import ConsumerGroup
+from headrace.groups.consumer_epochs import assignor_of
+from headrace.groups.group import Group
+from headrace.groups.partitions import Part, by_topic
+from headrace.groups.settings import GroupSettings
+from headrace.groups.topics import Topics
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.groups_consumer import (
+    DescribedAssignment,
+    DescribedGroup,
+    DescribedTopicPartitions,
+    Member,
+)
+
+CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
+
+
+def describe_consumer(group: Group | None, group_id: str, topics: Topics, settings: GroupSettings) -> DescribedGroup:
+    """A classic group is not found here, upon which Kafka's tools ask by the other request."""
+    if group is None or group.consumer is None:
+        kind = "group" if group is None else "consumer group"
+        return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no {kind} {group_id}", group_id)
+    consumer = group.consumer
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=consumer.state,
+        group_epoch=consumer.epoch,
+        assignment_epoch=consumer.target_epoch,
+        assignor_name=assignor_of(consumer, settings),
+        members=[_described_member(consumer, member_id, topics) for member_id in consumer.members],
+    )
+
+
+def _described_member(group: ConsumerGroup, member_id: str, topics: Topics) -> Member:
+    member, current = group.members[member_id], group.current_of(member_id)
+    return Member(
+        member_id,
+        member.instance_id,
+        member.rack_id,
+        current.epoch,
+        member.client_id,
+        member.client_host,
+        list(member.topics),
+        member.expression,
+        _assignment(current.assigned, topics),
+        _assignment(group.target_of(member_id), topics),
+        CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,
+    )
+
+
+def _assignment(parts: Iterable[Part], topics: Topics) -> DescribedAssignment:
+    """Partitions of topics that are gone have no name to be shown by."""
+    return DescribedAssignment(
+        [
+            DescribedTopicPartitions(topic_id, topics.names[topic_id], numbers)
+            for topic_id, numbers in by_topic(parts).items()
+            if topic_id in topics.names
+        ]
+    )

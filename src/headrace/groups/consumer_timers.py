@@ -1,0 +1,34 @@
+"""What time does to a consumer group, and which clocks run again when another coordinator takes it over."""
+
+from headrace.groups.consumer_epochs import assign_if_due, bump_if_topics_changed, on_assign_timer
+from headrace.groups.consumer_records import MemberState
+from headrace.groups.consumer_sessions import await_revocation, on_deadline, on_session_timer, renew_consumer_session
+from headrace.groups.decision import Decision
+from headrace.groups.outcome import TimerKey
+
+
+def on_consumer_timer(decision: Decision, key: TimerKey) -> None:
+    group = decision.group
+    match key:
+        case ("session", _, member_id):
+            on_session_timer(decision, member_id)
+        case ("revocation", _, member_id):
+            on_deadline(decision, member_id, group.revocation_ends, key)
+        case ("awaited join", _, member_id):
+            on_deadline(decision, member_id, group.awaited_joins, key)
+        case ("awaited sync", _, member_id):
+            on_deadline(decision, member_id, group.awaited_syncs, key)
+        case ("assign", _):
+            on_assign_timer(decision)
+
+
+def on_consumer_loaded(decision: Decision) -> None:
+    """Everybody goes on with what it was told, in full time."""
+    group = decision.group
+    for member_id in group.members:
+        renew_consumer_session(decision, member_id)
+        if group.current_of(member_id).state is MemberState.UNREVOKED_PARTITIONS:
+            await_revocation(decision, member_id)
+    if group.members:
+        bump_if_topics_changed(decision)
+        assign_if_due(decision)

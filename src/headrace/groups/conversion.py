@@ -1,0 +1,172 @@
+"""A group that changes from one protocol to the other: the one ends and the other begins in the same batch of records.
+
+    classic ──the first member with the new protocol comes──▶ consumer   members keep what they have, and join anew
+    consumer ──the last one goes, classic members stay──▶ classic        they assign among themselves again
+
+A group without members changes freely. `group.consumer.migration.policy` says which way others may.
+"""
+
+from headrace.base.clock import Now
+from headrace.base.errors import PeerError, Refused
+from headrace.groups.classic import ClassicGroup
+from headrace.groups.consumer import ConsumerGroup
+from headrace.groups.consumer_records import (
+    ClassicSide,
+    ConsumerMember,
+    ConsumerRecord,
+    Current,
+    CurrentMemberRecord,
+    GroupEpoch,
+    GroupEpochRecord,
+    MemberRecord,
+    TargetEpochRecord,
+    TargetMemberRecord,
+)
+from headrace.groups.embedded import read_assignment, read_subscription, write_assignment
+from headrace.groups.group import Group
+from headrace.groups.members import CONSUMER, Member, choose_protocol
+from headrace.groups.outcome import Outcome, Reply, Timer
+from headrace.groups.partitions import Part, Parts
+from headrace.groups.rebalance import open_join_phase
+from headrace.groups.records import GroupRecord, StoredGroup
+from headrace.groups.refusals import refused_join
+from headrace.groups.sessions import set_session
+from headrace.groups.settings import GroupSettings
+from headrace.groups.topics import Topics
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.groups_classic import SyncGroupResponse
+
+NOT_HASHED = 0
+
+
+# -- from classic to consumer ----------------------------------------------------------------------------------------
+
+
+def upgraded(classic: ClassicGroup, topics: Topics, settings: GroupSettings, now: Now) -> list[ConsumerRecord]:
+    """The consumer group that a classic group with members becomes; Refused when it cannot."""
+    if not settings.may_upgrade:
+        raise _not_upgradable(classic, "group.consumer.migration.policy does not allow it")
+    if classic.protocol_type != CONSUMER:
+        raise _not_upgradable(classic, f"its protocol is {classic.protocol_type!r}")
+    if len(classic.members) > settings.consumer_max_size:
+        raise _not_upgradable(classic, "it has more members than group.consumer.max.size")
+    stored = classic.stored
+    if stored is None or not stored.members:
+        # All are about to join for the first time, and will do so here.
+        return []
+    epoch = stored.generation
+    records: list[ConsumerRecord] = [
+        GroupEpochRecord(classic.group_id, GroupEpoch(epoch, NOT_HASHED, now.wall)),
+        TargetEpochRecord(classic.group_id, epoch),
+    ]
+    taken: set[Part] = set()
+    for member in stored.members:
+        try:
+            upgraded_member, parts = _upgraded_member(member, stored.protocol_name, topics)
+        except PeerError as error:
+            raise _not_upgradable(classic, f"what {member.member_id} subscribes to cannot be read: {error}") from None
+        parts -= taken
+        taken |= parts
+        current = Current(epoch, epoch, assigned=dict.fromkeys(sorted(parts), epoch))
+        records.append(MemberRecord(classic.group_id, member.member_id, upgraded_member))
+        records.append(TargetMemberRecord(classic.group_id, member.member_id, parts))
+        records.append(CurrentMemberRecord(classic.group_id, member.member_id, current))
+    return records
+
+
+def _not_upgradable(classic: ClassicGroup, cause: str) -> Refused:
+    message = f"classic group {classic.group_id} cannot become a consumer group: {cause}"
+    return Refused(ErrorCode.GROUP_ID_NOT_FOUND, message)
+
+
+def _upgraded_member(member: Member, protocol: str | None, topics: Topics) -> tuple[ConsumerMember, Parts]:
+    subscription = read_subscription(member.metadata(protocol), topics)
+    # While the group waits for its leader, members still have what they said they have.
+    parts = read_assignment(member.assignment, topics) if member.assignment else subscription.owned
+    upgraded_member = ConsumerMember(
+        member.member_id,
+        member.instance_id,
+        subscription.rack_id,
+        member.client_id,
+        member.client_host,
+        subscription.topics,
+        "",
+        member.rebalance_timeout_ms,
+        None,
+        ClassicSide(member.session_timeout_ms, member.protocols),
+    )
+    return upgraded_member, parts
+
+
+def end_classic(group: Group, out: Outcome) -> None:
+    """Whoever waits is sent to join anew. Ids that were handed out may still be used: in the consumer group."""
+    classic = group.classic
+    code = ErrorCode.REBALANCE_IN_PROGRESS
+    if classic.join_phase is not None:
+        for member_id, parked in classic.join_phase.tickets.items():
+            out.replies.append(Reply(parked.ticket, refused_join(member_id, parked.version, code)))
+    for parked in classic.parked_syncs.values():
+        out.replies.append(Reply(parked.ticket, SyncGroupResponse(error_code=code)))
+    timers = [classic.join_timer, classic.sync_timer]
+    timers += map(classic.pending_timer, classic.pending)
+    timers += map(classic.session_timer, classic.sessions)
+    out.timers.extend(Timer(timer, None) for timer in timers)
+    if classic.stored is not None:
+        out.records.append(GroupRecord(group.group_id, None))
+    group.classic = ClassicGroup(group.group_id)
+
+
+# -- from consumer to classic ----------------------------------------------------------------------------------------
+
+
+def end_consumer(group: Group, out: Outcome) -> None:
+    consumer = group.consumer
+    assert consumer is not None
+    out.records.extend(consumer.tombstones())
+    timers = [consumer.assign_timer]
+    timers += map(consumer.session_timer, consumer.sessions)
+    timers += map(consumer.revocation_timer, consumer.revocation_ends)
+    timers += map(consumer.awaited_join_timer, consumer.awaited_joins)
+    timers += map(consumer.awaited_sync_timer, consumer.awaited_syncs)
+    out.timers.extend(Timer(timer, None) for timer in timers)
+    group.consumer = None
+
+
+def is_downgradable(consumer: ConsumerGroup, settings: GroupSettings) -> bool:
+    return (
+        bool(consumer.members)
+        and settings.may_downgrade
+        and all(member.classic is not None for member in consumer.members.values())
+        and len(consumer.members) <= settings.group_max_size
+    )
+
+
+def downgrade(group: Group, topics: Topics, now: Now, out: Outcome) -> None:
+    """The next generation is theirs to make: they are called together at once."""
+    consumer = group.consumer
+    assert consumer is not None
+    members = tuple(_downgraded_member(consumer, member, topics) for member in consumer.members.values())
+    leader = members[0].member_id
+    stored = StoredGroup(consumer.epoch, CONSUMER, choose_protocol(members), leader, members, False, now.wall)
+    end_consumer(group, out)
+    out.records.append(GroupRecord(group.group_id, stored))
+    group.classic.apply(stored)
+    for member in members:
+        set_session(group.classic, member.member_id, member.session_timeout_ms, now, out)
+    open_join_phase(group.classic, now, out)
+
+
+def _downgraded_member(consumer: ConsumerGroup, member: ConsumerMember, topics: Topics) -> Member:
+    assert member.classic is not None
+    protocols = member.classic.protocols
+    assigned = consumer.current_of(member.member_id).assigned
+    return Member(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        member.classic.session_timeout_ms,
+        member.rebalance_timeout_ms,
+        protocols,
+        write_assignment(assigned, topics, protocols[0].metadata),
+    )

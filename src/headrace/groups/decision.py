@@ -1,0 +1,30 @@
+"""One decision about one consumer group, in the making: what it goes by, and what it has come to so far."""
+
+from headrace.base.clock import Now
+from headrace.groups.consumer import ConsumerGroup
+from headrace.groups.consumer_records import ConsumerRecord
+from headrace.groups.outcome import Outcome, Reply, Timer, TimerKey
+from headrace.groups.settings import GroupSettings
+from headrace.groups.topics import Topics
+from headrace.wire.schema import Response
+
+
+class Decision:
+    __slots__ = ("group", "now", "out", "settings", "topics")
+
+    def __init__(self, group: ConsumerGroup, topics: Topics, settings: GroupSettings, now: Now, out: Outcome) -> None:
+        self.group = group
+        self.topics = topics
+        self.settings = settings
+        self.now = now
+        self.out = out
+
+    def write(self, record: ConsumerRecord) -> None:
+        self.out.records.append(record)
+        self.group.apply(record)
+
+    def reply(self, ticket: int, response: Response) -> None:
+        self.out.replies.append(Reply(ticket, response))
+
+    def set_timer(self, key: TimerKey, at: float | None) -> None:
+        self.out.timers.append(Timer(key, at))

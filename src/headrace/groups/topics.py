@@ -1,0 +1,70 @@
+"""What groups need to know of the cluster's topics, and who is subscribed to which.
+
+The shell hands the topics in (`Groups.on_topics`); a change of them makes another mapping, so `is` tells. Names that no
+topic has yet are kept in subscriptions: the topic may come. An expression never matches internal topics, as consumers
+that match on their own side leave them out too.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sized
+from hashlib import blake2b
+from typing import Protocol
+
+from headrace.groups.expression import compile_expression
+
+
+class Topic(Protocol):
+    @property
+    def id(self) -> bytes: ...
+
+    @property
+    def partitions(self) -> Sized: ...
+
+    @property
+    def internal(self) -> bool: ...
+
+
+class Topics:
+    """The topics at one moment."""
+
+    __slots__ = ("by_name", "names")
+
+    def __init__(self, by_name: Mapping[str, Topic], names: Mapping[bytes, str]) -> None:
+        self.by_name = by_name
+        self.names = names
+
+
+NO_TOPICS = Topics({}, {})
+
+
+class Matches:
+    """The topics that an expression matches, kept up to date: only names not seen before are looked at."""
+
+    __slots__ = ("_expression", "_looked_at", "topics")
+
+    def __init__(self, text: str) -> None:
+        self._expression = compile_expression(text)
+        self._looked_at: frozenset[str] = frozenset()
+        self.topics: frozenset[str] = frozenset()
+
+    def look(self, by_name: Mapping[str, Topic]) -> None:
+        fresh = by_name.keys() - self._looked_at
+        found = {name for name in fresh if not by_name[name].internal and self._expression.fullmatch(name)}
+        if fresh or len(by_name) != len(self._looked_at):
+            self._looked_at = frozenset(by_name)
+            self.topics = (self.topics | found) & by_name.keys()
+
+
+def metadata_hash(subscribed: Iterable[str], by_name: Mapping[str, Topic]) -> int:
+    """Over everything about the subscribed topics that an assignment depends on. Never 0, which stands for unknown."""
+    digest = blake2b(digest_size=8)
+    for name in sorted(subscribed):
+        topic = by_name.get(name)
+        if topic is not None:
+            digest.update(b"%b%d %b" % (topic.id, len(topic.partitions), name.encode()))
+    return int.from_bytes(digest.digest(), "big", signed=True) or 1
+
+
+def parts_of(subscribed: Collection[str], by_name: Mapping[str, Topic]) -> dict[bytes, int]:
+    """Id and number of partitions of those that exist, in the order of their names."""
+    found = (by_name[name] for name in sorted(subscribed) if name in by_name)
+    return {topic.id: len(topic.partitions) for topic in found}
