@@ -11,23 +11,26 @@ A directory holds, per segment, `{base}.log` and `{base}.index`, and `{offset}.s
 
 import contextlib
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from headrace.base.clock import Now
 from headrace.base.disk import Chunk, Disk
 from headrace.base.errors import DiskFailed, DiskFull
+from headrace.log.aborted import Aborted
 from headrace.log.config import LogConfig
 from headrace.log.directory import list_segments, retire, retire_directory, sweep
 from headrace.log.file_range import FileRange
 from headrace.log.pool import FilePool
-from headrace.log.producers import Verdict
+from headrace.log.producers import ProducerState, Verdict
 from headrace.log.recovery import Recovered, RecoveryReport, recover, resume
 from headrace.log.segment import RELATIVE_OFFSET_MAX, Segment, log_path
 from headrace.log.snapshots import Snapshots
 from headrace.log.state import LogState
 from headrace.log.sync import SyncState, SyncTicket
 from headrace.log.times import first_at_or_after
-from headrace.wire.batch import BatchHeader
+from headrace.log.transactions import marker_of
+from headrace.wire.batch import CONTROL, LENGTH_END, BatchHeader
+from headrace.wire.codes import ErrorCode
 
 _INDEX_ROW_BYTES = 8
 
@@ -141,7 +144,7 @@ class Log:
             self.truncate_fully_to(self.start_offset, now)
         else:
             self.start_offset = max(self.start_offset, self._segments[0].base_offset)
-            self._state.epochs.trim_start(self.start_offset)
+            self._state.trim_start(self.start_offset)
 
     @property
     def synced_end(self) -> int:
@@ -200,9 +203,13 @@ class Log:
         if segment.log_path not in self._sync.files:
             self._sync.touch(file)
         was_empty = segment.size == 0
+        position = 0
         for header in headers:
+            following = position + header.batch_length + LENGTH_END
+            marker = marker_of(memoryview(buf)[position:following]) if header.attributes & CONTROL else None
             segment.add(header)
-            self._state.apply(header, wall)
+            self._state.apply(header, wall, marker)
+            position = following
         if was_empty:
             segment.first_append_ms = wall
         self.end_offset = next_offset
@@ -229,10 +236,39 @@ class Log:
         sealed.seal()
 
     def check_producer(self, header: BatchHeader) -> Verdict:
-        return self._state.producers.check(header)
+        verdict = self._state.producers.check(header)
+        if verdict is None and not header.is_transactional and header.producer_id in self._state.transactions.open:
+            return ErrorCode.INVALID_TXN_STATE
+        return verdict
+
+    def check_producer_epoch(self, producer_id: int, epoch: int) -> ErrorCode | None:
+        return self._state.producers.check_epoch(producer_id, epoch)
+
+    def producer(self, producer_id: int) -> ProducerState | None:
+        return self._state.producers.get(producer_id)
+
+    def producers(self) -> Iterator[tuple[int, ProducerState]]:
+        return self._state.producers.items()
 
     def expire_producers(self, now: Now) -> int:
-        return self._state.producers.expire(now.wall, self.config.producer_expiration_ms)
+        in_transaction = self._state.transactions.open
+        return self._state.producers.expire(now.wall, self.config.producer_expiration_ms, in_transaction)
+
+    # Transactions
+
+    def transaction_start(self, producer_id: int) -> int | None:
+        """The first offset of the transaction that this producer has open here."""
+        return self._state.transactions.open.get(producer_id)
+
+    def stable_end(self, high_watermark: int) -> int:
+        """Below this everything is decided, and no fail-over can undecide it: the last stable offset."""
+        return max(self.start_offset, self._state.transactions.stable_end(high_watermark))
+
+    def on_high_watermark(self, high_watermark: int) -> None:
+        self._state.transactions.on_high_watermark(high_watermark)
+
+    def aborted_between(self, offset: int, end_offset: int) -> list[Aborted]:
+        return self._state.transactions.aborted.between(offset, end_offset)
 
     # Reading
 
@@ -342,7 +378,7 @@ class Log:
         self.start_offset = min(self.start_offset, end_offset)
         self._snapshots.remove_above(end_offset)
         _, self._state = self._snapshots.restore(end_offset, self._segments, now.wall)
-        self._state.epochs.trim_start(self.start_offset)
+        self._state.trim_start(self.start_offset)
         self._sync.on_truncated(end_offset)
         self._sync.touch_directory(self.path)
 
@@ -351,7 +387,7 @@ class Log:
         assert offset <= self.end_offset, (self.path, offset, self.end_offset)
         if offset > self.start_offset:
             self.start_offset = offset
-            self._state.epochs.trim_start(offset)
+            self._state.trim_start(offset)
         return self.start_offset
 
     def retire_segments(self) -> list[str]:

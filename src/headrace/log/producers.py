@@ -1,7 +1,8 @@
 """What each idempotent producer last wrote to this partition: enough to know a resend, a gap and a zombie.
 
-Per producer id the epoch and its last five batches, since a client has at most five requests in flight. Derived from
-batch headers alone, so a follower that appends them, and a recovery that replays them, reach the same state.
+Per producer id the epoch and its last five batches, since a client has at most five requests in flight, and the epoch of
+the coordinator that ended its last transaction. Derived from batch headers and markers alone, so a follower that appends
+them, and a recovery that replays them, reach the same state.
 
 Invariant: the batches of one producer are in the order of the log and of one epoch.
 Does not wait, answer or append: it says what a batch is.
@@ -9,6 +10,7 @@ Does not wait, answer or append: it says what a batch is.
 
 import struct
 from collections import deque
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from headrace.wire.batch import BatchHeader
@@ -17,8 +19,9 @@ from headrace.wire.codes import ErrorCode
 BATCHES_REMEMBERED = 5
 SEQUENCE_MAX = (1 << 31) - 1
 NO_SEQUENCE = -1
+NO_COORDINATOR = -1
 
-_PRODUCER = struct.Struct(">qhqB")
+_PRODUCER = struct.Struct(">qhqiB")
 _BATCH = struct.Struct(">iiqiq")
 
 
@@ -39,11 +42,12 @@ Verdict = Duplicate | ErrorCode | None
 
 
 class ProducerState:
-    __slots__ = ("batches", "epoch", "last_seen_ms")
+    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_seen_ms")
 
     def __init__(self, epoch: int, last_seen_ms: int) -> None:
         self.epoch = epoch
         self.last_seen_ms = last_seen_ms
+        self.coordinator_epoch = NO_COORDINATOR
         self.batches: deque[WrittenBatch] = deque(maxlen=BATCHES_REMEMBERED)
 
     @property
@@ -63,6 +67,14 @@ class Producers:
     def get(self, producer_id: int) -> ProducerState | None:
         return self._states.get(producer_id)
 
+    def items(self) -> Iterator[tuple[int, ProducerState]]:
+        return iter(self._states.items())
+
+    def check_epoch(self, producer_id: int, epoch: int) -> ErrorCode | None:
+        """For what has no sequence: a coordinator's batch in the name of a producer."""
+        state = self._states.get(producer_id)
+        return ErrorCode.INVALID_PRODUCER_EPOCH if state is not None and epoch < state.epoch else None
+
     def check(self, header: BatchHeader) -> Verdict:
         state = self._states.get(header.producer_id)
         if state is None:
@@ -77,7 +89,7 @@ class Producers:
             return None
         return _duplicate_of(header, state) or ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
-    def record(self, header: BatchHeader, now_ms: int) -> None:
+    def record(self, header: BatchHeader, now_ms: int, coordinator_epoch: int = NO_COORDINATOR) -> None:
         """The batch is in the log, so it is true, whatever was known before."""
         state = self._states.get(header.producer_id)
         if state is None:
@@ -88,16 +100,22 @@ class Producers:
         state.last_seen_ms = now_ms
         first = header.base_sequence
         if first < 0:
-            # A transaction marker: it carries the epoch and no sequence.
+            # A marker, or offsets that a group commits in a transaction: it carries the epoch and no sequence.
+            if coordinator_epoch > state.coordinator_epoch:
+                state.coordinator_epoch = coordinator_epoch
             return
         delta = header.last_offset_delta
         last = (first + delta) & SEQUENCE_MAX
         state.batches.append((first, last, header.base_offset, delta, header.max_timestamp))
 
-    def expire(self, now_ms: int, expiration_ms: int) -> int:
+    def expire(self, now_ms: int, expiration_ms: int, in_transaction: Container[int] = ()) -> int:
         """How many were forgotten. Goes by when a batch came in, as a client's own timestamps may be years old."""
         oldest = now_ms - expiration_ms
-        gone = [producer_id for producer_id, state in self._states.items() if state.last_seen_ms < oldest]
+        gone = [
+            producer_id
+            for producer_id, state in self._states.items()
+            if state.last_seen_ms < oldest and producer_id not in in_transaction
+        ]
         for producer_id in gone:
             del self._states[producer_id]
         return len(gone)
@@ -105,7 +123,8 @@ class Producers:
     def encode(self) -> bytes:
         parts: list[bytes] = []
         for producer_id, state in self._states.items():
-            parts.append(_PRODUCER.pack(producer_id, state.epoch, state.last_seen_ms, len(state.batches)))
+            fields = (producer_id, state.epoch, state.last_seen_ms, state.coordinator_epoch, len(state.batches))
+            parts.append(_PRODUCER.pack(*fields))
             parts += [_BATCH.pack(*batch) for batch in state.batches]
         return b"".join(parts)
 
@@ -114,9 +133,10 @@ class Producers:
         producers = cls()
         position = 0
         while position < len(content):
-            producer_id, epoch, last_seen_ms, count = _PRODUCER.unpack_from(content, position)
+            producer_id, epoch, last_seen_ms, coordinator_epoch, count = _PRODUCER.unpack_from(content, position)
             position += _PRODUCER.size
             state = producers._states[producer_id] = ProducerState(epoch, last_seen_ms)
+            state.coordinator_epoch = coordinator_epoch
             for _ in range(count):
                 state.batches.append(_BATCH.unpack_from(content, position))
                 position += _BATCH.size

@@ -116,10 +116,11 @@ class _Scan:
         file_bytes = segment.size
         segment.begin_empty()
         for header in sound_batches(segment.file, segment.base_offset, self.epoch):
+            position = segment.size
             segment.add(header)
             self.epoch = header.leader_epoch
             if header.base_offset >= self._apply_from:
-                self._state.apply(header, self._now_ms)
+                self._state.apply(header, self._now_ms, segment.marker_at(position, header))
         self.bytes += file_bytes
         self.unsound_bytes = file_bytes - segment.size
 

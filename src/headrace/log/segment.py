@@ -24,8 +24,10 @@ from headrace.log.index import (
     encode_index,
 )
 from headrace.log.pool import FilePool
+from headrace.log.transactions import marker_of
 from headrace.log.walk import SWEEP_BYTES, steps, walk
 from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch
+from headrace.wire.records import Marker
 
 RELATIVE_OFFSET_MAX = (1 << 31) - 1
 
@@ -184,6 +186,10 @@ class Segment:
 
     def walk(self, position: int = 0, end: int | None = None) -> Iterator[tuple[int, BatchHeader]]:
         return walk(self.file, position, self.size if end is None else end, SWEEP_BYTES)
+
+    def marker_at(self, position: int, header: BatchHeader) -> Marker | None:
+        """What the batch with this header says of a transaction; None for any that is no marker."""
+        return marker_of(self.file.pread(header.size, position)) if header.is_control else None
 
     def walk_from_time(self, timestamp: int) -> Iterator[tuple[int, BatchHeader]]:
         return walk(self.file, self.index.position_before_time(timestamp), self.size)

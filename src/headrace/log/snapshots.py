@@ -41,8 +41,8 @@ class Snapshots:
         for segment in segments:
             if segment.next_offset > offset and segment.base_offset < end_offset:
                 start = segment.position_of(offset)
-                for _, header in segment.walk(start, segment.position_of(end_offset)):
-                    state.apply(header, now_ms)
+                for position, header in segment.walk(start, segment.position_of(end_offset)):
+                    state.apply(header, now_ms, segment.marker_at(position, header))
         return offset, state
 
     def _newest(self, end_offset: int) -> tuple[int, LogState]:

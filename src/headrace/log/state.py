@@ -1,4 +1,4 @@
-"""Everything a log knows that batch headers alone teach: its producers and its leader epochs.
+"""Everything a log knows that batch headers and markers teach: its producers, transactions and leader epochs.
 
 Invariant: a state is a function of the headers below some offset, so it may be dropped and replayed at any time; a
 snapshot is a state with that offset, and saves the replay.
@@ -8,29 +8,45 @@ import struct
 
 from headrace.log.envelope import unwrap, wrap
 from headrace.log.epochs import Epochs
-from headrace.log.producers import Producers
-from headrace.wire.batch import BatchHeader
+from headrace.log.producers import NO_COORDINATOR, Producers
+from headrace.log.transactions import Transactions
+from headrace.wire.batch import TRANSACTIONAL, BatchHeader
+from headrace.wire.records import Marker
 
-_MAGIC, _VERSION = b"HRst", 1
-_HEAD = struct.Struct(">qI")
+_MAGIC, _VERSION = b"HRst", 2
+_HEAD = struct.Struct(">qII")
 
 
 class LogState:
-    __slots__ = ("epochs", "producers")
+    __slots__ = ("epochs", "producers", "transactions")
 
-    def __init__(self, producers: Producers | None = None, epochs: Epochs | None = None) -> None:
+    def __init__(
+        self,
+        producers: Producers | None = None,
+        epochs: Epochs | None = None,
+        transactions: Transactions | None = None,
+    ) -> None:
         self.producers = producers if producers is not None else Producers()
         self.epochs = epochs if epochs is not None else Epochs()
+        self.transactions = transactions if transactions is not None else Transactions()
 
-    def apply(self, header: BatchHeader, now_ms: int) -> None:
+    def apply(self, header: BatchHeader, now_ms: int, marker: Marker | None = None) -> None:
+        """`marker` is what a control batch says; a header alone does not."""
         if header.producer_id >= 0:
-            self.producers.record(header, now_ms)
+            self.producers.record(header, now_ms, NO_COORDINATOR if marker is None else marker.coordinator_epoch)
+            if header.attributes & TRANSACTIONAL:
+                self.transactions.apply(header, marker)
         if header.leader_epoch > self.epochs.latest:
             self.epochs.begin(header.leader_epoch, header.base_offset)
 
+    def trim_start(self, start_offset: int) -> None:
+        self.epochs.trim_start(start_offset)
+        self.transactions.aborted.trim_start(start_offset)
+
     def encode(self, offset: int) -> bytes:
-        epochs = self.epochs.encode()
-        return wrap(_MAGIC, _VERSION, _HEAD.pack(offset, len(epochs)) + epochs + self.producers.encode())
+        epochs, producers = self.epochs.encode(), self.producers.encode()
+        head = _HEAD.pack(offset, len(epochs), len(producers))
+        return wrap(_MAGIC, _VERSION, b"".join((head, epochs, producers, self.transactions.encode())))
 
     @classmethod
     def decode(cls, content: bytes, offset: int) -> "LogState | None":
@@ -38,8 +54,13 @@ class LogState:
         unwrapped = unwrap(_MAGIC, _VERSION, content)
         if unwrapped is None:
             return None
-        stated_offset, epochs_bytes = _HEAD.unpack_from(unwrapped)
+        stated_offset, epochs_bytes, producers_bytes = _HEAD.unpack_from(unwrapped)
         if stated_offset != offset:
             return None
         body = unwrapped[_HEAD.size :]
-        return cls(Producers.decode(body[epochs_bytes:]), Epochs.decode(body[:epochs_bytes]))
+        producers_end = epochs_bytes + producers_bytes
+        return cls(
+            Producers.decode(body[epochs_bytes:producers_end]),
+            Epochs.decode(body[:epochs_bytes]),
+            Transactions.decode(body[producers_end:]),
+        )

@@ -1,0 +1,47 @@
+"""What goes into a decision and what comes out of it; as `groups.outcome`, and two things more.
+
+`prepared` names transactions whose outcome stands once the records are committed: the shell then writes their markers,
+and reports back with `on_markers_written`. `resumed` are commands that waited for this decision: the shell hands them in
+again after it has applied the records.
+"""
+
+from typing import NamedTuple
+
+from headrace.txns.questions import Answer, Question
+from headrace.txns.state import Transaction
+
+TimerKey = tuple[str, ...]
+
+
+class TxnRecord(NamedTuple):
+    transactional_id: str
+    value: Transaction | None
+
+
+class Command(NamedTuple):
+    ticket: int
+    question: Question
+
+
+class Reply(NamedTuple):
+    ticket: int
+    response: Answer
+
+
+class Timer(NamedTuple):
+    """One timer per key: a later one replaces it, `at` None cancels it."""
+
+    key: TimerKey
+    at: float | None
+
+
+class Outcome(NamedTuple):
+    records: list[TxnRecord]
+    replies: list[Reply]
+    timers: list[Timer]
+    prepared: list[str]
+    resumed: list[Command]
+
+
+def nothing() -> Outcome:
+    return Outcome([], [], [], [], [])
