@@ -37,6 +37,13 @@ class Budget:
             return False
         return True
 
+    def take_spare(self, count: int) -> bool:
+        """For what is only a convenience: granted while less than half is in use, never waited for."""
+        if self.is_contended or self.used + count > self.bytes_max // 2:
+            return False
+        self.used += count
+        return True
+
     def give_back(self, count: int, holder: Holder) -> None:
         self.used -= count
         assert self.used >= 0, (self.used, count)

@@ -27,6 +27,8 @@ log = logging.getLogger("headrace.listener")
 
 _LENGTH = Struct(">i")
 SMALL_BUFFER = 4096
+# For a client that sends many small requests without waiting: one read and one send for all that has come.
+PIPELINE_BUFFER = 32768
 # A client may have this many requests unanswered, or this many reply bytes unread; beyond it we stop reading from it.
 OWED_REPLIES_MAX = 1000
 QUEUED_REPLY_BYTES_MAX = 8 << 20
@@ -233,6 +235,10 @@ class Connection(asyncio.BufferedProtocol):
             self.shrink()
         held = self._end - self._start
         capacity = len(self._buffer)
+        is_pipelined = self._start > 0 and self._end == capacity < PIPELINE_BUFFER
+        if is_pipelined and self._listener.budget.take_spare(PIPELINE_BUFFER - capacity):
+            self._move_to(bytearray(PIPELINE_BUFFER))
+            return
         if self._start + frame_bytes <= capacity and held:
             return
         fresh = self._buffer

@@ -9,7 +9,9 @@ from headrace.base.errors import DiskFailed, PeerError
 from headrace.base.probe import Probes
 from headrace.broker.descriptors import Descriptors
 from headrace.broker.listener import (
+    KEEP_BUFFER_SECONDS,
     OWED_REPLIES_MAX,
+    PIPELINE_BUFFER,
     QUEUED_REPLY_BYTES_MAX,
     SMALL_BUFFER,
     TURN_FRAMES,
@@ -135,6 +137,23 @@ def test_the_buffer_grows_with_what_arrives_and_is_given_back_when_idle(room: Ro
     room.listener.sweep()
     assert room.listener.budget.used == 0
     assert len(connection._buffer) == SMALL_BUFFER
+
+
+def test_many_small_requests_at_once_are_read_in_larger_pieces_while_there_is_memory_to_spare() -> None:
+    requests = framed(b"x" * 90) * 1000
+    roomy, tight = Room(), Room(buffer_bytes_max=PIPELINE_BUFFER)
+    for room, capacity in ((roomy, PIPELINE_BUFFER), (tight, SMALL_BUFFER)):
+        connection, wire = room.connect()
+        fed = 0
+        while fed < len(requests):
+            fed += feed(connection, wire, requests[fed:])
+            room.loop.run_ready()
+        assert wire.written == b"x" * 90_000
+        assert room.listener.budget.used == capacity - SMALL_BUFFER
+        room.loop.pass_time(2 * KEEP_BUFFER_SECONDS)
+        room.listener.sweep()
+        assert room.listener.budget.used == 0
+        lose(connection)
 
 
 def test_a_connection_that_is_lost_in_mid_frame_gives_its_bytes_back(room: Room) -> None:
