@@ -1,7 +1,8 @@
 """The names in a partition's directory, and what each stands for.
 
 `{base}.log` and `{base}.index` are a segment, `{offset}.snapshot` the state there. `*.deleted` was given up by the log
-and awaits its unlink, which takes long for a large file and so is not for the event loop; `*.tmp` was never finished.
+and awaits its unlink, which takes long for a large file and so is not for the event loop; `*.tmp` and `*.cleaned` were
+never finished; what `*.swap` is, `swap` says.
 """
 
 import re
@@ -9,16 +10,17 @@ import re
 from headrace.base.disk import Disk
 from headrace.log.pool import FilePool
 from headrace.log.segment import Segment, log_path
+from headrace.log.swap import CLEANED, finish_swaps
 
 DELETED = ".deleted"
-_LEFT_OVER = (DELETED, ".tmp")
+_LEFT_OVER = (DELETED, ".tmp", CLEANED)
 _LOG_NAME = re.compile(r"(\d{20})\.log")
 _INDEX_NAME = re.compile(r"(\d{20})\.index")
 
 
 def sweep(disk: Disk, directory: str) -> list[str]:
     """Unlinks what the last process left behind, and lists the rest."""
-    names = disk.listdir(directory)
+    names = finish_swaps(disk, directory, disk.listdir(directory))
     logs = {match[1] for name in names if (match := _LOG_NAME.fullmatch(name))}
     kept = []
     for name in names:

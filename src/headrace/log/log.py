@@ -26,8 +26,9 @@ from headrace.log.recovery import Recovered, RecoveryReport, recover, resume
 from headrace.log.segment import RELATIVE_OFFSET_MAX, Segment, log_path
 from headrace.log.snapshots import Snapshots
 from headrace.log.state import LogState
+from headrace.log.swap import CleanedGroup, Swap, new_swap
 from headrace.log.sync import SyncState, SyncTicket
-from headrace.log.times import first_at_or_after
+from headrace.log.times import first_at_or_after, newest_with_records
 from headrace.log.transactions import marker_of
 from headrace.wire.batch import CONTROL, LENGTH_END, BatchHeader
 from headrace.wire.codes import ErrorCode
@@ -44,6 +45,7 @@ class Log:
         "_segments",
         "_snapshots",
         "_state",
+        "_swap",
         "_sync",
         "config",
         "end_offset",
@@ -60,6 +62,7 @@ class Log:
         self._state = LogState()
         self._sync = SyncState(pool.disk, start_offset)
         self._retired: list[str] = []
+        self._swap: Swap | None = None
         self.config = config
         self.path = path
         self.start_offset = start_offset
@@ -323,6 +326,9 @@ class Log:
         """(timestamp, offset) of the newest record by timestamp, the first of several; (-1, -1) when there is none."""
         newest = max(segment.max_timestamp for segment in self._segments)
         found = self.find_by_time(newest) if newest >= 0 else None
+        if found is None and newest >= 0:
+            # Compaction emptied the batch that says so.
+            found = self.find_by_time(newest_with_records(self._segments, self.start_offset))
         return (found[1], found[0]) if found is not None else (-1, -1)
 
     def epoch_end(self, epoch: int, current_epoch: int = -1) -> tuple[int, int]:
@@ -352,6 +358,7 @@ class Log:
         if offset < self._segments[0].base_offset:
             self.truncate_fully_to(offset, now)
             return
+        self._settle_swap()
         at = self._segment_at(offset)
         self._drop(self._segments[at + 1 :])
         del self._segments[at + 1 :]
@@ -363,6 +370,7 @@ class Log:
 
     def truncate_fully_to(self, start_offset: int, now: Now) -> None:
         """Drops everything and goes on, empty, at `start_offset`. The rule about the recovery point holds here too."""
+        self._settle_swap()
         self._drop(self._segments)
         self._segments = []
         self._snapshots.remove_above(-1)
@@ -400,6 +408,10 @@ class Log:
             gone += 1
         self._drop(self._segments[:gone])
         del self._segments[:gone]
+        return self.take_retired()
+
+    def take_retired(self) -> list[str]:
+        """What is left to unlink of the segments that were let go."""
         retired, self._retired = self._retired, []
         return retired
 
@@ -410,6 +422,63 @@ class Log:
             self._retired.append(retire(self._pool, segment))
         if segments:
             self._sync.touch_directory(self.path)
+
+    # Being cleaned; `swap` says why in three steps, with the directory synced off the loop between them
+
+    def begin_swap(self, group: CleanedGroup, old: list[Segment], truncations: int) -> Swap | None:
+        """Names the cleaned file as the one that counts. None when the log is no longer what was cleaned: `truncations`
+        is how often it had been cut when the cleaning began."""
+        assert self._swap is None, "one swap at a time"
+        swap = new_swap(self._pool, self.path, group, old)
+        if truncations != self.truncations or not self._still_has(old):
+            return None
+        self._disk.rename(group.path, swap.new.log_path)
+        self._swap = swap
+        return swap
+
+    def _still_has(self, old: list[Segment]) -> bool:
+        if old[-1] is self._active or old[0] not in self._segments:
+            return False
+        at = self._segments.index(old[0])
+        return self._segments[at : at + len(old)] == old
+
+    def swap_in(self, swap: Swap) -> bool:
+        """Reads from the cleaned file from here on. False when the originals went meanwhile, and it with them."""
+        if self._swap is not swap:
+            return False
+        if not self._still_has(swap.old):
+            self._disk.unlink(swap.new.log_path)
+            self._swap = None
+            return False
+        at = self._segments.index(swap.old[0])
+        self._drop(swap.old)
+        self._segments[at : at + len(swap.old)] = [swap.new]
+        self._disk.rename(swap.index_path, swap.new.index_path)
+        swap.is_in = True
+        return True
+
+    def finish_swap(self, swap: Swap) -> None:
+        """The originals are gone for good: the cleaned file gets its name."""
+        if self._swap is not swap:
+            return
+        self._swap = None
+        if swap.new in self._segments:
+            path = log_path(self.path, swap.new.base_offset)
+            self._disk.rename(swap.new.log_path, path)
+            self._pool.forget(swap.new.log_path)
+            swap.new.log_path = path
+            self._sync.touch_directory(self.path)
+
+    def _settle_swap(self) -> None:
+        """Before a cut, since a crash after it must not find a swap file that stands for more. Blocks; hardly ever."""
+        swap = self._swap
+        if swap is None:
+            return
+        if not swap.is_in:
+            self._disk.unlink(swap.new.log_path)
+            self._swap = None
+        self._disk.sync_dir_job(self.path)()
+        self.finish_swap(swap)
 
     # Syncing
 
@@ -447,6 +516,7 @@ class Log:
             self._write_snapshot()
 
     def close(self) -> None:
+        self._swap = None
         self._sync.release()
         for segment in self._segments:
             self._pool.forget(segment.log_path)

@@ -64,7 +64,8 @@ class Segment:
 
     @property
     def index_path(self) -> str:
-        return f"{self.log_path.removesuffix('.log')}.index"
+        # Not from the log's own name: a cleaned segment has another one for a while.
+        return f"{self.log_path.rpartition('/')[0]}/{self.base_offset:020d}.index"
 
     @property
     def file(self) -> File:
@@ -112,11 +113,13 @@ class Segment:
 
     def write_index(self) -> File:
         """Not synced and not atomic: one that a crash tore is seen by its CRC and built again. The caller closes it."""
-        index = self.index
-        summary = IndexSummary(
-            self.base_offset, self.size, self.next_offset, self.max_timestamp, self.first_append_ms, len(index)
+        return write_cache(self._pool.disk, self.index_path, encode_index(self.index, self.summary))
+
+    @property
+    def summary(self) -> IndexSummary:
+        return IndexSummary(
+            self.base_offset, self.size, self.next_offset, self.max_timestamp, self.first_append_ms, len(self.index)
         )
-        return write_cache(self._pool.disk, self.index_path, encode_index(index, summary))
 
     # Shrinking
 
@@ -190,6 +193,12 @@ class Segment:
     def marker_at(self, position: int, header: BatchHeader) -> Marker | None:
         """What the batch with this header says of a transaction; None for any that is no marker."""
         return marker_of(self.file.pread(header.size, position)) if header.is_control else None
+
+    def first_timestamp(self) -> int | None:
+        """That of its first batch, without reading more than its header."""
+        for _, header in walk(self.file, 0, self.size, HEADER_SIZE):
+            return header.max_timestamp
+        return None
 
     def walk_from_time(self, timestamp: int) -> Iterator[tuple[int, BatchHeader]]:
         return walk(self.file, self.index.position_before_time(timestamp), self.size)

@@ -9,6 +9,8 @@ from headrace.log.segment import Segment
 from headrace.wire.batch import BatchHeader, CorruptBatch
 from headrace.wire.records import iter_offsets
 
+TIMESTAMP_MAX = (1 << 63) - 1
+
 
 def first_at_or_after(segments: Iterable[Segment], timestamp: int, start_offset: int) -> tuple[int, int] | None:
     """(offset, timestamp) of the first record at or above `start_offset` that is not older than `timestamp`."""
@@ -21,6 +23,16 @@ def first_at_or_after(segments: Iterable[Segment], timestamp: int, start_offset:
                 if found is not None:
                     return found
     return None
+
+
+def newest_with_records(segments: Iterable[Segment], start_offset: int) -> int:
+    """The largest timestamp of a batch that has records; larger than any when there is none. Reads every header."""
+    newest = -1
+    for segment in segments:
+        for _, header in segment.walk():
+            if header.record_count and header.last_offset >= start_offset:
+                newest = max(newest, header.max_timestamp)
+    return newest if newest >= 0 else TIMESTAMP_MAX
 
 
 def _first_in_batch(

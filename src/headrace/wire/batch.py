@@ -22,6 +22,8 @@ CODEC_MASK = 0x07
 LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
+# Set by compaction: the base timestamp says when tombstones may go; the records count their times from it all the same.
+DELETE_HORIZON = 0x40
 
 HEADER = Layout(">qiibIhiqqqhii")
 _OFFSET = Layout(">q")

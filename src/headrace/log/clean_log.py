@@ -1,0 +1,255 @@
+"""Compaction of one log: sealed segments in, fewer and smaller ones out, each finished before the next is begun.
+
+    pass 1   the dirty part, newest record of every key into a map, as far as its memory reaches
+    pass 2   all of it, group by group: only records that the map knows nothing newer of are written again
+
+Offsets, order and batch boundaries stay. What other parts of a log rest on stays too, if need be as a batch without
+records: the first batch of each leader epoch, the last of each live producer, and the last of every group, so that one
+segment still ends where the next begins and a missing one can be told from a cleaned one.
+
+Reads and writes through the disk port, and decides nothing about when; runs where it may take its time.
+"""
+
+from collections.abc import Callable, Iterator
+
+from headrace.base.disk import Disk, File
+from headrace.base.errors import DiskFull
+from headrace.log.clean_batch import Rules, clean, emptied, keys_of
+from headrace.log.clean_job import CleanJob, CleanReport, SealedSegment
+from headrace.log.envelope import write_cache
+from headrace.log.index import encode_index
+from headrace.log.key_offsets import KeyOffsets, bytes_for
+from headrace.log.pool import FilePool
+from headrace.log.segment import RELATIVE_OFFSET_MAX, Segment, log_path
+from headrace.log.swap import CLEANED, CleanedGroup, cleaned_path
+from headrace.log.transactions import marker_of
+from headrace.log.walk import walk
+from headrace.wire.batch import DELETE_HORIZON, HEADER_SIZE, BatchHeader, CorruptBatch, crc_ok, parse_header
+
+_READ_BYTES = 4 << 20
+_WRITE_BYTES = 1 << 20
+_LATER = 1 << 62
+
+Pace = Callable[[int], None]
+"""Told of bytes read or written; may take its time."""
+
+
+def clean_log(disk: Disk, job: CleanJob, secret: bytes, pace: Pace) -> Iterator[CleanedGroup | CleanReport]:
+    """Each finished group, then the report. What is yielded is on disk, under a name that a restart sweeps away."""
+    dirty = [segment for segment in job.segments if segment.next_offset > job.first_dirty_offset]
+    newest, mapped_end = _map(disk, job, dirty, secret, pace)
+    rules = Rules(newest, mapped_end, job.start_offset, job.now_ms, job.delete_retention_ms, job.codec)
+    pass_two = _Rewriting(disk, job, rules, pace)
+    for group in groups(_up_to(job.segments, mapped_end), job.segment_bytes):
+        yield pass_two.rewrite(group)
+    yield CleanReport(mapped_end, pass_two.bytes_read, pass_two.bytes_written, newest.keys, pass_two.horizon)
+
+
+def _up_to(segments: list[SealedSegment], end_offset: int) -> list[SealedSegment]:
+    return [segment for segment in segments if segment.base_offset < end_offset]
+
+
+def groups(segments: list[SealedSegment], segment_bytes: int) -> list[list[SealedSegment]]:
+    """Neighbours that fit into one segment together, so that cleaned logs do not end as a thousand small files."""
+    made: list[list[SealedSegment]] = []
+    for segment in segments:
+        last = made[-1] if made else None
+        if (
+            last is not None
+            and sum(each.size for each in last) + segment.size <= segment_bytes
+            and segment.next_offset - last[0].base_offset <= RELATIVE_OFFSET_MAX
+        ):
+            last.append(segment)
+        else:
+            made.append([segment])
+    return made
+
+
+# Pass 1
+
+
+def _map(disk: Disk, job: CleanJob, dirty: list[SealedSegment], secret: bytes, pace: Pace) -> tuple[KeyOffsets, int]:
+    """The newest offset of each key, and up to where: the first batch that may not fit is left for the next time."""
+    counts = [count for segment in dirty for count in _record_counts(disk, job.directory, segment)]
+    # Less would do for few records, and a batch that alone is too much for the setting must not stop it for ever.
+    memory_bytes = max(min(job.memory_bytes, bytes_for(sum(counts))), bytes_for(max(counts, default=0)))
+    newest = KeyOffsets(memory_bytes, secret)
+    aborted = AbortedReader(job.aborted_dirty)
+    mapped_end = job.first_dirty_offset
+    for segment in dirty:
+        for header, batch in batches(disk, job.directory, segment, pace):
+            if not newest.has_room_for(header.record_count):
+                return newest, mapped_end
+            is_aborted = aborted.is_aborted(header, batch)
+            if not is_aborted and header.next_offset > job.first_dirty_offset:
+                for key, offset in keys_of(header, batch):
+                    newest.put(key, offset)
+            mapped_end = max(mapped_end, header.next_offset)
+        mapped_end = max(mapped_end, segment.next_offset)
+    return newest, mapped_end
+
+
+def _record_counts(disk: Disk, directory: str, segment: SealedSegment) -> Iterator[int]:
+    file = disk.open(log_path(directory, segment.base_offset))
+    try:
+        for _, header in walk(file, 0, segment.size):
+            yield header.record_count
+    finally:
+        file.close()
+
+
+class AbortedReader:
+    """Says of each batch, in the order of the log, whether its transaction was aborted, as a consumer finds out."""
+
+    def __init__(self, aborted: list[tuple[int, int]]) -> None:
+        self._ahead = sorted(aborted, key=lambda each: each[1])
+        self._at = 0
+        self._open: set[int] = set()
+
+    def is_aborted(self, header: BatchHeader, batch: bytes) -> bool:
+        while self._at < len(self._ahead) and self._ahead[self._at][1] <= header.last_offset:
+            self._open.add(self._ahead[self._at][0])
+            self._at += 1
+        if header.is_control:
+            marker = marker_of(batch)
+            if marker is not None and not marker.commit:
+                self._open.discard(header.producer_id)
+            return False
+        return header.is_transactional and header.producer_id in self._open
+
+
+# Pass 2
+
+
+class _Rewriting:
+    def __init__(self, disk: Disk, job: CleanJob, rules: Rules, pace: Pace) -> None:
+        self.bytes_read = 0
+        self.bytes_written = 0
+        self.horizon = _LATER
+        self._disk = disk
+        self._job = job
+        self._rules = rules
+        self._pace = pace
+        self._aborted = AbortedReader(job.aborted)
+        self._last_batches = frozenset(job.last_batches)
+        self._epoch = -1
+
+    def rewrite(self, group: list[SealedSegment]) -> CleanedGroup:
+        first, last = group[0], group[-1]
+        self._check_room(sum(segment.size for segment in group))
+        path = cleaned_path(self._job.directory, first.base_offset, last.next_offset, self._job.run)
+        output = _Output(self._disk, path, first.base_offset, self._job.index_interval_bytes, self._pace)
+        try:
+            is_same = self._copy(group, output) and len(group) == 1
+            if is_same:
+                output.abandon()
+                return CleanedGroup(first.base_offset, last.next_offset, first.size, "", "", is_same=True)
+            index = output.finish()
+        except BaseException:
+            output.abandon()
+            raise
+        assert output.segment.next_offset == last.next_offset, (path, output.segment.next_offset)
+        self.bytes_written += output.segment.size
+        return CleanedGroup(first.base_offset, last.next_offset, output.segment.size, path, index, is_same=False)
+
+    def _check_room(self, size: int) -> None:
+        if self._disk.free_bytes(self._job.directory) - size < self._job.free_bytes_min:
+            raise DiskFull(f"{self._job.directory}: no room for the {size} bytes that cleaning takes for a while")
+
+    def _copy(self, group: list[SealedSegment], output: "_Output") -> bool:
+        """Whether all of it is as it was."""
+        is_same = True
+        ends = group[-1].next_offset
+        for segment in group:
+            for header, batch in batches(self._disk, self._job.directory, segment, self._pace):
+                left = self._what_is_left(header, batch, is_last=header.next_offset == ends)
+                is_same = is_same and left == batch
+                if left:
+                    output.write(left)
+            self.bytes_read += segment.size
+        return is_same
+
+    def _what_is_left(self, header: BatchHeader, batch: bytes, is_last: bool) -> bytes:
+        begins_epoch = header.leader_epoch > self._epoch
+        self._epoch = max(self._epoch, header.leader_epoch)
+        left = clean(header, batch, self._rules, self._aborted.is_aborted(header, batch))
+        if not left and (is_last or begins_epoch or header.base_offset in self._last_batches):
+            left = emptied(header)
+        if left:
+            self._note_horizon(header, header if left is batch else parse_header(left))
+        return left
+
+    def _note_horizon(self, before: BatchHeader, after: BatchHeader) -> None:
+        """Of a batch whose horizon is past the tombstones are gone; one that got it just now still has them."""
+        if after.attributes & DELETE_HORIZON and after.record_count:
+            is_new = not before.attributes & DELETE_HORIZON
+            if is_new or after.base_timestamp > self._rules.now_ms:
+                self.horizon = min(self.horizon, after.base_timestamp)
+
+
+class _Output:
+    """The file that a group becomes, and its index, which grows beside it."""
+
+    def __init__(self, disk: Disk, path: str, base_offset: int, index_interval_bytes: int, pace: Pace) -> None:
+        self._disk = disk
+        self._path = path
+        self._index_path = f"{path.removesuffix(CLEANED)}.index{CLEANED}"
+        self._pace = pace
+        self._file: File = disk.open(path, create=True)
+        self._file.truncate(0)
+        self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
+        self.segment = Segment(FilePool(disk), path, base_offset, 0, base_offset, index_interval_bytes)
+        self.segment.begin_empty()
+
+    def write(self, batch: bytes) -> None:
+        self.segment.add(parse_header(batch))
+        self._waiting.append(batch)
+        self._waiting_bytes += len(batch)
+        if self._waiting_bytes >= _WRITE_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._file.append(b"".join(self._waiting))
+        self._pace(self._waiting_bytes)
+        self._waiting, self._waiting_bytes = [], 0
+
+    def finish(self) -> str:
+        """On disk. Returns the path of the index, which is a cache and need not be."""
+        self._flush()
+        self._file.sync_job()()
+        self._file.close()
+        write_cache(self._disk, self._index_path, encode_index(self.segment.index, self.segment.summary)).close()
+        return self._index_path
+
+    def abandon(self) -> None:
+        self._file.close()
+        self._disk.unlink(self._path)
+        self._disk.unlink(self._index_path)
+
+
+def batches(disk: Disk, directory: str, segment: SealedSegment, pace: Pace) -> Iterator[tuple[BatchHeader, bytes]]:
+    """Each with a checksum that fits, and with offsets, which it does not cover, that go on from those before: what is
+    rotten must not be given a new checksum."""
+    path = log_path(directory, segment.base_offset)
+    file = disk.open(path)
+    try:
+        position, window, start = 0, b"", 0
+        next_offset = segment.base_offset
+        while position < segment.size:
+            at = position - start
+            if at + HEADER_SIZE > len(window):
+                window, start, at = file.pread(_READ_BYTES, position), position, 0
+                pace(len(window))
+            header = parse_header(window, at)
+            if at + header.size > len(window):
+                window, start, at = file.pread(max(_READ_BYTES, header.size), position), position, 0
+                pace(len(window))
+            is_in_place = next_offset <= header.base_offset <= header.last_offset < segment.next_offset
+            if not is_in_place or not crc_ok(window, at, header.size):
+                raise CorruptBatch(f"{path} at {position}: the batch is damaged")
+            next_offset = header.next_offset
+            yield header, window[at : at + header.size]
+            position += header.size
+    finally:
+        file.close()
