@@ -41,7 +41,7 @@ class Ledger:
 
     def on_held(self, holder, gained):
         """Whoever the group does not count among its members may think what it likes."""
-        for other in self.consumers:
+        for other in self.consumers if self._is_member(holder) else ():
             if other is not holder and self._is_member(other):
                 both = gained & other.held
                 assert not both, f"{sorted(both)} is held by {other.name} and given to {holder.name}"
