@@ -13,6 +13,7 @@ from headrace.base.clock import Clock, Now
 from headrace.base.disk import Disk
 from headrace.base.errors import Refused
 from headrace.base.probe import Probes
+from headrace.broker.cleaner import Cleaner
 from headrace.broker.clock_watch import ClockWatch
 from headrace.broker.controller import Controller
 from headrace.broker.coordinators import Coordinators
@@ -28,6 +29,7 @@ from headrace.broker.metadata import Metadata, Plan
 from headrace.broker.partition import Partition
 from headrace.broker.partitions import Partitions
 from headrace.broker.producer_ids import ProducerIdBlocks
+from headrace.broker.retention import Retention
 from headrace.broker.sessions import FetchSessions
 from headrace.broker.tasks import Tasks
 from headrace.cluster.broker_config import BrokerConfig
@@ -47,6 +49,8 @@ class Broker:
     membership: Membership
     partitions: Partitions
     disk_room: DiskRoom
+    retention: Retention | None = None
+    cleaner: Cleaner | None = None
 
     def __init__(
         self,

@@ -9,9 +9,11 @@ import asyncio
 import resource
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from headrace.base.probe import Probes
+from headrace.broker.metric import Metric
+from headrace.broker.upkeep_metrics import upkeep_metrics
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -19,13 +21,6 @@ if TYPE_CHECKING:
 REQUEST_BYTES_MAX = 8192
 REQUEST_SECONDS_MAX = 5.0
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
-
-class Metric(NamedTuple):
-    name: str
-    kind: str
-    help: str
-    samples: Iterable[tuple[str, float]]
 
 
 class MetricsServer:
@@ -82,6 +77,7 @@ def metrics_of(broker: "Broker") -> Iterator[Metric]:
     requests = [(f'{{api="{name}",version="{version}"}}', count) for name, version, count in broker.dispatch.counts()]
     yield Metric("headrace_requests_total", "counter", "Requests by API and version.", requests)
     yield from _topics(broker)
+    yield from upkeep_metrics(broker)
     yield from _totals(broker.probes)
 
 

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -21,6 +21,8 @@ from headrace.base.errors import DiskFailed, DiskFull, StoreUnreachable, UserErr
 from headrace.base.ids import format_id
 from headrace.base.probe import Probes
 from headrace.broker.broker import Broker
+from headrace.broker.clean_process import Cleaning
+from headrace.broker.cleaner import Cleaner
 from headrace.broker.descriptors import Descriptors, descriptor_limit
 from headrace.broker.directory import DataDirectory
 from headrace.broker.disk_room import DiskRoom
@@ -32,12 +34,14 @@ from headrace.broker.loop_lag import LoopLag
 from headrace.broker.membership import Membership
 from headrace.broker.metrics import MetricsServer
 from headrace.broker.partitions import Partitions
+from headrace.broker.retention import Retention
 from headrace.broker.tasks import Tasks
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.image import Image
 from headrace.cluster.registration import found_cluster
 from headrace.cluster.store import Conflict, MetaStore
+from headrace.log.clean_job import CleanJob
 
 log = logging.getLogger("headrace.node")
 
@@ -70,7 +74,9 @@ class Node:
         clock: Clock,
         store: MetaStore,
         rng: random.Random | None = None,
+        begin_cleaning: Callable[[CleanJob], Cleaning] | None = None,
     ) -> None:
+        """`begin_cleaning` starts a compaction somewhere else than on this loop; without it there is none."""
         self.settings = settings
         self.port = settings.port
         self.metrics_port = settings.metrics_port
@@ -79,6 +85,7 @@ class Node:
         self._clock = clock
         self._store = store
         self._rng = rng or random.SystemRandom()
+        self._begin_cleaning = begin_cleaning
         self._config = BrokerConfig(settings.overrides)
         self._directory = DataDirectory(disk, settings.data)
         self._descriptors = Descriptors(descriptor_limit())
@@ -183,6 +190,15 @@ class Node:
         await listener.serve()
         self._tasks.start("janitor", Janitor(self.broker).run())
         self._tasks.start("loop lag", LoopLag(self.probes).run())
+        self._keep_tidy()
+
+    def _keep_tidy(self) -> None:
+        broker = self.broker
+        broker.retention = Retention(broker)
+        self._tasks.start("retention", broker.retention.run())
+        if self._begin_cleaning is not None and self._config.flag("log.cleaner.enable"):
+            broker.cleaner = Cleaner(broker, self.settings.data, self._sync_threads, self._begin_cleaning)
+            self._tasks.start("cleaner", broker.cleaner.run())
 
     async def _join(self) -> None:
         broker, settings = self.broker, self.settings

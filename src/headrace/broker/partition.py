@@ -474,6 +474,22 @@ class Partition:
         self._notify()
         return self.log.start_offset
 
+    # -- being looked after ----------------------------------------------------------------------------------------
+
+    def roll(self, now: Now) -> None:
+        """Seals the active segment, since only a sealed one can be deleted or cleaned."""
+        self.log.roll(now)
+        self._flusher.mark(self)
+
+    def roll_if_older(self, than_ms: int, now: Now) -> None:
+        active = self.log.segments[-1]
+        if active.size and active.first_append_ms < than_ms:
+            self.roll(now)
+
+    def on_cleaned(self) -> None:
+        """Segments have another name now; the directory that says so is synced with the next round."""
+        self._flusher.mark(self)
+
     def close(self) -> None:
         self._lose_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self._notify()

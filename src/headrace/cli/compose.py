@@ -3,6 +3,7 @@
 from headrace.base.clock import SystemClock
 from headrace.base.disk import RealDisk
 from headrace.base.errors import DiskFull, StoreUnreachable, UserError
+from headrace.broker.clean_process import CleanProcess
 from headrace.broker.node import Node, NodeSettings
 from headrace.cli.preflight import require_port
 from headrace.cli.serve_options import ServeOptions
@@ -17,7 +18,7 @@ async def start_node(options: ServeOptions) -> Node:
     try:
         store = await open_store(options.store_path, clock)
         try:
-            node = Node(_settings(options), disk=RealDisk(), clock=clock, store=store)
+            node = Node(_settings(options), disk=RealDisk(), clock=clock, store=store, begin_cleaning=CleanProcess)
             await node.start()
         except BaseException:
             await store.close()

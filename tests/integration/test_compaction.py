@@ -1,0 +1,108 @@
+"""Compaction on a real broker, read by real clients: one value a key, whatever happens in the midst of it."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from eventually import created, until
+from upkeep import PER_SEGMENT, SEGMENT_BYTES, keyed, log_files, metric, newest, read_all
+
+from clients.aio import Aiokafka
+from clients.client import Record, Refused
+from clients.confluent import Confluent
+from clients.kafka_python import KafkaPython
+from headrace.testing import Broker
+
+COMPACT = {"cleanup.policy": "compact", "segment.bytes": str(SEGMENT_BYTES), "min.cleanable.dirty.ratio": "0.01"}
+KEYS = 20
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker(log_cleaner_backoff_ms=200) as broker:
+        yield broker
+
+
+@pytest.fixture
+def client(broker: Broker) -> Confluent:
+    return Confluent(broker.bootstrap)
+
+
+def until_clean(broker: Broker, client: Confluent, topic: str) -> None:
+    """Only the newest record of each key is below the active segment."""
+    until(lambda: len(read_all(broker.bootstrap, topic)) <= KEYS + PER_SEGMENT + 1)
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+def test_one_value_a_key_for_every_client(broker: Broker, client: Confluent, codec: str) -> None:
+    topic = created(client, f"table-{codec}", config=COMPACT)
+    count = 4 * PER_SEGMENT
+    for start in range(0, count, PER_SEGMENT):
+        client.produce(topic, keyed(range(start, start + PER_SEGMENT), KEYS), codec=codec)
+    if codec != "none":
+        # Compressed they are few bytes: a setting makes segments that can be sealed.
+        client.set_config(topic, "segment.ms", "1")
+    client.produce(topic, keyed(range(count, count + KEYS), KEYS), codec=codec)
+    client.produce(topic, keyed(range(count + KEYS, count + 2 * KEYS), KEYS), codec=codec)
+    until_clean(broker, client, topic)
+    expected = {f"key-{number % KEYS}".encode(): number for number in range(count + KEYS, count + 2 * KEYS)}
+    records = read_all(broker.bootstrap, topic)
+    assert newest(records) == expected
+    assert [record.offset for record in records] == sorted({record.offset for record in records})
+    for other in (KafkaPython(broker.bootstrap), Aiokafka(broker.bootstrap)):
+        assert newest(other.consume(topic, count=len(records))) == expected, other.name
+    assert metric(broker.metrics_url, "headrace_cleaner_failures_total") == 0
+
+
+def test_a_tombstone_deletes_and_then_goes(broker: Broker, client: Confluent) -> None:
+    config = {**COMPACT, "delete.retention.ms": "0", "max.compaction.lag.ms": "500"}
+    topic = created(client, "tombstones", config=config)
+    client.produce(topic, [Record(b"kept", b"1:"), Record(b"gone", b"1:")])
+    client.produce(topic, [Record(b"gone", None)])
+    # The lag seals the segment by itself; nothing more has to be written.
+    until(lambda: [record.key for record in read_all(broker.bootstrap, topic)] == [b"kept"])
+
+
+def test_a_record_without_a_key_is_refused(client: Confluent) -> None:
+    topic = created(client, "keyless", config=COMPACT)
+    with pytest.raises(Refused):
+        client.produce(topic, [Record(None, b"v")])
+
+
+def test_compact_and_delete(broker: Broker, client: Confluent) -> None:
+    config = {**COMPACT, "cleanup.policy": "compact,delete"}
+    topic = created(client, "both", config=config)
+    count = 4 * PER_SEGMENT
+    client.produce(topic, keyed(range(count), KEYS))
+    until_clean(broker, client, topic)
+    assert newest(read_all(broker.bootstrap, topic)).keys() == {f"key-{n}".encode() for n in range(KEYS)}
+
+
+@pytest.mark.parametrize("seen", [".cleaned", ".swap", ".deleted"])
+def test_a_kill_in_the_midst_of_it(tmp_path: Path, seen: str) -> None:
+    """The broker dies as soon as a file of that kind is seen; what it left is finished or swept away."""
+    slow = {"log.cleaner.backoff.ms": 100, "log.cleaner.io.max.bytes.per.second": 20 << 20}
+    with Broker(slow, data=tmp_path) as broker:
+        client = Confluent(broker.bootstrap)
+        topic = created(client, "table", config=COMPACT)
+        count = 6 * PER_SEGMENT
+        client.produce(topic, keyed(range(count), KEYS))
+        _until_seen(broker.data, topic, seen)
+        broker.kill()
+        broker.start()
+        until(lambda: not log_files(broker.data, topic, ".swap"))
+        until_clean(broker, client, topic)
+        expected = {f"key-{number % KEYS}".encode(): number for number in range(count - KEYS, count)}
+        records = read_all(broker.bootstrap, topic)
+        assert newest(records) == expected
+        assert [record.offset for record in records] == sorted({record.offset for record in records})
+
+
+def _until_seen(data: Path, topic: str, suffix: str) -> None:
+    """Some are there for a millisecond only: if none is caught in a second, any moment is as good."""
+    directory = log_files(data, topic)[0].parent
+    deadline = time.monotonic() + (20 if suffix == ".cleaned" else 1)
+    while time.monotonic() < deadline:
+        if any(path.name.endswith(suffix) for path in directory.iterdir()):
+            return

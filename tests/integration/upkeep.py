@@ -1,0 +1,68 @@
+"""What tests of retention and compaction share: filling segments, looking at files, reading to the end."""
+
+import re
+import time
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+
+from clients.client import WAIT_S, Record
+
+SEGMENT_BYTES = 1 << 20
+VALUE_BYTES = 8 << 10
+PER_SEGMENT = SEGMENT_BYTES // VALUE_BYTES
+_NOISE = Random(1).randbytes(VALUE_BYTES)
+
+
+def value_of(number: int) -> bytes:
+    """Eight kilobytes that begin with the number and do not compress to nothing."""
+    return (f"{number}:".encode() + _NOISE)[:VALUE_BYTES]
+
+
+def keyed(numbers: Sequence[int], keys: int) -> list[Record]:
+    return [Record(f"key-{number % keys}".encode(), value_of(number)) for number in numbers]
+
+
+def newest(records: list[Record]) -> dict[bytes, int]:
+    """Key → the number in its last value; keys whose last record is a tombstone are not there."""
+    table: dict[bytes, int] = {}
+    for record in records:
+        if record.value is None:
+            table.pop(record.key, None)
+        else:
+            table[record.key] = int(record.value.partition(b":")[0])
+    return table
+
+
+def read_all(bootstrap: str, topic: str, partition: int = 0, offset: int = OFFSET_BEGINNING) -> list[Record]:
+    """Everything up to the end of the partition, gaps or not."""
+    settings = {"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False}
+    consumer = Consumer({**settings, "enable.partition.eof": True, "auto.offset.reset": "error"})
+    consumer.assign([TopicPartition(topic, partition, offset)])
+    records: list[Record] = []
+    deadline = time.monotonic() + WAIT_S
+    try:
+        while time.monotonic() < deadline:
+            message = consumer.poll(1)
+            if message is None:
+                continue
+            if message.error():
+                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                return records
+            records.append(Record(message.key(), message.value(), (), message.timestamp()[1], message.offset()))
+    finally:
+        consumer.close()
+    raise AssertionError(f"no end after {len(records)} records")
+
+
+def metric(url: str, name: str) -> float:
+    with urllib.request.urlopen(url, timeout=5) as page:
+        found = re.findall(rf"^{re.escape(name)}(?:\{{.*\}})? ([0-9.e+-]+)$", page.read().decode(), re.MULTILINE)
+    return max(map(float, found), default=0.0)
+
+
+def log_files(data: Path, topic: str, suffix: str = ".log") -> list[Path]:
+    return sorted(data.glob(f"broker-*/logs/{topic}-0/*{suffix}")) or sorted(data.glob(f"logs/{topic}-0/*{suffix}"))
