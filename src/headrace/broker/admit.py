@@ -25,8 +25,8 @@ from headrace.wire.records import build_batch, read_records
 CODEC_BY_NAME = {"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 ZSTD = CODEC_BY_NAME["zstd"]
 ZSTD_SINCE_PRODUCE = 7
-# Bits that only brokers set, and one whose batches would wait for a marker that nobody writes yet.
-_RESERVED = LOG_APPEND_TIME | CONTROL | TRANSACTIONAL
+# Bits that only brokers set.
+_RESERVED = LOG_APPEND_TIME | CONTROL
 # Length, attributes, timestamp, offset, key, value and header count take a byte each.
 RECORD_BYTES_MIN = 7
 # A batch is opened in memory only up to this size, whatever it claims to hold.
@@ -55,7 +55,11 @@ def admit(records: memoryview, header: BatchHeader, config: TopicConfig, produce
         and (codec or header.record_count * RECORD_BYTES_MIN <= size - HEADER_SIZE)
         and not header.attributes & _RESERVED
         and codec <= ZSTD
-        and (header.producer_id < 0 or (header.base_sequence >= 0 and header.producer_epoch >= 0))
+        and (
+            (header.base_sequence >= 0 and header.producer_epoch >= 0)
+            if header.producer_id >= 0
+            else not header.attributes & TRANSACTIONAL
+        )
         and size <= config.max_message_bytes
         and size <= config.segment_bytes
         and (codec != ZSTD or produce_version >= ZSTD_SINCE_PRODUCE)
@@ -87,8 +91,8 @@ def _check_shape(records: memoryview, header: BatchHeader) -> None:
         )
     if header.is_control:
         raise Refused(ErrorCode.INVALID_RECORD, "producers may not write control batches")
-    if header.is_transactional:
-        raise Refused(ErrorCode.INVALID_TXN_STATE, "transactions are not served by this version")
+    if header.is_transactional and header.producer_id < 0:
+        raise Refused(ErrorCode.INVALID_RECORD, "a transactional batch needs a producer id")
     if header.producer_id >= 0 and (header.base_sequence < 0 or header.producer_epoch < 0):
         raise Refused(ErrorCode.INVALID_RECORD, "a batch with a producer id needs an epoch and a sequence number")
     if header.codec > ZSTD:

@@ -16,7 +16,7 @@ from headrace.base.probe import Probes
 from headrace.broker.cleaner import Cleaner
 from headrace.broker.clock_watch import ClockWatch
 from headrace.broker.controller import Controller
-from headrace.broker.coordinators import Coordinators
+from headrace.broker.coordinators import GroupCoordinators
 from headrace.broker.deadlines import Deadlines
 from headrace.broker.disk_room import DiskRoom
 from headrace.broker.dispatch import Dispatch
@@ -24,14 +24,17 @@ from headrace.broker.fetcher import Fetchers
 from headrace.broker.handlers import HANDLERS
 from headrace.broker.isr_keeper import IsrKeeper
 from headrace.broker.listener import Listener
+from headrace.broker.markers import Markers
 from headrace.broker.membership import Membership, live_epochs
 from headrace.broker.metadata import Metadata, Plan
 from headrace.broker.partition import Partition
 from headrace.broker.partitions import Partitions
+from headrace.broker.peers import Peers
 from headrace.broker.producer_ids import ProducerIdBlocks
 from headrace.broker.retention import Retention
 from headrace.broker.sessions import FetchSessions
 from headrace.broker.tasks import Tasks
+from headrace.broker.transaction_coordinators import TransactionCoordinators
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.changes import Creation, NewTopic, create_topic
 from headrace.cluster.entities import INTERNAL_TOPICS, Topic
@@ -83,7 +86,10 @@ class Broker:
         )
         self.fetchers = Fetchers(self)
         self.isr_keeper = IsrKeeper(self)
-        self.coordinators = Coordinators(self)
+        self.coordinators = GroupCoordinators(self)
+        self.transactions = TransactionCoordinators(self)
+        self.peers = Peers(self)
+        self.markers = Markers(self)
         self.controller = Controller(self)
         self._clock_watch = ClockWatch(broker_id)
         self.dispatch = Dispatch(self, HANDLERS)
@@ -166,6 +172,7 @@ class Broker:
     def _follow(self) -> None:
         self.fetchers.reconcile(() if self.partitions.is_fenced else self.partitions)
         self.coordinators.reconcile()
+        self.transactions.reconcile()
 
     def check_lease(self) -> Now:
         """The time, after making sure that at this time we may still answer."""
@@ -180,6 +187,7 @@ class Broker:
             log.warning("broker %d is fenced: %s", self.id, cause)
             self.partitions.fence()
             self.coordinators.stop()
+            self.transactions.stop()
 
     async def create_topic(self, new: NewTopic, validate_only: bool = False) -> Topic:
         """The topic as it was created. Its id is new every time, also when a conflict makes it try again."""

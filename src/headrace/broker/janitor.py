@@ -40,6 +40,7 @@ class Janitor:
             if ticks % EXPIRY_TICKS == 0:
                 await self._expire_producers()
                 self._broker.coordinators.expire()
+                self._broker.transactions.expire()
 
     async def _open_left_over(self) -> None:
         if self._broker.partitions.needs_room and not self._broker.disk_room.is_low:

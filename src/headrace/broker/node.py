@@ -255,6 +255,7 @@ class Node:
             log.warning("the other brokers did not take over in %.0f s", HAND_OVER_SECONDS_MAX)
         broker.fetchers.stop()
         broker.coordinators.stop()
+        broker.transactions.stop()
 
     async def _drain(self) -> None:
         """Everything that was asked for is done and answered; nothing more is asked."""
@@ -307,6 +308,7 @@ class Node:
             return
         self._released = True
         await self._tasks.stop()
+        self.broker.peers.close()
         if hasattr(self.broker, "listener"):
             self.broker.listener.stop_accepting()
             self.broker.listener.close_connections()

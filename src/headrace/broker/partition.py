@@ -29,8 +29,10 @@ from headrace.log.sync import SyncTicket
 from headrace.replica.leader import LeaderReplica, Proposal
 from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_header, stamp, stamp_log_append_time
 from headrace.wire.codes import ErrorCode
+from headrace.wire.records import Marker, build_marker
 
 NO_TIMESTAMP = -1
+EPOCH_PER_TRANSACTION_SINCE = 2
 _ZERO_OFFSET = bytes(8)
 
 
@@ -43,6 +45,15 @@ class Appended(NamedTuple):
     base_offset: int
     end_offset: int
     log_append_time: int
+
+
+class Verification:
+    """That a coordinator was asked whether a producer's transaction has this partition. Void once a marker came in."""
+
+    __slots__ = ("producer_epoch",)
+
+    def __init__(self, producer_epoch: int) -> None:
+        self.producer_epoch = producer_epoch
 
 
 class Watcher(Protocol):
@@ -60,6 +71,7 @@ class Partition:
         "_propose",
         "_synced_waiters",
         "_unsynced_since",
+        "_verifying",
         "bytes_in",
         "bytes_out",
         "config",
@@ -118,8 +130,11 @@ class Partition:
         self._hw_waiters = OffsetWaiters()
         self._synced_waiters = OffsetWaiters()
         self._unsynced_since: float | None = None
-        # What a crash left in the page cache only is not shown to anyone before it is on disk.
-        flusher.mark(self)
+        self._verifying: dict[int, Verification] = {}
+        if log.end_offset:
+            # What a crash left in the page cache only is not shown to anyone before it is on disk. The directory of one
+            # with nothing in it is synced with its first record.
+            flusher.mark(self)
         self.on_state(state, now)
 
     # -- its place in the cluster ----------------------------------------------------------------------------------
@@ -157,6 +172,7 @@ class Partition:
             self.leader.on_replicas(state.replicas, state.isr, self._min_isr, now.mono)
         else:
             self._lose_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            self._verifying.clear()
             self.leader = self._begin_to_lead(now) if self.is_leader else None
         self._settle()
 
@@ -193,7 +209,14 @@ class Partition:
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
-    def append(self, records: memoryview, acks: int, produce_version: int, now: Now) -> Appended:
+    def append(
+        self,
+        records: memoryview,
+        acks: int,
+        produce_version: int,
+        now: Now,
+        verification: Verification | None = None,
+    ) -> Appended:
         """Give a producer's batch its offset and write it. Durable and visible only later: see `wait`."""
         leader = self.leader
         if leader is None:
@@ -214,6 +237,8 @@ class Partition:
             verdict = log.check_producer(header)
             if verdict is not None:
                 return self._acknowledge_again(header, verdict)
+            if header.is_transactional:
+                self.check_in_transaction(header.producer_id, header.producer_epoch, verification)
         log_append_time = NO_TIMESTAMP
         if config.stamps_append_time:
             log_append_time = now.wall
@@ -225,6 +250,62 @@ class Partition:
         leader.on_append(now.mono)
         self._on_appended()
         return Appended(base_offset, log.end_offset, log_append_time)
+
+    # -- transactions ----------------------------------------------------------------------------------------------
+
+    def is_in_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether this producer has a transaction open here. One of an older epoch is not its own: it has ended, and its
+        marker is still to come."""
+        if self.log.transaction_start(producer_id) is None:
+            return False
+        known = self.log.producer(producer_id)
+        return known is not None and known.epoch == producer_epoch
+
+    def begin_verification(self, producer_id: int, producer_epoch: int) -> Verification:
+        """To be shown again with the append. Of several that wait for the coordinator at once, all may go on."""
+        known = self._verifying.get(producer_id)
+        if known is None or known.producer_epoch != producer_epoch:
+            known = self._verifying[producer_id] = Verification(producer_epoch)
+        return known
+
+    def drop_verification(self, producer_id: int, verification: Verification) -> None:
+        if self._verifying.get(producer_id) is verification:
+            del self._verifying[producer_id]
+
+    def check_in_transaction(self, producer_id: int, epoch: int, verification: Verification | None) -> None:
+        """A transaction that ended while its coordinator was being asked must not be opened again by a late batch:
+        nobody would ever end it."""
+        if self.is_in_transaction(producer_id, epoch):
+            return
+        is_open = self.log.transaction_start(producer_id) is not None
+        if verification is None or is_open or self._verifying.get(producer_id) is not verification:
+            raise Refused(ErrorCode.INVALID_TXN_STATE, f"producer {producer_id} has no transaction open on {self.id}")
+        del self._verifying[producer_id]
+
+    def append_marker(
+        self, marker: Marker, producer_id: int, producer_epoch: int, transaction_version: int, now: Now
+    ) -> int:
+        """Ends a producer's transaction here. Where the log has to be committed up to before that is true."""
+        self.check_leader()
+        self._verifying.pop(producer_id, None)
+        known = self.log.producer(producer_id)
+        is_open = self.log.transaction_start(producer_id) is not None
+        if known is not None:
+            if producer_epoch < known.epoch:
+                raise Refused(ErrorCode.INVALID_PRODUCER_EPOCH, f"producer {producer_id} is at epoch {known.epoch}")
+            if marker.coordinator_epoch < known.coordinator_epoch:
+                raise Refused(ErrorCode.TRANSACTION_COORDINATOR_FENCED, "a newer coordinator has taken over")
+            if producer_epoch == known.epoch and not is_open:
+                # It has been here before, or there is nothing to end and nobody to fence.
+                return self.log.end_offset
+            if producer_epoch == known.epoch and transaction_version >= EPOCH_PER_TRANSACTION_SINCE:
+                raise Refused(ErrorCode.INVALID_PRODUCER_EPOCH, "a marker of an earlier transaction came too late")
+        batch = build_marker(marker, producer_id=producer_id, producer_epoch=producer_epoch, timestamp=now.wall)
+        return self.append_own(bytearray(batch), now)
+
+    @property
+    def last_stable_offset(self) -> int:
+        return self.log.stable_end(self.high_watermark)
 
     def append_own(self, batch: bytearray, now: Now) -> int:
         """A batch that this broker made itself, for an internal topic, under the rules of acks=all; where the log ends."""
@@ -313,6 +394,7 @@ class Partition:
     def _raise_high_watermark(self, high_watermark: int) -> None:
         if high_watermark > self.high_watermark:
             self.high_watermark = high_watermark
+            self.log.on_high_watermark(high_watermark)
             self._hw_waiters.reach(high_watermark)
             self._notify()
 
@@ -390,12 +472,24 @@ class Partition:
     def start_offset(self) -> int:
         return self.log.start_offset
 
-    def read(self, offset: int, max_bytes: int, at_least_one: bool, as_follower: bool = False) -> FileRange | None:
+    def visible_end(self, as_follower: bool, committed_only: bool) -> int:
+        if as_follower:
+            return self.log.end_offset
+        return self.last_stable_offset if committed_only else self.high_watermark
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        at_least_one: bool,
+        as_follower: bool = False,
+        committed_only: bool = False,
+    ) -> FileRange | None:
         """What a reader may see from `offset` on; None when that is nothing, or does not fit `max_bytes`."""
         log = self.log
         if offset < log.start_offset or offset > log.end_offset:
             self._refuse_offset(offset)
-        end_offset = log.end_offset if as_follower else self.high_watermark
+        end_offset = self.visible_end(as_follower, committed_only)
         if offset >= end_offset:
             return None
         try:
@@ -417,10 +511,10 @@ class Partition:
             f"{self.id} holds offsets {self.log.start_offset} to {self.log.end_offset}, not {offset}",
         )
 
-    def available_bytes(self, offset: int, as_follower: bool = False) -> int:
+    def available_bytes(self, offset: int, as_follower: bool = False, committed_only: bool = False) -> int:
         if self.is_gone:
             return 0
-        end_offset = self.log.end_offset if as_follower else self.high_watermark
+        end_offset = self.visible_end(as_follower, committed_only)
         if not self.log.start_offset <= offset < end_offset:
             return 0
         try:
@@ -438,13 +532,13 @@ class Partition:
         if not self.is_watermark_known:
             raise Refused(ErrorCode.OFFSET_NOT_AVAILABLE, f"{self.id} has a new leader; its end is not known yet")
 
-    def find_by_time(self, timestamp: int) -> tuple[int, int]:
+    def find_by_time(self, timestamp: int, committed_only: bool = False) -> tuple[int, int]:
         """(timestamp, offset) of the first record a consumer may see that is not older; both -1 when there is none."""
         try:
             found = self.log.find_by_time(timestamp)
         except CorruptBatch as error:
             raise self._unreadable(error) from error
-        if found is None or found[0] >= self.high_watermark:
+        if found is None or found[0] >= self.visible_end(False, committed_only):
             return -1, -1
         return found[1], found[0]
 

@@ -10,11 +10,11 @@ import typer
 from typer.models import CommandInfo
 
 from headrace.base.errors import UserError
-from headrace.cli import cluster, consume, doctor, group, logdump, process, produce, topic, up, version
+from headrace.cli import cluster, consume, doctor, group, logdump, process, produce, topic, txn, up, version
 from headrace.cli.failure import ExitCode, Failure, show_failure
 
 STDOUT = 1
-_GROUPS = {"topic": topic.app, "log": logdump.app, "cluster": cluster.app, "group": group.app}
+_GROUPS = {"topic": topic.app, "log": logdump.app, "cluster": cluster.app, "group": group.app, "txn": txn.app}
 
 app = typer.Typer(
     name="headrace",
@@ -31,6 +31,7 @@ app.command("stop")(process.stop)
 app.command("start")(process.start)
 app.add_typer(topic.app, name="topic")
 app.add_typer(group.app, name="group")
+app.add_typer(txn.app, name="txn")
 app.add_typer(cluster.app, name="cluster")
 app.command("produce")(produce.produce)
 app.command("consume")(consume.consume)

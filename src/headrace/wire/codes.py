@@ -162,3 +162,7 @@ class ErrorCode(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = (131, "The epoch of the streams topology is not valid.")
     STREAMS_TOPOLOGY_FENCED = (132, "The epoch of the streams topology is out of date.")
     SHARE_SESSION_LIMIT_REACHED = (133, "The broker holds as many share sessions as it may.", True)
+
+
+CODES: dict[int, ErrorCode] = {int(code): code for code in ErrorCode}
+"""By number, as a reply carries it."""

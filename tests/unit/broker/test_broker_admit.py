@@ -39,7 +39,7 @@ BROKEN = {
     "count and delta": (changed(GOOD, record_count=3), ErrorCode.INVALID_RECORD),
     "more records than bytes": (changed(GOOD, record_count=100, last_offset_delta=99), ErrorCode.INVALID_RECORD),
     "control": (changed(GOOD, attributes=0x20), ErrorCode.INVALID_RECORD),
-    "transactional": (changed(GOOD, attributes=0x10, **PRODUCED), ErrorCode.INVALID_TXN_STATE),
+    "transactional without a producer": (changed(GOOD, attributes=0x10), ErrorCode.INVALID_RECORD),
     "append time": (changed(GOOD, attributes=0x08), ErrorCode.INVALID_TIMESTAMP),
     "codec": (changed(GOOD, attributes=5), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
     "no epoch": (changed(GOOD, producer_id=1, base_sequence=0), ErrorCode.INVALID_RECORD),

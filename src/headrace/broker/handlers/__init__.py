@@ -11,6 +11,7 @@ from headrace.broker.handlers.configs import (
 from headrace.broker.handlers.coordinators import handle_find_coordinator
 from headrace.broker.handlers.fetch import handle_fetch
 from headrace.broker.handlers.groups import (
+    handle_consumer_group_describe,
     handle_delete_groups,
     handle_describe_groups,
     handle_list_groups,
@@ -20,6 +21,7 @@ from headrace.broker.handlers.groups import (
 )
 from headrace.broker.handlers.leaders import handle_elect_leaders
 from headrace.broker.handlers.log_dirs import handle_describe_log_dirs
+from headrace.broker.handlers.markers import handle_write_txn_markers
 from headrace.broker.handlers.metadata import handle_metadata
 from headrace.broker.handlers.offsets import (
     handle_delete_records,
@@ -27,12 +29,23 @@ from headrace.broker.handlers.offsets import (
     handle_offset_for_leader_epoch,
 )
 from headrace.broker.handlers.produce import handle_produce
-from headrace.broker.handlers.producer_ids import handle_init_producer_id
+from headrace.broker.handlers.producers import (
+    handle_describe_producers,
+    handle_describe_transactions,
+    handle_list_transactions,
+)
 from headrace.broker.handlers.reassignments import (
     handle_alter_partition_reassignments,
     handle_list_partition_reassignments,
 )
 from headrace.broker.handlers.topics import handle_create_partitions, handle_create_topics, handle_delete_topics
+from headrace.broker.handlers.transactions import (
+    handle_add_offsets_to_txn,
+    handle_add_partitions_to_txn,
+    handle_end_txn,
+    handle_init_producer_id,
+)
+from headrace.broker.handlers.txn_offsets import handle_txn_offset_commit
 from headrace.wire.messages.api_versions import ApiVersionsRequest
 from headrace.wire.messages.cluster import DescribeClusterRequest, DescribeLogDirsRequest, UnregisterBrokerRequest
 from headrace.wire.messages.configs import AlterConfigsRequest, DescribeConfigsRequest, IncrementalAlterConfigsRequest
@@ -46,16 +59,29 @@ from headrace.wire.messages.groups_classic import (
     LeaveGroupRequest,
     SyncGroupRequest,
 )
+from headrace.wire.messages.groups_consumer import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
 from headrace.wire.messages.metadata import MetadataRequest
 from headrace.wire.messages.offsets import DeleteRecordsRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
 from headrace.wire.messages.produce import ProduceRequest
+from headrace.wire.messages.producers import (
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    ListTransactionsRequest,
+)
 from headrace.wire.messages.replicas import (
     AlterPartitionReassignmentsRequest,
     ElectLeadersRequest,
     ListPartitionReassignmentsRequest,
 )
 from headrace.wire.messages.topics import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
-from headrace.wire.messages.transactions import InitProducerIdRequest
+from headrace.wire.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    TxnOffsetCommitRequest,
+    WriteTxnMarkersRequest,
+)
 
 HANDLERS = (
     # Produce 0-2 are advertised and refused: without them librdkafka before 2.8 sends everything uncompressed.
@@ -70,6 +96,8 @@ HANDLERS = (
     Handler(HeartbeatRequest, handle_one_group, Access("Read", "Group")),
     Handler(LeaveGroupRequest, handle_one_group, Access("Read", "Group")),
     Handler(SyncGroupRequest, handle_one_group, Access("Read", "Group")),
+    Handler(ConsumerGroupHeartbeatRequest, handle_one_group, Access("Read", "Group")),
+    Handler(ConsumerGroupDescribeRequest, handle_consumer_group_describe, Access("Describe", "Group")),
     Handler(DescribeGroupsRequest, handle_describe_groups, Access("Describe", "Group")),
     Handler(ListGroupsRequest, handle_list_groups, Access("Describe", "Cluster")),
     Handler(DeleteGroupsRequest, handle_delete_groups, Access("Delete", "Group")),
@@ -79,6 +107,11 @@ HANDLERS = (
     Handler(DeleteTopicsRequest, handle_delete_topics, Access("Delete", "Topic")),
     Handler(DeleteRecordsRequest, handle_delete_records, Access("Delete", "Topic")),
     Handler(InitProducerIdRequest, handle_init_producer_id, Access("IdempotentWrite", "Cluster")),
+    Handler(AddPartitionsToTxnRequest, handle_add_partitions_to_txn, Access("Write", "TransactionalId")),
+    Handler(AddOffsetsToTxnRequest, handle_add_offsets_to_txn, Access("Write", "TransactionalId")),
+    Handler(EndTxnRequest, handle_end_txn, Access("Write", "TransactionalId")),
+    Handler(TxnOffsetCommitRequest, handle_txn_offset_commit, Access("Read", "Group")),
+    Handler(WriteTxnMarkersRequest, handle_write_txn_markers, Access("ClusterAction", "Cluster")),
     Handler(OffsetForLeaderEpochRequest, handle_offset_for_leader_epoch, Access("Describe", "Topic")),
     Handler(DescribeConfigsRequest, handle_describe_configs, Access("DescribeConfigs", "Topic")),
     Handler(AlterConfigsRequest, handle_alter_configs, Access("AlterConfigs", "Topic")),
@@ -88,6 +121,9 @@ HANDLERS = (
     Handler(ElectLeadersRequest, handle_elect_leaders, Access("Alter", "Cluster")),
     Handler(AlterPartitionReassignmentsRequest, handle_alter_partition_reassignments, Access("Alter", "Cluster")),
     Handler(ListPartitionReassignmentsRequest, handle_list_partition_reassignments, Access("Describe", "Cluster")),
+    Handler(DescribeProducersRequest, handle_describe_producers, Access("Read", "Topic")),
+    Handler(DescribeTransactionsRequest, handle_describe_transactions, Access("Describe", "TransactionalId")),
+    Handler(ListTransactionsRequest, handle_list_transactions, Access("Describe", "TransactionalId")),
     Handler(DescribeClusterRequest, handle_describe_cluster, Access("Describe", "Cluster")),
     Handler(UnregisterBrokerRequest, handle_unregister_broker, Access("Alter", "Cluster")),
 )

@@ -1,4 +1,4 @@
-"""FindCoordinator: which broker keeps a group. Transactions are not served yet, so theirs is never available."""
+"""FindCoordinator: which broker keeps a group, or a transactional id."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 MANY_KEYS_SINCE = 4
-GROUP = 0
 
 
 async def handle_find_coordinator(broker: "Broker", request: Request) -> FindCoordinatorResponse:
@@ -26,9 +25,13 @@ async def handle_find_coordinator(broker: "Broker", request: Request) -> FindCoo
 
 async def _find(broker: "Broker", key_type: int, key: str) -> Coordinator:
     try:
-        if key_type != GROUP:
-            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "transactions are not served by this version")
-        home = await broker.coordinators.find(key)
+        match key_type:
+            case 0:
+                home = await broker.coordinators.find(key)
+            case 1:
+                home = await broker.transactions.find(key)
+            case _:
+                raise Refused(ErrorCode.INVALID_REQUEST, f"there are no coordinators of type {key_type}")
     except Refused as refusal:
         return Coordinator(key, -1, "", -1, refusal.code, refusal.message)
     return Coordinator(key, home.broker.id, home.broker.host, home.broker.port)

@@ -10,6 +10,7 @@ from headrace.broker.partition import Partition
 from headrace.broker.sessions import FetchEntry, FetchSession
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.fetch import (
+    AbortedTransaction,
     EpochEndOffset,
     FetchableTopicResponse,
     FetchRequest,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 HINTS_SINCE = 16
+READ_COMMITTED = 1
 READ_FROM_FOLLOWER_SINCE = 11
 # In place of a watermark that would be older than what its reader was told before.
 UNKNOWN_OFFSET = -1
@@ -46,6 +48,7 @@ class ActiveFetch:
     __slots__ = (
         "_broker",
         "_collected",
+        "_committed_only",
         "_deadline",
         "_follower",
         "_is_full",
@@ -61,6 +64,7 @@ class ActiveFetch:
         self._session = session
         self._is_full = request.body.session_epoch <= 0
         self._follower = _follower_of(request.body) if session.is_follower else None
+        self._committed_only = request.body.isolation_level == READ_COMMITTED and not session.is_follower
         self._now = request.now
         self._collected: list[tuple[FetchEntry, PartitionData]] = []
         self._pending: Pending | None = None
@@ -97,7 +101,7 @@ class ActiveFetch:
                 part.current_leader = leader_hint(self._broker.image, name, entry.index)
         else:
             # Read to its end, it is not worth another look before something moves.
-            if part.records or not partition.available_bytes(entry.fetch_offset, session.is_follower):
+            if part.records or not self._available_in(partition, entry):
                 session.dirty.pop(entry, None)
         return part
 
@@ -105,11 +109,11 @@ class ActiveFetch:
         self, part: PartitionData, partition: Partition, entry: FetchEntry, max_bytes: int, at_least_one: bool
     ) -> None:
         self._check_may_read(partition, entry)
-        part.high_watermark = part.last_stable_offset = partition.high_watermark
+        part.high_watermark, part.last_stable_offset = partition.high_watermark, partition.last_stable_offset
         part.log_start_offset = partition.start_offset
         if self._follower is None and not partition.is_watermark_known:
             part.high_watermark = part.last_stable_offset = UNKNOWN_OFFSET
-        if self._request.body.isolation_level:
+        if self._committed_only:
             part.aborted_transactions = []
         diverging = self._diverging(partition, entry)
         if diverging is not None:
@@ -120,9 +124,15 @@ class ActiveFetch:
             part.high_watermark = partition.high_watermark
         elif self._request.body.rack_id and self._is_nearer_elsewhere(part, partition, entry):
             return
-        found = partition.read(entry.fetch_offset, max_bytes, at_least_one, self._session.is_follower)
+        committed_only = self._committed_only
+        found = partition.read(entry.fetch_offset, max_bytes, at_least_one, self._session.is_follower, committed_only)
         if found is not None:
             part.records = found
+            if committed_only:
+                part.aborted_transactions = [
+                    AbortedTransaction(*aborted)
+                    for aborted in partition.log.aborted_between(entry.fetch_offset, found.next_offset)
+                ]
 
     def _check_may_read(self, partition: Partition, entry: FetchEntry) -> None:
         """A follower fetches from the leader; a consumer that names its rack may have been sent here, whoever leads.
@@ -206,11 +216,7 @@ class ActiveFetch:
 
     def on_change(self, entry: FetchEntry) -> None:
         partition = entry.partition
-        if (
-            partition is None
-            or self._is_outdated(partition, entry)
-            or self._available() >= self._request.body.min_bytes
-        ):
+        if partition is None or self._is_outdated(partition, entry) or self._has_enough(partition, entry):
             self._finish()
         elif self._follower is not None and partition.high_watermark > entry.known_high_watermark:
             self._hurry()
@@ -220,13 +226,20 @@ class ActiveFetch:
             return not partition.is_leader or partition.leader_epoch != entry.current_leader_epoch
         return partition.state.leader < 0 or -1 < entry.current_leader_epoch != partition.leader_epoch
 
+    def _has_enough(self, partition: Partition, entry: FetchEntry) -> bool:
+        """Looks at the others only if this one brings bytes: a watermark that moves on thousands comes here each time."""
+        own = self._available_in(partition, entry)
+        least = self._request.body.min_bytes
+        return own >= least or (own > 0 and self._available() >= least)
+
     def _available(self) -> int:
         """Bytes a read would find now."""
         return sum(
-            entry.partition.available_bytes(entry.fetch_offset, self._session.is_follower)
-            for entry in self._session.dirty
-            if entry.partition is not None
+            self._available_in(entry.partition, entry) for entry in self._session.dirty if entry.partition is not None
         )
+
+    def _available_in(self, partition: Partition, entry: FetchEntry) -> int:
+        return partition.available_bytes(entry.fetch_offset, self._session.is_follower, self._committed_only)
 
     def _hurry(self) -> None:
         """Nothing to copy, but the watermark moved: its readers should not wait half a second to see that."""

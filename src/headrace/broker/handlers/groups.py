@@ -25,6 +25,7 @@ from headrace.wire.messages.groups_admin import (
     DescribeGroupsResponse,
     ListGroupsResponse,
 )
+from headrace.wire.messages.groups_consumer import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from headrace.wire.schema import Response
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ BY_ID_SINCE = 10
 
 
 def handle_one_group(broker: "Broker", request: Request) -> Pending:
-    """JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetDelete."""
+    """JoinGroup, SyncGroup, Heartbeat, LeaveGroup, ConsumerGroupHeartbeat, OffsetDelete."""
     pending = request.defer()
     _ask(broker, request, request.body.group_id, request.body, pending.complete)
     return pending
@@ -42,7 +43,7 @@ def handle_one_group(broker: "Broker", request: Request) -> Pending:
 
 def _ask(broker: "Broker", request: Request, group_id: str, message: Any, answer: Callable[[Response], None]) -> None:
     def ask() -> None:
-        coordinator = broker.coordinators.of_group(group_id)
+        coordinator = broker.coordinators.of(group_id)
         if coordinator is None:
             answer(refused(message, request.version, ErrorCode.NOT_COORDINATOR))
             return
@@ -55,7 +56,7 @@ def _ask(broker: "Broker", request: Request, group_id: str, message: Any, answer
 def handle_offset_commit(broker: "Broker", request: Request) -> Pending:
     """Offsets of partitions that do not exist are refused here; the coordinator knows groups, not topics."""
     pending = request.defer()
-    refusals = _take_out_unknown(broker.image, request.body.topics, by_id=request.version >= BY_ID_SINCE)
+    refusals = take_out_unknown(broker.image, request.body.topics, by_id=request.version >= BY_ID_SINCE)
 
     def answer(response: Any) -> None:
         for topic in response.topics:
@@ -67,7 +68,7 @@ def handle_offset_commit(broker: "Broker", request: Request) -> Pending:
     return pending
 
 
-def _take_out_unknown(
+def take_out_unknown(
     image: Image, topics: list[OffsetCommitRequestTopic], by_id: bool
 ) -> dict[tuple[str, bytes], list[OffsetCommitResponsePartition]]:
     """Gives every topic its name and id, and leaves only partitions that exist; what it took out comes back refused."""
@@ -127,6 +128,17 @@ def handle_describe_groups(broker: "Broker", request: Request) -> Pending:
     )
 
 
+def handle_consumer_group_describe(broker: "Broker", request: Request) -> Pending:
+    operations = request.body.include_authorized_operations
+    parts = [(group, ConsumerGroupDescribeRequest([group], operations)) for group in request.body.group_ids]
+    return _ask_each(
+        broker,
+        request,
+        parts,
+        lambda answers: ConsumerGroupDescribeResponse(groups=[each.groups[0] for each in answers]),
+    )
+
+
 def handle_delete_groups(broker: "Broker", request: Request) -> Pending:
     parts = [(group, DeleteGroupsRequest([group])) for group in request.body.groups_names]
     return _ask_each(
@@ -171,8 +183,8 @@ class Gathering:
         if not count:
             done([])
 
-    def part(self, place: int) -> Callable[[Response], None]:
-        def answer(response: Response) -> None:
+    def part(self, place: int) -> Callable[[Any], None]:
+        def answer(response: Any) -> None:
             self._answers[place] = response
             self._left -= 1
             if not self._left:

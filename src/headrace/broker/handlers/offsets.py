@@ -23,6 +23,7 @@ from headrace.wire.messages.offsets import (
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
+READ_COMMITTED = 1
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3
@@ -41,28 +42,30 @@ def handle_list_offsets(broker: "Broker", request: Request) -> ListOffsetsRespon
                 parts.append(ListOffsetsPartitionResponse(wanted.partition_index, ErrorCode.INVALID_REQUEST))
                 continue
             seen.add((topic.name, wanted.partition_index))
-            parts.append(_list_offset(broker, topic.name, wanted))
+            parts.append(_list_offset(broker, topic.name, wanted, request.body.isolation_level == READ_COMMITTED))
         topics.append(ListOffsetsTopicResponse(topic.name, parts))
     return ListOffsetsResponse(0, topics)
 
 
-def _list_offset(broker: "Broker", topic: str, wanted: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+def _list_offset(
+    broker: "Broker", topic: str, wanted: ListOffsetsPartition, committed_only: bool
+) -> ListOffsetsPartitionResponse:
     try:
         partition = broker.partitions.hosted(topic, wanted.partition_index)
         partition.check_leader(wanted.current_leader_epoch)
-        timestamp, offset = _find(partition, wanted.timestamp)
+        timestamp, offset = _find(partition, wanted.timestamp, committed_only)
     except Refused as refusal:
         return ListOffsetsPartitionResponse(wanted.partition_index, refusal.code)
     epoch = -1 if offset < 0 else partition.epoch_at(offset)
     return ListOffsetsPartitionResponse(wanted.partition_index, 0, timestamp, offset, epoch)
 
 
-def _find(partition: Partition, timestamp: int) -> tuple[int, int]:
+def _find(partition: Partition, timestamp: int, committed_only: bool) -> tuple[int, int]:
     """(timestamp, offset) that answers the question; both -1 when there is no such record."""
     match timestamp:
         case -1:
             partition.check_watermark_known()
-            return -1, partition.high_watermark
+            return -1, partition.visible_end(False, committed_only)
         case -2 | -4:
             return -1, partition.start_offset
         case -3:
@@ -71,7 +74,7 @@ def _find(partition: Partition, timestamp: int) -> tuple[int, int]:
             return -1, -1
         case _ if timestamp < 0:
             raise Refused(ErrorCode.INVALID_REQUEST, f"there is no offset for the special timestamp {timestamp}")
-    return partition.find_by_time(timestamp)
+    return partition.find_by_time(timestamp, committed_only)
 
 
 def handle_offset_for_leader_epoch(broker: "Broker", request: Request) -> OffsetForLeaderEpochResponse:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from headrace.base.errors import DiskFull, Refused
 from headrace.broker.admit import RecordsRefused
 from headrace.broker.dispatch import Request
+from headrace.broker.first_writes import FirstWrites
 from headrace.broker.handlers.hints import leader_hint, node_endpoints
 from headrace.broker.listener import Pending
 from headrace.wire.codes import ErrorCode
@@ -19,25 +20,48 @@ from headrace.wire.messages.produce import (
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-_KNOWN_ACKS = (-1, 0, 1)
+ALL = -1
+_KNOWN_ACKS = (ALL, 0, 1)
 BY_ID_SINCE = 13
 
 
 def handle_produce(broker: "Broker", request: Request) -> ProduceResponse | Pending | None:
-    body = request.body
     answer = ProduceAnswer(broker, request)
-    by_id = request.version >= BY_ID_SINCE
-    for topic in body.topic_data:
-        name = broker.image.topic_names.get(topic.topic_id) if by_id else topic.name
-        parts = [answer.append(name, part) for part in topic.partition_data]
-        answer.response.responses.append(TopicProduceResponse(topic.name, topic.topic_id, parts))
+    if request.body.transactional_id is not None and request.body.acks == ALL:
+        first_writes = FirstWrites(broker, request)
+        if first_writes.questions:
+            return _check_first(answer, first_writes, request)
+    answer.append_all()
     return answer.result()
+
+
+def _check_first(answer: "ProduceAnswer", first_writes: FirstWrites, request: Request) -> Pending:
+    """Nothing later from this connection is looked at before these batches are in: they have to stay in order."""
+    pending = request.defer()
+
+    async def check() -> None:
+        answer.first_writes = await first_writes.until_checked()
+        answer.append_all()
+        answer.answer_with(pending)
+
+    request.connection.run(check())
+    return pending
 
 
 class ProduceAnswer:
     """One request's reply in the making; a waiter for each of its partitions whose ack is not true yet."""
 
-    __slots__ = ("_acks", "_broker", "_deadline", "_now", "_pending", "_request", "_waiting", "response")
+    __slots__ = (
+        "_acks",
+        "_broker",
+        "_deadline",
+        "_now",
+        "_pending",
+        "_request",
+        "_waiting",
+        "first_writes",
+        "response",
+    )
 
     def __init__(self, broker: "Broker", request: Request) -> None:
         self.response = ProduceResponse([])
@@ -48,6 +72,16 @@ class ProduceAnswer:
         # A dict, not a set: the order of what times out is the order of the request.
         self._waiting: dict[int, PartitionProduceResponse] = {}
         self._pending: Pending | None = None
+        self.first_writes: FirstWrites | None = None
+
+    def append_all(self) -> None:
+        by_id = self._request.version >= BY_ID_SINCE
+        if self.first_writes is not None:
+            self._now = self._broker.check_lease()
+        for topic in self._request.body.topic_data:
+            name = self._broker.image.topic_names.get(topic.topic_id) if by_id else topic.name
+            parts = [self.append(name, part) for part in topic.partition_data]
+            self.response.responses.append(TopicProduceResponse(topic.name, topic.topic_id, parts))
 
     def append(self, name: str | None, part: PartitionProduceData) -> PartitionProduceResponse:
         broker, request, acks = self._broker, self._request, self._acks
@@ -58,7 +92,10 @@ class ProduceAnswer:
             broker.check_may_write(partition)
             if part.records is None:
                 raise Refused(ErrorCode.INVALID_RECORD, "the request has no records for this partition")
-            base_offset, end_offset, log_append_time = partition.append(part.records, acks, request.version, self._now)
+            verification = None if self.first_writes is None else self.first_writes.verification(name, part.index)
+            base_offset, end_offset, log_append_time = partition.append(
+                part.records, acks, request.version, self._now, verification
+            )
         except Refused as refusal:
             return self._refused(name, part.index, refusal)
         except DiskFull as full:
@@ -89,10 +126,21 @@ class ProduceAnswer:
         if not self._waiting:
             return self.response
         self._pending = self._request.defer()
+        self._await_acks()
+        return self._pending
+
+    def answer_with(self, pending: Pending) -> None:
+        """As `result`, when the reply is owed already."""
+        if self._waiting:
+            self._pending = pending
+            self._await_acks()
+        else:
+            pending.complete(self.response)
+
+    def _await_acks(self) -> None:
         self._deadline = self._broker.deadlines.after(self._request.body.timeout_ms / 1000, self._on_timeout)
         # The batches are written; holding on to the request would hold on to the connection's buffer.
         self._request.body = None
-        return self._pending
 
     def _close_on_error(self) -> None:
         """With acks=0 there is no reply to carry an error; a closed connection is how the client learns of it."""

@@ -1,0 +1,138 @@
+"""DescribeProducers, DescribeTransactions, ListTransactions: who writes, and what is still open."""
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from headrace.base.errors import Refused
+from headrace.broker.dispatch import Request
+from headrace.broker.handlers.groups import Gathering
+from headrace.broker.handlers.transactions import ask
+from headrace.broker.listener import Pending
+from headrace.txns.questions import Answer, DescribeTransaction, Listed, ListTransactions
+from headrace.txns.state import TxnState
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.producers import (
+    DescribeProducersResponse,
+    DescribeTransactionsResponse,
+    ListedTransactionState,
+    ListTransactionsResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicData,
+    TopicResponse,
+    TransactionState,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+_STATES = {state.title: state for state in TxnState}
+_PATTERN_LENGTH_MAX = 256
+_NO_OFFSET = -1
+
+
+def handle_describe_producers(broker: "Broker", request: Request) -> DescribeProducersResponse:
+    topics = [
+        TopicResponse(topic.name, [_describe_producers(broker, topic.name, index) for index in topic.partition_indexes])
+        for topic in request.body.topics
+    ]
+    return DescribeProducersResponse(0, topics)
+
+
+def _describe_producers(broker: "Broker", topic: str, index: int) -> PartitionResponse:
+    try:
+        partition = broker.partitions.hosted(topic, index)
+        partition.check_leader()
+    except Refused as refusal:
+        return PartitionResponse(index, refusal.code, refusal.message or None)
+    log = partition.log
+    producers = [
+        ProducerState(
+            producer_id,
+            state.epoch,
+            state.last_sequence,
+            state.last_seen_ms,
+            state.coordinator_epoch,
+            _NO_OFFSET if (start := log.transaction_start(producer_id)) is None else start,
+        )
+        for producer_id, state in log.producers()
+    ]
+    return PartitionResponse(index, 0, None, producers)
+
+
+def handle_describe_transactions(broker: "Broker", request: Request) -> Pending:
+    pending = request.defer()
+    names = request.body.transactional_ids
+
+    def done(answers: list[Any]) -> None:
+        states = [_described(name, answer) for name, answer in zip(names, answers, strict=True)]
+        pending.complete(DescribeTransactionsResponse(0, states))
+
+    gathering = Gathering(len(names), done)
+    for place, name in enumerate(names):
+        ask(broker, name, DescribeTransaction(name), gathering.part(place))
+    return pending
+
+
+def _described(name: str, answer: Answer) -> TransactionState:
+    if answer.code is not ErrorCode.NONE:
+        return TransactionState(answer.code, name)
+    _, transaction = answer.listed[0]
+    topics: dict[str, list[int]] = {}
+    for topic, index in sorted(transaction.partitions):
+        topics.setdefault(topic, []).append(index)
+    return TransactionState(
+        0,
+        name,
+        transaction.state.title,
+        transaction.timeout_ms,
+        transaction.started_at,
+        transaction.producer_id,
+        transaction.producer_epoch,
+        [TopicData(topic, indexes) for topic, indexes in topics.items()],
+    )
+
+
+def handle_list_transactions(broker: "Broker", request: Request) -> Pending | ListTransactionsResponse:
+    """Those of this broker; clients ask all of them."""
+    body = request.body
+    pattern = body.transactional_id_pattern or ""
+    try:
+        wanted = re.compile(_checked(pattern))
+    except re.error:
+        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+    pending = request.defer()
+    known = frozenset(_STATES[name] for name in body.state_filters if name in _STATES)
+    unknown = [name for name in body.state_filters if name not in _STATES]
+    coordinators = list(broker.transactions)
+
+    def done(answers: list[Any]) -> None:
+        pending.complete(_merged(answers, wanted, unknown))
+
+    if unknown and not known:
+        return ListTransactionsResponse(unknown_state_filters=unknown)
+    question = ListTransactions(known, frozenset(body.producer_id_filters), body.duration_filter)
+    gathering = Gathering(len(coordinators), done)
+    for place, coordinator in enumerate(coordinators):
+        coordinator.ask(question, gathering.part(place))
+    return pending
+
+
+def _checked(pattern: str) -> str:
+    """Python's patterns can take for ever on a short name; ones that repeat what repeats are not taken."""
+    if len(pattern) > _PATTERN_LENGTH_MAX or re.search(r"[*+}]\)?[*+{]|\\[1-9]|\(\?", pattern):
+        raise re.error("too long, or of a kind that can take very long to match")
+    return pattern
+
+
+def _merged(answers: list[Answer], wanted: "re.Pattern[str]", unknown: list[str]) -> ListTransactionsResponse:
+    code = next((answer.code for answer in answers if answer.code), ErrorCode.NONE)
+    if code is ErrorCode.NOT_COORDINATOR:
+        code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    listed: list[Listed] = [each for answer in answers for each in answer.listed]
+    states = [
+        ListedTransactionState(name, transaction.producer_id, transaction.state.title)
+        for name, transaction in listed
+        if not wanted.pattern or wanted.fullmatch(name)
+    ]
+    return ListTransactionsResponse(0, code, unknown, states)

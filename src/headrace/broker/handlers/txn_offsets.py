@@ -1,0 +1,126 @@
+"""TxnOffsetCommit: offsets of a group as part of a producer's transaction. Goes to the group's coordinator."""
+
+from typing import TYPE_CHECKING, Any
+
+from headrace.broker.coordinator import GroupCoordinator
+from headrace.broker.dispatch import Request
+from headrace.broker.handlers.groups import take_out_unknown
+from headrace.broker.listener import Pending
+from headrace.broker.partition import Verification
+from headrace.broker.transaction_checks import COME_BACK, until_checked
+from headrace.groups.refusals import refused_commit
+from headrace.groups.transactional_commit import TransactionalCommit
+from headrace.txns.questions import AddPartitions
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.group_offsets import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from headrace.wire.messages.transactions import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+ADDS_SINCE = 5
+ABORTABLE_SINCE = 4
+
+
+def handle_txn_offset_commit(broker: "Broker", request: Request) -> Pending:
+    pending = request.defer()
+    request.connection.run(_commit(broker, request, pending))
+    return pending
+
+
+async def _commit(broker: "Broker", request: Request, pending: Pending) -> None:
+    asked = _as_commit(request.body)
+    refusals = take_out_unknown(broker.image, asked.commit.topics, by_id=False)
+
+    def answer(response: Any) -> None:
+        pending.complete(_as_txn_response(response, refusals))
+
+    coordinator = broker.coordinators.of(request.body.group_id)
+    if coordinator is None:
+        is_ours = broker.coordinators.is_ours(request.body.group_id)
+        code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_ours else ErrorCode.NOT_COORDINATOR
+        answer(refused_commit(asked.commit, code))
+        return
+    verification, code = None, ErrorCode.NONE
+    if not coordinator.partition.is_in_transaction(asked.producer_id, asked.producer_epoch):
+        verification = coordinator.partition.begin_verification(asked.producer_id, asked.producer_epoch)
+        code = await _until_checked(broker, request, coordinator, verification)
+    if code is not ErrorCode.NONE:
+        answer(refused_commit(asked.commit, code))
+    else:
+        coordinator.commit_in_transaction(asked, verification, answer)
+
+
+async def _until_checked(
+    broker: "Broker", request: Request, coordinator: GroupCoordinator, verification: Verification
+) -> ErrorCode:
+    body: TxnOffsetCommitRequest = request.body
+    adds = request.version >= ADDS_SINCE
+    if not adds and not broker.config.flag("transaction.partition.verification.enable"):
+        return ErrorCode.NONE
+    partition = coordinator.partition.id.topic, coordinator.partition.id.partition
+    question = AddPartitions(
+        body.transactional_id,
+        body.producer_id,
+        body.producer_epoch,
+        frozenset({partition}),
+        not adds,
+        client_version=2 if adds else 1,
+    )
+    code = (await until_checked(broker, question))[partition]
+    if code is ErrorCode.NONE:
+        return code
+    coordinator.partition.drop_verification(body.producer_id, verification)
+    if code in COME_BACK:
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    if code is ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if code is ErrorCode.TRANSACTION_ABORTABLE and request.version < ABORTABLE_SINCE:
+        return ErrorCode.INVALID_TXN_STATE
+    return code
+
+
+def _as_commit(body: TxnOffsetCommitRequest) -> TransactionalCommit:
+    topics = [
+        OffsetCommitRequestTopic(
+            name=topic.name,
+            partitions=[
+                OffsetCommitRequestPartition(
+                    part.partition_index, part.committed_offset, part.committed_leader_epoch, part.committed_metadata
+                )
+                for part in topic.partitions
+            ],
+        )
+        for topic in body.topics
+    ]
+    commit = OffsetCommitRequest(
+        group_id=body.group_id,
+        generation_id_or_member_epoch=body.generation_id,
+        member_id=body.member_id,
+        group_instance_id=body.group_instance_id,
+        topics=topics,
+    )
+    return TransactionalCommit(commit, body.producer_id, body.producer_epoch)
+
+
+def _as_txn_response(response: OffsetCommitResponse, refusals: dict[Any, list[Any]]) -> TxnOffsetCommitResponse:
+    topics: dict[str, list[TxnOffsetCommitResponsePartition]] = {}
+    parts = [(topic.name, topic.partitions) for topic in response.topics]
+    parts += [(name, refused) for (name, _), refused in refusals.items()]
+    for name, partitions in parts:
+        topics.setdefault(name, []).extend(
+            TxnOffsetCommitResponsePartition(part.partition_index, part.error_code) for part in partitions
+        )
+    return TxnOffsetCommitResponse(
+        0, [TxnOffsetCommitResponseTopic(name, partitions) for name, partitions in topics.items()]
+    )

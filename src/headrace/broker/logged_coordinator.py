@@ -1,0 +1,235 @@
+"""One partition of an internal topic in the hands of its leader, and the event-sourced core whose state it holds.
+
+    request → core decides → records appended as one batch → applied → replies, once the watermark has reached the end
+                                                                       of the log that the decision had seen
+
+So nothing is answered that a fail-over could take back, reads included. An append that is refused ends this coordinator:
+what it decided is dropped, and whoever leads next, perhaps this broker again, reads the log. Nothing is ever undone.
+
+Which core, and what its records look like, is for `GroupCoordinator` and `TransactionCoordinator` to say.
+"""
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from headrace.base.clock import Now
+from headrace.base.errors import DiskFull, Refused
+from headrace.broker.deadlines import Deadline
+from headrace.broker.partition import Partition
+from headrace.wire.batch import BatchHeader, iter_headers
+from headrace.wire.codes import ErrorCode
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+log = logging.getLogger("headrace.coordinator")
+
+LOAD_BYTES = 1 << 20
+TimerKey = tuple[str, ...]
+
+
+class Asked(NamedTuple):
+    """A question that is not answered yet."""
+
+    request: Any
+    version: int
+    answer: Callable[[Any], None]
+
+
+class ReplyLike(Protocol):
+    @property
+    def ticket(self) -> int: ...
+
+    @property
+    def response(self) -> Any: ...
+
+
+class TimerLike(Protocol):
+    @property
+    def key(self) -> TimerKey: ...
+
+    @property
+    def at(self) -> float | None: ...
+
+
+class OutcomeLike(Protocol):
+    """What every core's decision has: see `groups.outcome`."""
+
+    @property
+    def records(self) -> Sequence[Any]: ...
+
+    @property
+    def replies(self) -> Sequence[ReplyLike]: ...
+
+    @property
+    def timers(self) -> Sequence[TimerLike]: ...
+
+
+class LoggedCoordinator(ABC):
+    def __init__(self, broker: "Broker", partition: Partition) -> None:
+        self.partition = partition
+        self.leader_epoch = partition.leader_epoch
+        self.is_active = False
+        self._over = asyncio.Event()
+        self._broker = broker
+        self._asked: dict[int, Asked] = {}
+        self._asked_early: list[Any] = []
+        self._next_ticket = 0
+        self._timers: dict[TimerKey, Deadline] = {}
+        self._seen_end = 0
+
+    # -- the core --------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _replay(self, batch: memoryview, header: BatchHeader) -> None:
+        """Apply a batch of the log."""
+
+    @abstractmethod
+    def _on_loaded(self) -> None: ...
+
+    @abstractmethod
+    def _handle(self, command: Any) -> None: ...
+
+    @abstractmethod
+    def _decide_timer(self, key: TimerKey, now: Now) -> OutcomeLike: ...
+
+    @abstractmethod
+    def _batch_of(self, outcome: Any, now: Now) -> bytes: ...
+
+    @abstractmethod
+    def _apply(self, outcome: Any) -> None: ...
+
+    @abstractmethod
+    def _refusal(self, request: Any, version: int, code: ErrorCode) -> Any: ...
+
+    # -- beginning and end -------------------------------------------------------------------------------------------
+
+    async def load(self) -> None:
+        """Read everything that was ever decided; serve once all of it is committed."""
+        log_ = self.partition.log
+        offset, end = log_.start_offset, log_.end_offset
+        while offset < end and not self.is_over:
+            found = log_.read(offset, LOAD_BYTES, end)
+            if found is None:
+                break
+            data, offset = found.read(), found.next_offset
+            found.release()
+            for position, header in iter_headers(data):
+                self._replay(memoryview(data)[position : position + header.size], header)
+            await asyncio.sleep(0)
+        self._seen_end = end
+        await self._until_committed(end)
+        if not self.is_over:
+            self.is_active = True
+            self._on_loaded()
+            self._answer_early()
+
+    def _answer_early(self) -> None:
+        commands, self._asked_early = self._asked_early, []
+        for command in commands:
+            if self.is_active:
+                self._handle(command)
+
+    async def _until_committed(self, end: int) -> None:
+        committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.partition.wait(end, -1, _Committed(committed), None):
+            await committed
+
+    @property
+    def is_over(self) -> bool:
+        return self._over.is_set()
+
+    async def until_over(self) -> None:
+        await self._over.wait()
+
+    def give_up(self) -> None:
+        """Somebody else coordinates, or will. Whoever waits is sent to look for them."""
+        if self.is_over:
+            return
+        self._over.set()
+        self.is_active = False
+        for timer in self._timers.values():
+            timer.cancel()
+        asked, self._asked = self._asked, {}
+        for each in asked.values():
+            each.answer(self._refusal(each.request, each.version, ErrorCode.NOT_COORDINATOR))
+
+    # -- asking ------------------------------------------------------------------------------------------------------
+
+    def _take_ticket(self, asked: Asked) -> int:
+        self._next_ticket += 1
+        self._asked[self._next_ticket] = asked
+        return self._next_ticket
+
+    def _handle_when_active(self, command: Any) -> None:
+        if self.is_active:
+            self._handle(command)
+        else:
+            # It waits for the log to be read: librdkafka, once refused, comes back only after three seconds.
+            self._asked_early.append(command)
+
+    def _on_timer(self, key: TimerKey) -> None:
+        self._timers.pop(key, None)
+        if self.is_active:
+            self._carry_out(self._decide_timer(key, self._now()))
+
+    def _now(self) -> Now:
+        return self._broker.check_lease()
+
+    # -- doing what was decided --------------------------------------------------------------------------------------
+
+    def _carry_out(self, outcome: OutcomeLike) -> None:
+        try:
+            if outcome.records:
+                self._append(outcome)
+        except (Refused, DiskFull) as error:
+            log.warning("%s: cannot store what was decided, starting over: %s", self.partition.id, error)
+            self.give_up()
+            return
+        for timer in outcome.timers:
+            self._set_timer(timer)
+        if outcome.replies and not self.partition.wait(self._seen_end, -1, self, outcome.replies):
+            self._send(outcome.replies)
+
+    def _append(self, outcome: OutcomeLike) -> None:
+        now = self._now()
+        self._seen_end = self.partition.append_own(bytearray(self._batch_of(outcome, now)), now)
+        self._apply(outcome)
+
+    def _set_timer(self, timer: TimerLike) -> None:
+        known = self._timers.pop(timer.key, None)
+        if known is not None:
+            known.cancel()
+        if timer.at is not None:
+            key = timer.key
+            seconds = max(0.0, timer.at - self._broker.clock.now().mono)
+            self._timers[key] = self._broker.deadlines.after(seconds, lambda: self._on_timer(key))
+
+    def _send(self, replies: Sequence[ReplyLike]) -> None:
+        for reply in replies:
+            asked = self._asked.pop(reply.ticket, None)
+            if asked is not None:
+                asked.answer(reply.response)
+
+    # -- as a waiter on the watermark --------------------------------------------------------------------------------
+
+    def on_reached(self, replies: Sequence[ReplyLike]) -> None:
+        self._send(replies)
+
+    def on_lost(self, replies: Sequence[ReplyLike], code: int) -> None:
+        self.give_up()
+
+
+class _Committed:
+    def __init__(self, future: "asyncio.Future[None]") -> None:
+        self._future = future
+
+    def on_reached(self, part: object) -> None:
+        if not self._future.done():
+            self._future.set_result(None)
+
+    def on_lost(self, part: object, code: int) -> None:
+        self.on_reached(part)
