@@ -12,7 +12,7 @@ from pathlib import Path
 from bench import disk, proc
 from bench.broker import Peer, Running, running
 from bench.native import ClientError, Clients
-from bench.rows import MACHINE, Measured
+from bench.rows import MACHINE, OURS, Measured
 from bench.scenarios import Scenario, Stage, warm_up
 
 
@@ -42,8 +42,10 @@ class Bench:
                 _keep(measured[MACHINE], "disk.fdatasync_p99_ms", latency)
                 for brokers in self.sizes:
                     self._one_peer(self.peers[side], brokers, number, measured[side], failures)
-        for scenario in self.scenarios:
-            self._play_on_fresh(scenario, measured, failures)
+        for number in range(max((scenario.fresh_runs for scenario in self.scenarios), default=0)):
+            for scenario in self.scenarios:
+                if number < self._fresh_runs(scenario):
+                    self._play_on_fresh(scenario, number, measured, failures)
         return measured, failures
 
     def _shared(self) -> list[Scenario]:
@@ -84,14 +86,18 @@ class Bench:
         for scenario in wanted:
             self._play(scenario, stage, figures, failures)
 
-    def _play_on_fresh(self, scenario: Scenario, measured: Measured, failures: list[str]) -> None:
-        for number in range(max(1, round(scenario.fresh_runs * self.scale)) if scenario.fresh_runs else 0):
-            for side in self._order(number):
-                peer = self.peers[side]
-                self.say(f"  {peer.name}: {scenario.name}, run {number + 1}")
-                with running(peer, self.data / "broker", scenario.brokers, self.port) as broker:
-                    stage = Stage(broker, self.clients, self.scale, number)
-                    self._play(scenario, stage, measured[side], failures)
+    def _fresh_runs(self, scenario: Scenario) -> int:
+        return max(1, round(scenario.fresh_runs * self.scale)) if scenario.fresh_runs else 0
+
+    def _play_on_fresh(self, scenario: Scenario, number: int, measured: Measured, failures: list[str]) -> None:
+        for side in [OURS] if scenario.ours_only else self._order(number):
+            if side not in self.peers:
+                continue
+            peer = self.peers[side]
+            self.say(f"  {peer.name}: {scenario.name}, run {number + 1}")
+            with running(peer, self.data / "broker", scenario.brokers, self.port) as broker:
+                stage = Stage(broker, self.clients, self.scale, number)
+                self._play(scenario, stage, measured[side], failures)
 
     def _play(self, scenario: Scenario, stage: Stage, figures: dict[str, list[float]], failures: list[str]) -> None:
         began, others = time.monotonic(), proc.OtherWork()

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
-from bench.scenarios import ACTIVE_PARTITIONS, BACKLOG_RATE, PACES
-from bench.workload import BULK_1K, BULK_100, BULK_RF3, PACED, PACED_RF3, SINGLE, Workload
+from bench.scenarios import ACTIVE_PARTITIONS, BACKLOG_RATE, CLUSTER_SIZES, PACES
+from bench.workload import BULK_1K, BULK_100, BULK_RF3, PACED, PACED_RF3, SINGLE, SPREAD, Workload
 
 OURS, THEIRS, MACHINE = "ours", "theirs", "machine"
 BEHIND_MAX = 0.05
@@ -37,10 +37,11 @@ class Row:
     theirs: str
     higher_is_better: bool = True
     target: Target | None = None
+    beside: str = ""  # another figure of ours that the target compares with, instead of Kafka's
     pace: str = ""  # the figure that says how far a broker fell behind an open-loop client
 
     def scenarios(self) -> set[str]:
-        return {self.ours.partition(".")[0], self.theirs.partition(".")[0]}
+        return {figure.partition(".")[0] for figure in (self.ours, self.theirs, self.beside) if figure}
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,13 @@ def ratio_at_least(least: float) -> Target:
 
 def not_above() -> Target:
     return Target("≤ 1×", lambda ours, theirs, _: None if not theirs else ours <= theirs)
+
+
+def flat(within: float) -> Target:
+    return Target(
+        f"≤ {1 + within:g}× that of one broker",
+        lambda ours, one, _: None if not one else ours <= (1 + within) * one,
+    )
 
 
 def below(limit: float, unit: str) -> Target:
@@ -95,7 +103,8 @@ def outcomes(rows: list[Row], measured: Measured) -> list[Outcome]:
     found = []
     for row in rows:
         ours, theirs = middle(measured, OURS, row.ours), middle(measured, THEIRS, row.theirs)
-        reached = row.target.reached(ours, theirs, machine) if row.target and ours is not None else None
+        compared = middle(measured, OURS, row.beside) if row.beside else theirs
+        reached = row.target.reached(ours, compared, machine) if row.target and ours is not None else None
         ours_kept, theirs_kept = ((middle(measured, side, row.pace) or 0) <= BEHIND_MAX for side in (OURS, THEIRS))
         found.append(Outcome(row, ours, theirs, reached, ours_kept, theirs_kept, _ratio_range(row, measured)))
     return found
@@ -255,6 +264,22 @@ def _clusters() -> Iterator[Row]:
         yield Row(row, label, "the brokers and their children", "–", unit, figure, figure, False, target)
 
 
+def _growing() -> Iterator[Row]:
+    for count in CLUSTER_SIZES:
+        yield Row(
+            f"cpu-brokers-{count}",
+            f"{count} broker{'s' if count > 1 else ''}: their CPU per GB in",
+            f"{SPREAD.stated()}; 3 runs",
+            "off",
+            "s",
+            f"brokers-{count}.cpu_s_per_gb_in",
+            "",
+            higher_is_better=False,
+            target=flat(0.15) if count > 1 else None,
+            beside="brokers-1.cpu_s_per_gb_in",
+        )
+
+
 def _all() -> list[Row]:
     durable_row = Row(
         "produce-1k-durable",
@@ -280,6 +305,7 @@ def _all() -> list[Row]:
         *_costs(),
         *_replicated(),
         *_clusters(),
+        *_growing(),
     ]
 
 

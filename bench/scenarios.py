@@ -11,11 +11,12 @@ from typing import Any
 from bench import native
 from bench.broker import Running
 from bench.topics import topic
-from bench.workload import BULK_1K, BULK_100, BULK_RF3, PACED, PACED_RF3, SINGLE, Workload
+from bench.workload import BULK_1K, BULK_100, BULK_RF3, PACED, PACED_RF3, SINGLE, SPREAD, Workload
 
 Figures = dict[str, float]
 ACTIVE_PARTITIONS = (1, 100, 1000)
 PACES = (1_000, 50_000)
+CLUSTER_SIZES = (1, 2, 3, 4)
 _GB = 1e9
 
 
@@ -42,15 +43,16 @@ class Scenario:
     once: bool = False  # too long to repeat: one round, no median
     brokers: int = 1
     fresh_runs: int = 0  # so many times, each on brokers of its own: it spoils them
+    ours_only: bool = False  # about us alone: nothing of Kafka's to stand beside it
 
 
 def warm_up(stage: Stage) -> None:
     """Time for a just-in-time compiler, and for us the same, before anything counts."""
     with topic(stage.broker, BULK_1K.partitions, fsync=False, copies=min(3, len(stage.broker.pids))) as name:
-        produced = stage.run("produce", _produce(name, BULK_1K, 4e6, max(3, 6 * stage.scale)), BULK_1K.producer())
+        produced = stage.run("produce", _produce(name, BULK_1K, 4e6, max(3, 4 * stage.scale)), BULK_1K.producer())
         _consume(stage, name, BULK_1K, produced["stored"])
     with topic(stage.broker, SINGLE.partitions, fsync=False) as name:
-        stage.run("produce", _produce(name, SINGLE, 1e6, max(2, 4 * stage.scale)), SINGLE.producer())
+        stage.run("produce", _produce(name, SINGLE, 1e6, max(2, 3 * stage.scale)), SINGLE.producer())
 
 
 def _produce(name: str, load: Workload, records: float, seconds: float) -> dict[str, object]:
@@ -98,7 +100,7 @@ def _paced(load: Workload, rate: int, seconds: float, consume: bool) -> Callable
     def play(stage: Stage) -> Figures:
         with topic(stage.broker, load.partitions, load.fsync, load.copies) as name:
             shape = {"topic": name, "partitions": load.partitions, "size": load.size, "consume": int(consume)}
-            warm = max(2, 4 * stage.scale)
+            warm = max(2, 3 * stage.scale)
             timing = {"rate": rate, "seconds": warm + seconds * stage.scale, "warmup": warm}
             result = stage.run("latency", {**shape, **timing}, load.both())
         kinds = ("ack", "e2e") if consume else ("ack",)
@@ -142,11 +144,11 @@ def _all() -> list[Scenario]:
     for rate in PACES:
         for fsync in (False, True):
             name = f"latency-{rate // 1000}k{'-fsync' if fsync else ''}"
-            found.append(Scenario(name, _paced(PACED.with_fsync(fsync), rate, 8, consume=True)))
+            found.append(Scenario(name, _paced(PACED.with_fsync(fsync), rate, 6, consume=True)))
     for partitions in ACTIVE_PARTITIONS:
         load = Workload(size=100, fsync=True, acks="all", linger_ms=1, partitions=partitions)
-        found.append(Scenario(f"partitions-{partitions}", _paced(load, 1_000, 6, consume=False)))
-    return [*found, Scenario("backlog", _backlog, once=True), *_replicated()]
+        found.append(Scenario(f"partitions-{partitions}", _paced(load, 1_000, 6, consume=False), once=True))
+    return [*found, Scenario("backlog", _backlog, once=True), *_replicated(), *_growing()]
 
 
 def _replicated() -> list[Scenario]:
@@ -154,8 +156,20 @@ def _replicated() -> list[Scenario]:
     for fsync, suffix in ((False, ""), (True, "-fsync")):
         bulk, paced = BULK_RF3.with_fsync(fsync), PACED_RF3.with_fsync(fsync)
         found.append(Scenario(f"rf3-bulk{suffix}", _bulk(bulk, 1e6, 12, consume=False), brokers=3))
-        found.append(Scenario(f"rf3-latency-1k{suffix}", _paced(paced, 1_000, 10, consume=True), brokers=3))
+        found.append(Scenario(f"rf3-latency-1k{suffix}", _paced(paced, 1_000, 8, consume=True), brokers=3))
     return found
+
+
+def _growing() -> list[Scenario]:
+    """The same load on ever more brokers."""
+    return [
+        Scenario(f"brokers-{count}", _spread, brokers=count, fresh_runs=3, ours_only=True) for count in CLUSTER_SIZES
+    ]
+
+
+def _spread(stage: Stage) -> Figures:
+    warm_up(stage)
+    return _bulk(SPREAD, 2e6, 20, consume=False)(stage)
 
 
 SCENARIOS = _all()

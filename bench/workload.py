@@ -57,3 +57,5 @@ SINGLE = Workload(size=100, fsync=False, linger_ms=0, batch_records=1, in_flight
 PACED = Workload(size=100, fsync=False, acks="all", linger_ms=1)
 BULK_RF3 = Workload(size=1000, fsync=False, acks="all", partitions=6, copies=3)
 PACED_RF3 = Workload(size=100, fsync=False, acks="all", partitions=6, linger_ms=1, copies=3)
+SPREAD = Workload(size=1000, fsync=False, partitions=12)
+"""As many partitions for each of one, two, three or four brokers."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pytest import MonkeyPatch
 
-from headrace.broker import fetcher
+from headrace.broker import follow_session
 from headrace.broker.broker import Broker
 from headrace.broker.handlers.fetch import ActiveFetch
 from headrace.broker.partition import Partition
@@ -101,8 +101,8 @@ def a_handler_fails(patch: MonkeyPatch) -> None:
 
 
 def followers_report_their_log_end(patch: MonkeyPatch) -> None:
-    position = fetcher._position
-    patch.setattr(fetcher, "_position", lambda each: position(each)._replace(offset=each.log.end_offset))
+    told = follow_session.position_of
+    patch.setattr(follow_session, "position_of", lambda each: told(each)._replace(offset=each.log.end_offset))
     patch.setattr(Partition, "until_proven", lambda self, waiter: False)
 
 

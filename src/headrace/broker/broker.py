@@ -7,7 +7,7 @@ import asyncio
 import logging
 import random
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from headrace.base.clock import Clock, Now
 from headrace.base.disk import Disk
@@ -20,7 +20,7 @@ from headrace.broker.coordinators import GroupCoordinators
 from headrace.broker.deadlines import Deadlines
 from headrace.broker.disk_room import DiskRoom
 from headrace.broker.dispatch import Dispatch
-from headrace.broker.fetcher import Fetchers
+from headrace.broker.fetchers import Fetchers
 from headrace.broker.handlers import HANDLERS
 from headrace.broker.isr_keeper import IsrKeeper
 from headrace.broker.listener import Listener
@@ -111,8 +111,8 @@ class Broker:
             self.fetch_bytes_max = self.config.number("fetch.max.bytes")
         self._find_live()
         self._compare_clocks(image)
-        await self.partitions.reconcile(image, self.config)
-        self._follow()
+        changed = await self.partitions.reconcile(image, self.config)
+        self._follow(changed)
         self.controller.wake()
 
     def _compare_clocks(self, image: Image) -> None:
@@ -158,7 +158,7 @@ class Broker:
         self.partitions.is_fenced = False
         self._leases = {**self._leases, self.id: self.epoch}
         self._find_live()
-        self._follow()
+        self._follow(self.partitions)
 
     def on_renewed(self) -> None:
         """Whoever fenced itself in doubt, and finds that its lease never ran out, goes on as what it was."""
@@ -169,8 +169,11 @@ class Broker:
     def new_uuid(self) -> str:
         return str(uuid.UUID(bytes=self.rng.randbytes(16), version=4))
 
-    def _follow(self) -> None:
-        self.fetchers.reconcile(() if self.partitions.is_fenced else self.partitions)
+    def _follow(self, changed: Iterable[Partition]) -> None:
+        if self.partitions.is_fenced:
+            self.fetchers.stop()
+        else:
+            self.fetchers.update(changed)
         self.coordinators.reconcile()
         self.transactions.reconcile()
 
@@ -189,14 +192,14 @@ class Broker:
             self.coordinators.stop()
             self.transactions.stop()
 
-    async def create_topic(self, new: NewTopic, validate_only: bool = False) -> Topic:
+    async def create_topic(self, new: NewTopic, validate_only: bool = False, turn: int = 0) -> Topic:
         """The topic as it was created. Its id is new every time, also when a conflict makes it try again."""
         creation: Creation | None = None
 
         def plan(image: Image) -> list[Commit]:
             nonlocal creation
             staying = self.live.keys() - set(self.leaving)
-            creation = create_topic(image, staying, new, self.rng.randbytes(16), self.config)
+            creation = create_topic(image, staying, new, self.rng.randbytes(16), self.config, turn)
             return creation.commits
 
         await self.change_placement(plan, validate_only)

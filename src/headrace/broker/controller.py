@@ -2,19 +2,20 @@
 
     lease ─▶ claim (a key whose revision every commit expects) ─▶ heal until nothing is left to do ─▶ wait ─▶ heal …
 
-Level-triggered: it remembers nothing between rounds, so dying half-way through a change is harmless. Somebody else
-takes the lease, looks at what is there, and goes on.
+Level-triggered: it remembers nothing between rounds but where all was well, which only saves it looking again. So dying
+half-way through a change is harmless: somebody else takes the lease, looks at what is there, and goes on.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.base.errors import StoreUnreachable
+from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.decide import heal_steps
-from headrace.cluster.entities import PartitionState
-from headrace.cluster.image import Image
+from headrace.cluster.entities import PartitionState, Topic
+from headrace.cluster.image import Image, changed_topics
 from headrace.cluster.leadership import balance_leaders
 from headrace.cluster.records import CONTROLLER
 from headrace.cluster.registration import claim_control
@@ -31,12 +32,30 @@ LEADERS_PER_ROUND = 50
 ABANDONED_SECONDS = 60.0
 
 
+class Circumstances(NamedTuple):
+    """All that a decision rests on beside the image."""
+
+    live: Mapping[int, int]
+    leaving: Collection[int]
+    config: BrokerConfig
+
+
+class Healthy(NamedTuple):
+    """Here nothing was left to do."""
+
+    image: Image
+    circumstances: Circumstances
+
+
 class Controller:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
         self._ttl_ms = broker.config.number("broker.session.timeout.ms")
         self._woken = asyncio.Event()
         self._lease: Lease | None = None
+        self._renew_at = 0.0
+        self._healthy: Healthy | None = None
+        self._is_store_lost = False
         self._balance_at = 0.0
         self._orphans: dict[bytes, tuple[Mapping[int, PartitionState], float]] = {}
 
@@ -53,7 +72,9 @@ class Controller:
                 # Somebody else controls. Their lease is looked at again before it could have run out.
                 await self._pause(self._ttl_ms / 4000)
             except StoreUnreachable as error:
-                log.warning("cannot control: the metadata store does not answer: %s", error)
+                if not self._is_store_lost:
+                    log.warning("cannot control: the metadata store does not answer: %s", error)
+                self._is_store_lost = True
                 await self._pause(self._ttl_ms / 4000)
 
     async def leave(self) -> None:
@@ -81,29 +102,59 @@ class Controller:
         revision = await store.commit(claim.puts, claim.expect)
         await broker.metadata.until_visible(revision)
         self._lease = lease
+        self._renew_at = 0.0
+        self._healthy = None
         self._balance_at = asyncio.get_running_loop().time() + self._balance_seconds
+        self._is_store_lost = False
         log.info("broker %d controls the cluster", broker.id)
 
     async def _control(self) -> None:
         while self._lease is not None:
-            await self._broker.metadata.store.renew(self._lease)
+            await self._keep_lease()
             await self._heal()
             await self._balance()
-            await self._until_woken(self._ttl_ms / 4000)
+            await self._until_woken(max(0.0, self._renew_at - asyncio.get_running_loop().time()))
+
+    async def _keep_lease(self) -> None:
+        """Four times in its life. In between it says nothing that our commits, which expect our claim, would not find."""
+        now = asyncio.get_running_loop().time()
+        if self._lease is not None and now >= self._renew_at:
+            await self._broker.metadata.store.renew(self._lease)
+            self._renew_at = now + self._ttl_ms / 4000
 
     async def _heal(self) -> None:
         """Step by step, elections first: with a hundred thousand partitions the last step waits, the first does not."""
-        broker = self._broker
         for _ in range(ROUNDS_MAX):
-            image = broker.image
-            steps = heal_steps(image, broker.live, broker.leaving, broker.config, self._fence(), self._abandoned(image))
-            done = 0
-            for commit, unclean in steps:
-                broker.probes.unclean_elections += unclean
-                await self._commit([commit], image)
-                done += 1
-            if not done:
+            image, circumstances = self._broker.image, self._circumstances()
+            if not await self._heal_once(image, circumstances):
+                self._healthy = Healthy(image, circumstances)
                 return
+
+    async def _heal_once(self, image: Image, circumstances: "Circumstances") -> bool:
+        """Whether there was anything to do."""
+        broker = self._broker
+        topics = self._worth_a_look(image, circumstances)
+        live, leaving, config = circumstances
+        revision = 0
+        for step in heal_steps(image, live, leaving, config, self._fence(), self._abandoned(image), topics):
+            if step is None:
+                await asyncio.sleep(0)
+                continue
+            broker.probes.unclean_elections += step.unclean
+            revision = max(revision, await self._commit(step.commit, image))
+            await self._keep_lease()
+        await broker.metadata.until_visible(revision)
+        return revision > 0
+
+    def _circumstances(self) -> "Circumstances":
+        return Circumstances(self._broker.live, self._broker.leaving, self._broker.config)
+
+    def _worth_a_look(self, image: Image, circumstances: "Circumstances") -> list[Topic] | None:
+        """Where nothing was left to do, and the brokers are the same, only topics that changed may need something."""
+        healthy = self._healthy
+        if healthy is None or healthy.circumstances != circumstances:
+            return None
+        return [after for _, after in changed_topics(healthy.image, image) if after is not None]
 
     def _abandoned(self, image: Image) -> list[bytes]:
         """Topics whose partitions nobody counts, unchanged for so long that nobody is creating or deleting them."""
@@ -121,8 +172,8 @@ class Controller:
             return
         self._balance_at = now + self._balance_seconds
         image = self._broker.image
-        commits = balance_leaders(image, self._broker.live, LEADERS_PER_ROUND, self._broker.leaving, self._fence())
-        await self._commit(commits, image)
+        for commit in balance_leaders(image, self._broker.live, LEADERS_PER_ROUND, self._broker.leaving, self._fence()):
+            await self._broker.metadata.until_visible(await self._commit(commit, image))
 
     @property
     def _balance_seconds(self) -> float:
@@ -134,15 +185,12 @@ class Controller:
             raise Conflict([CONTROLLER])
         return {CONTROLLER: claim.revision}
 
-    async def _commit(self, commits: list[Commit], planned_on: Image) -> None:
-        """A conflict is somebody else's change to the same key: the next round sees it. One of the claim deposes us."""
-        metadata = self._broker.metadata
-        revision = planned_on.revision
-        for commit in commits:
-            try:
-                revision = await metadata.store.commit(commit.puts, commit.expect)
-            except Conflict as conflict:
-                if CONTROLLER in conflict.keys:
-                    raise
-                revision = max(revision, planned_on.revision + 1)
-        await metadata.until_visible(revision)
+    async def _commit(self, commit: Commit, planned_on: Image) -> int:
+        """The revision to wait for before deciding again. A conflict is somebody else's change to the same key: the next
+        round sees it. One of the claim deposes us."""
+        try:
+            return await self._broker.metadata.store.commit(commit.puts, commit.expect)
+        except Conflict as conflict:
+            if CONTROLLER in conflict.keys:
+                raise
+            return planned_on.revision + 1

@@ -10,6 +10,7 @@ A follower that finds its disk full takes itself out the same way: its leader wo
 
 import asyncio
 import logging
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused, StoreUnreachable
@@ -52,7 +53,7 @@ class IsrKeeper:
             while self._leaving:
                 await self._leave(self._leaving.popitem()[0])
             while self._queue:
-                batch = {partition: self._queue.pop(partition) for partition in list(self._queue)[:PER_COMMIT]}
+                batch = {partition: self._queue.pop(partition) for partition in list(islice(self._queue, PER_COMMIT))}
                 await self._commit(batch)
 
     async def _commit(self, batch: dict[Partition, Proposal]) -> None:

@@ -10,14 +10,14 @@ in-sync sets and epochs alone.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import StoreUnreachable, UserError
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.registration import next_epoch
 from headrace.cluster.rejoin import rejoin
-from headrace.cluster.store import Conflict, Lease, LeaseHeld, LeaseLost, commit_all
+from headrace.cluster.store import Commit, Conflict, Lease, LeaseHeld, LeaseLost
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -52,7 +52,7 @@ class Membership:
             try:
                 await self._take_lease()
                 await self._register()
-            except Conflict:
+            except (Conflict, LeaseLost):
                 await asyncio.sleep(JOIN_PAUSE_SECONDS)
                 continue
             except LeaseHeld as held:
@@ -70,8 +70,9 @@ class Membership:
 
     async def _take_lease(self) -> None:
         broker = self._broker
-        # The store may know of newer epochs than our image does, when we were cut off from it.
-        await broker.metadata.load()
+        if self._lease is not None:
+            # The store may know of newer epochs than our image does, when we were cut off from it.
+            await broker.metadata.load()
         before = broker.clock.now().mono
         self._lease = await broker.metadata.store.acquire(
             f"{LEASE_PREFIX}{self._me.id}", self._me.directory_id, next_epoch(broker.image), self._ttl_ms
@@ -86,11 +87,22 @@ class Membership:
         while registered is None:
             image, damaged = broker.image, list(broker.partitions.damaged)
             commits, registered, unclean = rejoin(image, me, damaged, self._lost_page_cache, broker.config, broker.live)
-            revision = await commit_all(broker.metadata.store, commits)
+            revision = await self._commit_all(commits)
             broker.probes.unclean_elections += unclean
             await broker.metadata.until_visible(revision)
         broker.partitions.damaged.clear()
         self._lost_page_cache = False
+
+    async def _commit_all(self, commits: Iterable[Commit]) -> int:
+        """A broker that led tens of thousands has hundreds to make, and its lease must not run out meanwhile."""
+        revision = 0
+        renewed_at = self._broker.clock.now().mono
+        for puts, expect in commits:
+            revision = await self._broker.metadata.store.commit(puts, expect)
+            if self._broker.clock.now().mono - renewed_at > self._ttl_ms / 4000:
+                renewed_at = self._broker.clock.now().mono
+                await self._renew()
+        return revision
 
     # -- staying -----------------------------------------------------------------------------------------------------
 

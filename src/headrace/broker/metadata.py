@@ -39,6 +39,11 @@ class Metadata:
             if snapshot.revision > self.image.revision or self.image.cluster is None:
                 await self._show(Image.build(snapshot.entries, snapshot.revision))
 
+    async def begin(self, image: Image) -> None:
+        """With what was just loaded; the watch goes on from there."""
+        async with self._showing:
+            await self._show(image)
+
     async def run_watch(self) -> None:
         while True:
             try:

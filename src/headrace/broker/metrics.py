@@ -17,7 +17,9 @@ from headrace.broker.upkeep_metrics import upkeep_metrics
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
+    from headrace.broker.partition import Partition
 
+PARTITIONS_PER_TURN = 1000
 REQUEST_BYTES_MAX = 8192
 REQUEST_SECONDS_MAX = 5.0
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -41,21 +43,35 @@ class MetricsServer:
         try:
             async with asyncio.timeout(REQUEST_SECONDS_MAX):
                 head = await reader.readuntil(b"\r\n\r\n")
-                writer.write(self._response(head))
+                writer.write(await self._response(head))
                 await writer.drain()
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
             pass
         finally:
             writer.close()
 
-    def _response(self, head: bytes) -> bytes:
+    async def _response(self, head: bytes) -> bytes:
         method, _, rest = head.partition(b" ")
         target = rest.split(b" ", 1)[0].split(b"?", 1)[0]
         if method != b"GET":
             return _http("405 Method Not Allowed", "text/plain", b"only GET is answered here\n")
         if target != b"/metrics":
             return _http("404 Not Found", "text/plain", b"the metrics are at /metrics\n")
-        return _http("200 OK", CONTENT_TYPE, render(metrics_of(self._broker)).encode())
+        return _http("200 OK", CONTENT_TYPE, (await self._page()).encode())
+
+    async def _page(self) -> str:
+        """With tens of thousands of partitions it takes a while: others have their turn in between."""
+        rows = TopicRows()
+        for count, partition in enumerate(list(self._broker.partitions), 1):
+            rows.add(partition)
+            if count % PARTITIONS_PER_TURN == 0:
+                await asyncio.sleep(0)
+        pieces = []
+        for metric in metrics_of(self._broker, rows):
+            pieces.append(render([metric]))
+            if len(rows) >= PARTITIONS_PER_TURN:
+                await asyncio.sleep(0)
+        return "".join(pieces)
 
 
 def _http(status: str, content_type: str, body: bytes) -> bytes:
@@ -73,25 +89,40 @@ def render(metrics: Iterable[Metric]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def metrics_of(broker: "Broker") -> Iterator[Metric]:
-    requests = [(f'{{api="{name}",version="{version}"}}', count) for name, version, count in broker.dispatch.counts()]
-    yield Metric("headrace_requests_total", "counter", "Requests by API and version.", requests)
-    yield from _topics(broker)
-    yield from upkeep_metrics(broker)
-    yield from _totals(broker.probes)
+class TopicRows:
+    """The counters of partitions, summed by topic."""
 
+    def __init__(self, partitions: "Iterable[Partition]" = ()) -> None:
+        self._rows: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0, 0, 0])
+        for partition in partitions:
+            self.add(partition)
 
-def _topics(broker: "Broker") -> Iterator[Metric]:
-    # Topic names hold no character that a label would have to escape.
-    rows: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0, 0, 0])
-    for partition in broker.partitions:
-        row = rows[f'{{topic="{partition.id.topic}"}}']
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, partition: "Partition") -> None:
+        # Topic names hold no character that a label would have to escape.
+        row = self._rows[f'{{topic="{partition.id.topic}"}}']
         row[0] += partition.records_in
         row[1] += partition.bytes_in
         row[2] += partition.bytes_out
         row[3] += partition.log.size_bytes
         row[4] += partition.log.segment_count
         row[5] += 1
+
+    def column(self, place: int) -> list[tuple[str, float]]:
+        return [(labels, row[place]) for labels, row in self._rows.items()]
+
+
+def metrics_of(broker: "Broker", rows: TopicRows | None = None) -> Iterator[Metric]:
+    requests = [(f'{{api="{name}",version="{version}"}}', count) for name, version, count in broker.dispatch.counts()]
+    yield Metric("headrace_requests_total", "counter", "Requests by API and version.", requests)
+    yield from _topics(TopicRows(broker.partitions) if rows is None else rows)
+    yield from upkeep_metrics(broker)
+    yield from _totals(broker.probes)
+
+
+def _topics(rows: TopicRows) -> Iterator[Metric]:
     columns = (
         ("headrace_topic_records_in_total", "counter", "Records appended by producers."),
         ("headrace_topic_bytes_in_total", "counter", "Bytes appended by producers."),
@@ -101,7 +132,7 @@ def _topics(broker: "Broker") -> Iterator[Metric]:
         ("headrace_topic_partitions", "gauge", "Partitions on this broker."),
     )
     for place, (name, kind, help_text) in enumerate(columns):
-        yield Metric(name, kind, help_text, [(labels, row[place]) for labels, row in rows.items()])
+        yield Metric(name, kind, help_text, rows.column(place))
 
 
 def _totals(probes: Probes) -> Iterator[Metric]:

@@ -146,7 +146,7 @@ class Node:
             kept_page_cache=self._is_same_boot(image),
             files_max=self._descriptors.files_max,
         )
-        await broker.metadata.load()
+        await broker.metadata.begin(image)
         broker.partitions.set_strays_aside(broker.image)
         # What a crash left in the page cache only is on disk before anybody asks: offsets that were seen are not unseen.
         await self._flusher.until_idle()

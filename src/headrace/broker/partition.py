@@ -62,12 +62,19 @@ class Watcher(Protocol):
     def on_change(self) -> None: ...
 
 
+class Copier(Protocol):
+    """Told when what the leader should know of our copy has changed: an epoch, or how far it is."""
+
+    def on_moved(self, partition: "Partition") -> None: ...
+
+
 class Partition:
     __slots__ = (
         "_broker_id",
         "_flusher",
         "_hw_waiters",
         "_leader_high_watermark",
+        "_moved",
         "_propose",
         "_synced_waiters",
         "_unsynced_since",
@@ -75,6 +82,7 @@ class Partition:
         "bytes_in",
         "bytes_out",
         "config",
+        "copier",
         "follower_watchers",
         "high_watermark",
         "id",
@@ -104,7 +112,9 @@ class Partition:
         high_watermark: int,
         propose: "Callable[[Partition, Proposal], None]",
         now: Now,
+        moved: "dict[Partition, None] | None" = None,
     ) -> None:
+        """`moved` is where it enters itself whenever anything about it has changed, for whoever looks there next."""
         self.id = id
         self.topic_id = topic_id
         self.written_as = checkpoint_name(topic_id, id.partition)
@@ -127,6 +137,8 @@ class Partition:
         self._leader_high_watermark = -1
         self._flusher = flusher
         self._propose = propose
+        self._moved = {} if moved is None else moved
+        self.copier: Copier | None = None
         self._hw_waiters = OffsetWaiters()
         self._synced_waiters = OffsetWaiters()
         self._unsynced_since: float | None = None
@@ -191,7 +203,13 @@ class Partition:
         if self.leader is not None and not self.leader.has_min_isr:
             self._hw_waiters.lose_all(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
         self._advance()
+        self._on_moved()
         self._notify()
+
+    def _on_moved(self) -> None:
+        self._moved[self] = None
+        if self.copier is not None:
+            self.copier.on_moved(self)
 
     def on_config(self, config: TopicConfig, log_config: LogConfig, now: Now) -> None:
         self.config = config
@@ -352,6 +370,7 @@ class Partition:
         return True
 
     def _on_appended(self) -> None:
+        self._on_moved()
         if self.follower_watchers:
             for watcher in list(self.follower_watchers):
                 watcher.on_change()
@@ -361,6 +380,13 @@ class Partition:
         if self.log.unsynced_messages >= self.config.flush_messages or self.log.has_sealed_unsynced:
             self._flusher.mark(self)
         self._advance()
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Time alone changes nothing here: all is on disk, every replica is in sync and has all of it."""
+        if self.log.unsynced_messages or self._unsynced_since is not None:
+            return False
+        return self.leader is None or self.leader.is_complete(self.log.end_offset)
 
     def on_tick(self, now: Now) -> None:
         """What time alone brings: a relaxed topic's `flush.ms`."""
@@ -379,6 +405,7 @@ class Partition:
 
     def on_synced(self, ticket: SyncTicket) -> None:
         self.log.on_synced(ticket)
+        self._on_moved()
         self._synced_waiters.reach(self.log.synced_end)
         self._advance()
 
@@ -394,6 +421,7 @@ class Partition:
     def _raise_high_watermark(self, high_watermark: int) -> None:
         if high_watermark > self.high_watermark:
             self.high_watermark = high_watermark
+            self._on_moved()
             self.log.on_high_watermark(high_watermark)
             self._hw_waiters.reach(high_watermark)
             self._notify()
@@ -438,6 +466,7 @@ class Partition:
         self._raise_high_watermark(min(high_watermark, self.log.end_offset))
         if start_offset > self.log.start_offset:
             self.log.advance_start(min(start_offset, self.high_watermark))
+            self._on_moved()
 
     @property
     def lag(self) -> int:
@@ -451,12 +480,14 @@ class Partition:
         """Cut what the leader does not have. A recovery point at or below must be durable before (see Log)."""
         self.log.truncate_to(offset, now)
         self.high_watermark = min(self.high_watermark, self.log.end_offset)
+        self._on_moved()
         self._flusher.mark(self)
 
     def restart_at(self, offset: int, now: Now) -> None:
         """Everything we have is older than what the leader still keeps: begin anew where it begins."""
         self.log.truncate_fully_to(offset, now)
         self.high_watermark = offset
+        self._on_moved()
         self._flusher.mark(self)
 
     def until_proven(self, waiter: Waiter) -> bool:
@@ -565,6 +596,7 @@ class Partition:
                 ErrorCode.OFFSET_OUT_OF_RANGE, f"{self.id} can be cut at 0 to {self.high_watermark}, not at {before}"
             )
         self.log.advance_start(before)
+        self._on_moved()
         self._notify()
         return self.log.start_offset
 

@@ -13,7 +13,7 @@ with the next image.
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Executor
 from typing import Any
 
@@ -33,14 +33,17 @@ from headrace.log.config import LogConfig
 from headrace.log.log import Log
 from headrace.log.pool import FilePool
 from headrace.log.recovery import RecoveryReport
+from headrace.log.segment import log_path
 from headrace.replica.leader import Proposal
 from headrace.wire.batch import CorruptBatch
 from headrace.wire.codes import ErrorCode
 
 log = logging.getLogger("headrace.partitions")
 
-# Opening a partition is a few file operations; after this many the loop gets a turn.
-OPEN_PER_TURN = 20
+# Opening a partition is a few file operations, each of which may have to wait for the disk; after this many the loop
+# gets a turn.
+OPEN_PER_TURN = 10
+UPDATE_PER_TURN = 1000
 _NAME_BYTES_MAX = 240
 
 
@@ -78,6 +81,13 @@ class Partitions:
         self._sync_failed = sync_failed
         self._kept_page_cache = kept_page_cache
         self._hosted: dict[tuple[str, int], Partition] = {}
+        # Partitions enter themselves here when they change; from here they go to who looks after them, and is done
+        # with each when it is settled. Of a hundred thousand most are quiet, and cost nothing.
+        self._moved: dict[Partition, None] = {}
+        self._restless: dict[Partition, None] = {}
+        self._unsaved: dict[Partition, None] = {}
+        self._retiring: dict[Partition, None] = {}
+        self._is_saved = False
         # Until we are registered: what the image says of us is about an earlier life.
         self.is_fenced = True
         # What recovery found wanting: named at registration, so that none of it leads before it has caught up.
@@ -94,6 +104,7 @@ class Partitions:
         self._recovery_points = checkpoint.load(disk, self._recovery_points_path).offsets
         self._start_offsets = checkpoint.load(disk, self._start_offsets_path).offsets
         self._high_watermarks = checkpoint.load(disk, self._high_watermarks_path).offsets
+        self._written = (self._recovery_points, self._start_offsets, self._high_watermarks)
         disk.mkdir(self.path)
         disk.sync_dir_job(path)()
 
@@ -133,21 +144,28 @@ class Partitions:
 
     # -- following the image ---------------------------------------------------------------------------------------
 
-    async def reconcile(self, image: Image, config: BrokerConfig) -> None:
-        """Looks only at topics that are not what they were, and at those it could not open; at all when defaults change."""
+    async def reconcile(self, image: Image, config: BrokerConfig) -> list[Partition]:
+        """Looks only at topics that are not what they were, and at those it could not open; at all when defaults change.
+
+        The partitions that are new, gone or in another state.
+        """
         before, self._image = self._image, image
         defaults = default_topic_config(config)
         names = dict.fromkeys(self._changed_names(before, image))
         if defaults != self._defaults:
             self._defaults = defaults
             names |= dict.fromkeys(image.topics)
-        changed = {name: image.topics.get(name) for name in names}
-        self._close_gone(image, changed)
+        changed = self._close_gone(before, image, names)
         missing: list[tuple[Topic, int, TopicConfig]] = []
-        for topic in changed.values():
-            if topic is not None:
-                missing += self._update_all(topic, self._settings(topic, defaults))
-        await self._open_all(missing, config.number("producer.id.expiration.ms"))
+        looked_at = 0
+        for topic in filter(None, map(image.topics.get, names)):
+            missing += self._update_all(topic, self._settings(topic, defaults), changed)
+            looked_at += len(topic.partitions)
+            if looked_at >= UPDATE_PER_TURN:
+                looked_at = 0
+                await asyncio.sleep(0)
+        changed += await self._open_all(missing, config.number("producer.id.expiration.ms"))
+        return changed
 
     def _changed_names(self, before: Image, image: Image) -> Iterator[str]:
         for old, new in changed_topics(before, image):
@@ -157,13 +175,19 @@ class Partitions:
         for name, _ in self._left_over:
             yield name
 
-    def _update_all(self, topic: Topic, settings: TopicConfig) -> list[tuple[Topic, int, TopicConfig]]:
+    def _update_all(
+        self, topic: Topic, settings: TopicConfig, changed: list[Partition]
+    ) -> list[tuple[Topic, int, TopicConfig]]:
         """Tells the partitions of one topic what is new; those that are still to be opened come back."""
-        return [
-            (topic, index, settings)
-            for index, state in enumerate(topic.partitions)
-            if self._broker_id in state.replicas and not self._update(topic, index, state, settings)
-        ]
+        missing = []
+        for index, state in enumerate(topic.partitions):
+            if self._broker_id in state.replicas:
+                partition = self._hosted.get((topic.name, index))
+                if partition is None:
+                    missing.append((topic, index, settings))
+                elif self._update(partition, state, settings):
+                    changed.append(partition)
+        return missing
 
     def _settings(self, topic: Topic, defaults: TopicConfig) -> TopicConfig:
         """The same object as long as nothing changed, so that an unchanged partition is told nothing."""
@@ -174,30 +198,36 @@ class Partitions:
         self._configs[topic.name] = settings
         return settings
 
-    def _update(self, topic: Topic, index: int, state: PartitionState, settings: TopicConfig) -> bool:
-        """False when the partition is still to be opened."""
-        partition = self._hosted.get((topic.name, index))
-        if partition is None:
-            return False
+    def _update(self, partition: Partition, state: PartitionState, settings: TopicConfig) -> bool:
+        """Whether it is in another state."""
         now = self._clock.now()
         if partition.config is not settings:
             partition.on_config(settings, log_config(settings, partition.log.config.producer_expiration_ms), now)
-        if partition.state is not state:
-            partition.on_state(state, now)
+        if partition.state is state:
+            return False
+        partition.on_state(state, now)
         return True
 
-    def _close_gone(self, image: Image, changed: dict[str, Topic | None]) -> None:
-        for key in [key for key in self._hosted if key[0] in changed]:
-            partition, topic = self._hosted[key], changed[key[0]]
-            if topic is None or topic.id != partition.topic_id or self._is_moved_away(topic, partition):
-                del self._hosted[key]
-                partition.end()
-                self._delete(partition)
-        for name, topic in changed.items():
+    def _close_gone(self, before: Image, image: Image, names: Iterable[str]) -> list[Partition]:
+        gone = []
+        for name in names:
+            topic = image.topics.get(name)
             if topic is None:
                 self._configs.pop(name, None)
+            for partition in self._hosted_of(name, before, image):
+                if topic is None or topic.id != partition.topic_id or self._is_moved_away(topic, partition):
+                    del self._hosted[partition.id]
+                    partition.end()
+                    self._delete(partition)
+                    gone.append(partition)
         for key in [key for key in self._left_over if image.partition(*key) is None]:
             del self._left_over[key]
+        return gone
+
+    def _hosted_of(self, name: str, *images: Image) -> list[Partition]:
+        count = max(len(image.topics[name].partitions) if name in image.topics else 0 for image in images)
+        found = (self._hosted.get((name, index)) for index in range(count))
+        return [partition for partition in found if partition is not None]
 
     def _is_moved_away(self, topic: Topic, partition: Partition) -> bool:
         """Its replicas are others now. A state without any replica is not that, but a store that lost a key."""
@@ -212,15 +242,16 @@ class Partitions:
 
     def _forget(self, written_as: TopicPartition) -> None:
         """If it ever comes back, it begins anew: what was written of this log would make that one look damaged."""
-        for written in (self._recovery_points, self._start_offsets, self._high_watermarks):
+        for written in self._written:
             written.pop(written_as, None)
+        self._is_saved = False
 
     # -- opening ---------------------------------------------------------------------------------------------------
 
-    async def _open_all(self, missing: list[tuple[Topic, int, TopicConfig]], expiration_ms: int) -> None:
-        if not missing:
-            return
+    async def _open_all(self, missing: list[tuple[Topic, int, TopicConfig]], expiration_ms: int) -> list[Partition]:
         opened: list[Partition] = []
+        if not missing:
+            return opened
         for start in range(0, len(missing), OPEN_PER_TURN):
             turn = missing[start : start + OPEN_PER_TURN]
             # Each claim syncs a file and a directory: not for the loop.
@@ -233,6 +264,7 @@ class Partitions:
         await self._in_thread(self._disk.sync_dir_job(self.path))
         for partition in opened:
             self._hosted[partition.id] = partition
+        return opened
 
     def _try_to_open(
         self, topic: Topic, index: int, settings: TopicConfig, expiration_ms: int, claim: "bool | Exception"
@@ -289,6 +321,7 @@ class Partitions:
             high_watermark,
             self._propose,
             self._clock.now(),
+            self._moved,
         )
 
     def _note_damage(
@@ -338,6 +371,8 @@ class Partitions:
             )
         self._disk.mkdir(directory)
         self._disk.write_atomic(marker, wanted.encode())
+        # Here and not by the log: making a file waits for whatever the disk is busy with, and that is not for the loop.
+        self._disk.open(log_path(directory, 0), create=True).close()
         return True
 
     def _owner(self, marker: str) -> str:
@@ -360,18 +395,33 @@ class Partitions:
 
     def set_strays_aside(self, image: Image) -> None:
         """Once, at start: what lies there and is not ours, or not any more. What was being deleted is deleted."""
-        known = set()
+        known, written_as = set(), set()
         for topic in image.topics.values():
             for index, state in enumerate(topic.partitions):
                 if not state.replicas or self._broker_id in state.replicas:
                     known.add(_short(f"{topic.name}-{index}"))
-                else:
-                    self._forget(checkpoint_name(topic.id, index))
+                    written_as.add(checkpoint_name(topic.id, index))
+        for forgotten in {name for written in self._written for name in written} - written_as:
+            self._forget(forgotten)
         for name in self._disk.listdir(self.path):
             if name.endswith(".deleted"):
                 self._disk.remove_tree(f"{self.path}/{name}")
             elif name not in known and not name.endswith(".stray"):
                 self._set_aside(f"{self.path}/{name}")
+
+    # -- looking after them ------------------------------------------------------------------------------------------
+
+    def restless(self) -> list[Partition]:
+        """Those for which the passing of time matters: something about them is not settled."""
+        self._take_moved()
+        for partition in [each for each in self._restless if each.is_gone or each.is_at_rest]:
+            del self._restless[partition]
+        return list(self._restless)
+
+    def _take_moved(self) -> None:
+        self._restless.update(self._moved)
+        self._unsaved.update(self._moved)
+        self._moved.clear()
 
     # -- written down ----------------------------------------------------------------------------------------------
 
@@ -380,35 +430,42 @@ class Partitions:
 
     async def _save_checkpoints(self) -> None:
         """How far each log is known to be on disk, where it starts, and what was committed. The values are of now."""
-        points = self._points()
-        starts = self._of_left_over(self._start_offsets)
-        starts.update((each.written_as, each.start_offset) for each in self if each.start_offset)
-        watermarks = self._watermarks()
+        self._take_moved()
+        unsaved, self._unsaved = self._unsaved, {}
+        if self._is_saved and not unsaved:
+            return
+        self._is_saved = True
+        try:
+            await self._write_down(unsaved)
+        except BaseException:
+            self._unsaved = {**unsaved, **self._unsaved}
+            self._is_saved = False
+            raise
+        for partition in unsaved:
+            if not partition.is_gone:
+                partition.log.on_checkpointed(self._recovery_points[partition.written_as])
+                self._retiring[partition] = None
+
+    async def _write_down(self, partitions: Iterable[Partition]) -> None:
+        for count, partition in enumerate(partitions, 1):
+            if not partition.is_gone:
+                self._note(partition)
+            if count % UPDATE_PER_TURN == 0:
+                await asyncio.sleep(0)
+        starts, points, watermarks = map(dict, (self._start_offsets, self._recovery_points, self._high_watermarks))
         # Starts first: a log that was cut above its recovery point must not look damaged.
         await self._in_thread(checkpoint.save, self._disk, self._start_offsets_path, starts)
         await self._in_thread(checkpoint.save, self._disk, self._recovery_points_path, points)
         await self._in_thread(checkpoint.save, self._disk, self._high_watermarks_path, watermarks)
-        for partition in self:
-            partition.log.on_checkpointed(points.get(partition.written_as, 0))
 
-    def _points(self) -> dict[TopicPartition, int]:
-        points = self._of_left_over(self._recovery_points)
-        points.update((each.written_as, each.log.synced_end) for each in self)
-        return points
-
-    def _watermarks(self) -> dict[TopicPartition, int]:
-        watermarks = self._of_left_over(self._high_watermarks)
-        watermarks.update((each.written_as, each.high_watermark) for each in self)
-        return watermarks
-
-    def _of_left_over(self, written: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """What the last life wrote about partitions that this one has not opened: it still holds."""
-        kept = {}
-        for name, index in self._left_over:
-            written_as = checkpoint_name(self._image.topics[name].id, index)
-            if written_as in written:
-                kept[written_as] = written[written_as]
-        return kept
+    def _note(self, partition: Partition) -> None:
+        name = partition.written_as
+        self._recovery_points[name] = partition.log.synced_end
+        self._high_watermarks[name] = partition.high_watermark
+        if partition.start_offset:
+            self._start_offsets[name] = partition.start_offset
+        else:
+            self._start_offsets.pop(name, None)
 
     async def cut(self, partition: Partition, offset: int, cut: Callable[[], None]) -> None:
         """Cut what is at `offset` and above. After a crash in the midst of it recovery must scan from there, so the lower
@@ -418,14 +475,14 @@ class Partitions:
     async def _cut(self, partition: Partition, offset: int, cut: Callable[[], None]) -> None:
         if self._hosted.get(partition.id) is not partition:
             return
-        points = self._points()
-        points[partition.written_as] = min(points[partition.written_as], offset)
+        name = partition.written_as
+        self._unsaved[partition] = None
         if offset < partition.high_watermark:
             # Only after an unclean election. What it takes away must not look like a loss to the next start.
-            watermarks = self._watermarks()
-            watermarks[partition.written_as] = offset
-            await self._in_thread(checkpoint.save, self._disk, self._high_watermarks_path, watermarks)
-        await self._in_thread(checkpoint.save, self._disk, self._recovery_points_path, points)
+            self._high_watermarks[name] = offset
+            await self._in_thread(checkpoint.save, self._disk, self._high_watermarks_path, dict(self._high_watermarks))
+        self._recovery_points[name] = min(partition.log.synced_end, offset)
+        await self._in_thread(checkpoint.save, self._disk, self._recovery_points_path, dict(self._recovery_points))
         if self._hosted.get(partition.id) is partition:
             cut()
 
@@ -440,8 +497,9 @@ class Partitions:
         await asyncio.shield(asyncio.get_running_loop().create_task(locked()))
 
     async def remove_retired(self) -> None:
-        """Files of segments that left their log, if there are any."""
-        paths = [path for partition in self for path in partition.log.retire_segments()]
+        """Files of segments that left their log, if there are any. Only after a checkpoint: see `retire_segments`."""
+        retiring, self._retiring = self._retiring, {}
+        paths = [path for each in retiring if not each.is_gone for path in each.log.retire_segments()]
         if paths:
             await self._in_thread(_unlink_all, self._disk, paths)
 

@@ -43,21 +43,24 @@ class Creation(NamedTuple):
 
 
 def create_topic(
-    image: Image, live: Collection[int], new: NewTopic, topic_id: bytes, defaults: BrokerConfig
+    image: Image, live: Collection[int], new: NewTopic, topic_id: bytes, defaults: BrokerConfig, turn: int = 0
 ) -> Creation:
-    """`topic_id` is fresh and random; `live` are the brokers whose lease is."""
+    """`topic_id` is fresh and random; `live` are the brokers whose lease is. Topics that are made together have a `turn`
+    each, so that they do not all begin with the same broker."""
     check_topic_name(new.name)
     if new.name in image.topics:
         raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {new.name} already exists")
     check_no_clash(new.name, image.topics)
-    partitions = _new_partitions(image, live, new, defaults)
+    partitions = _new_partitions(image, live, new, defaults, turn)
     check_topic_overrides(new.config, defaults)
     record = TopicRecord(topic_id, len(partitions), new.config)
     topic = Topic(new.name, topic_id, tuple(partitions), new.config, new.name in INTERNAL_TOPICS, 0)
     return Creation(topic, _commit_partitions(new.name, record, ABSENT, dict(enumerate(partitions))))
 
 
-def _new_partitions(image: Image, live: Collection[int], new: NewTopic, defaults: BrokerConfig) -> list[PartitionState]:
+def _new_partitions(
+    image: Image, live: Collection[int], new: NewTopic, defaults: BrokerConfig, turn: int
+) -> list[PartitionState]:
     if new.assignment is not None:
         if (new.partitions, new.replication_factor) != (_USE_DEFAULT, _USE_DEFAULT):
             raise Refused(
@@ -75,7 +78,7 @@ def _new_partitions(image: Image, live: Collection[int], new: NewTopic, defaults
         raise Refused(ErrorCode.INVALID_PARTITIONS, f"a topic has at least one partition, not {count}")
     if factor < 1:
         raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, f"a partition has at least one replica, not {factor}")
-    return place_new(image, live, count, factor, start=len(image.topics))
+    return place_new(image, live, count, factor, start=len(image.topics) + turn)
 
 
 def check_topic_overrides(config: Mapping[str, str], defaults: BrokerConfig) -> None:

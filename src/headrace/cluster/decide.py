@@ -5,14 +5,13 @@ change until it is empty, and a controller that dies half-way leaves nothing tha
 counts as alive when it holds its lease under the epoch it is registered with.
 """
 
-from collections.abc import Collection, Iterator, Mapping
-from itertools import islice
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
 
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.changes import sweep_orphans
 from headrace.cluster.elect import Election, effective_min_isr, elect
-from headrace.cluster.entities import PartitionState
+from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.image import Image
 from headrace.cluster.reassign import finish
 from headrace.cluster.rewrite import NO_FENCE, Rewrite, alive, commit_rewrites, topic_configs
@@ -24,6 +23,12 @@ class Step(NamedTuple):
     commit: Commit
     unclean: int = 0
     """How many partitions it gives to a leader that may lack committed records."""
+
+
+BREATH: Final = None
+"""Between steps: a while was spent on looking, and nothing found."""
+
+_LOOKS_PER_BREATH: Final = 2000
 
 
 class Decision(NamedTuple):
@@ -40,7 +45,7 @@ def heal(
     abandoned: Collection[bytes] = (),
 ) -> Decision:
     """`heal_steps` all at once: half a second for a hundred thousand partitions that all must change."""
-    steps = list(heal_steps(image, live, leaving, defaults, fence, abandoned))
+    steps = list(filter(None, heal_steps(image, live, leaving, defaults, fence, abandoned)))
     return Decision([step.commit for step in steps], sum(step.unclean for step in steps))
 
 
@@ -51,22 +56,44 @@ def heal_steps(
     defaults: BrokerConfig,
     fence: Mapping[str, int] = NO_FENCE,
     abandoned: Collection[bytes] = (),
-) -> Iterator[Step]:
+    topics: Collection[Topic] | None = None,
+) -> Iterator[Step | None]:
     """First leaders for partitions whose leader is gone or going; then ISRs without the dead, moves that are complete.
 
     Each commit is worked out when it is asked for, so that whoever makes them can breathe in between. `abandoned` are
     topic ids whose orphans nobody is working on, and which are swept: those of a creation that is going on look the
-    same, and would be taken from under it.
+    same, and would be taken from under it. `topics` are those worth a look, if it is known that the rest need nothing.
     """
     healer = _Healer(alive(image, live), leaving, defaults)
-    urgent = healer.rewrites(image, urgent=True)
-    others = healer.rewrites(image, urgent=False)
-    for rewrites in (urgent, others):
-        while batch := list(islice(rewrites, OPERATIONS_MAX - len(fence))):
-            commits = commit_rewrites([rewrite for rewrite, _ in batch], fence)
-            yield Step(commits[0], sum(unclean for _, unclean in batch))
+    looked_at = image.topics.values() if topics is None else topics
+    for urgent in (True, False):
+        yield from _in_commits(healer.rewrites(looked_at, urgent), fence)
     if abandoned:
         yield from map(Step, sweep_orphans(image, abandoned, fence))
+
+
+def _in_commits(rewrites: "Iterable[Treated | None]", fence: Mapping[str, int]) -> Iterator[Step | None]:
+    batch: list[Treated] = []
+    for treated in rewrites:
+        if treated is None:
+            yield BREATH
+            continue
+        batch.append(treated)
+        if len(batch) == OPERATIONS_MAX - len(fence):
+            yield _step(batch, fence)
+            batch = []
+    if batch:
+        yield _step(batch, fence)
+
+
+def _step(batch: "list[Treated]", fence: Mapping[str, int]) -> Step:
+    (commit,) = commit_rewrites([rewrite for rewrite, _ in batch], fence)
+    return Step(commit, sum(unclean for _, unclean in batch))
+
+
+class Treated(NamedTuple):
+    rewrite: Rewrite
+    unclean: bool
 
 
 class _Healer:
@@ -79,10 +106,15 @@ class _Healer:
         self._config_of = topic_configs(defaults)
         self._decided: dict[tuple[PartitionState, int, bool], Election | None] = {}
 
-    def rewrites(self, image: Image, urgent: bool) -> Iterator[tuple[Rewrite, bool]]:
-        """With whether each is unclean. Urgent are those that nobody leads, or nobody who stays."""
+    def rewrites(self, topics: Iterable[Topic], urgent: bool) -> Iterator[Treated | None]:
+        """Urgent are those that nobody leads, or nobody who stays. None now and then, when there was much to look at."""
         ready, staying = self._ready, self._staying
-        for topic in image.topics.values():
+        looks = 0
+        for topic in topics:
+            looks += len(topic.partitions)
+            if looks > _LOOKS_PER_BREATH:
+                looks = 0
+                yield None
             for index, state in enumerate(topic.partitions):
                 if (state.leader in staying) is urgent or not state.replicas:
                     continue
@@ -90,7 +122,7 @@ class _Healer:
                     continue
                 after = self.treat(state, self._config_of(topic))
                 if after is not None:
-                    yield Rewrite(topic, index, after.state), after.unclean
+                    yield Treated(Rewrite(topic, index, after.state), after.unclean)
 
     def treat(self, state: PartitionState, config: TopicConfig) -> Election | None:
         replicas, isr, leader, _, _, elr, adding, removing, damaged, _ = state
@@ -128,7 +160,7 @@ def shut_down(
     healer = _Healer(alive(image, live), {*leaving, broker_id}, defaults)
     moved = [
         rewrite
-        for rewrite, unclean in healer.rewrites(image, urgent=True)
+        for rewrite, unclean in filter(None, healer.rewrites(image.topics.values(), urgent=True))
         if _leader_before(rewrite) == broker_id != rewrite.after.leader and not unclean
     ]
     return commit_rewrites(moved, fence)

@@ -101,6 +101,13 @@ class Log:
         if not segments:
             log._begin_at(log.start_offset)
             return log, RecoveryReport(below_recovery_point=recovery_point > log.end_offset)
+        if len(segments) == 1 and not segments[0].size and not len(log._snapshots):
+            # Nothing was ever written: as it is with most of very many. No file is opened for it.
+            segments[0].begin_empty()
+            if not clean:
+                log._sync.touch_directory(path)
+            log._take_up(Recovered(segments, LogState(), RecoveryReport(), [], [], []), segments[0].base_offset, now)
+            return log, RecoveryReport(below_recovery_point=recovery_point > log.end_offset)
         recovered = resume(segments, log._snapshots, recovery_point, now.wall) if clean else None
         if recovered is None:
             recovered = recover(segments, log._snapshots, recovery_point, now.wall)
@@ -513,7 +520,8 @@ class Log:
         with contextlib.suppress(DiskFull):
             if self._active.size:
                 self._write_index(self._active)
-            self._write_snapshot()
+            if self.end_offset:
+                self._write_snapshot()
 
     def close(self) -> None:
         self._swap = None

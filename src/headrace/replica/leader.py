@@ -159,6 +159,11 @@ class LeaderReplica:
         # A quiet partition's followers are asked for nothing; their time runs from the first append after the quiet.
         return now - max(follower.caught_up_at, self._left_end_at) > lag_seconds_max
 
+    def is_complete(self, end_offset: int) -> bool:
+        """Every replica is in sync, and has everything."""
+        followers = self._followers
+        return len(self.isr) > len(followers) and all(each.end_offset >= end_offset for each in followers.values())
+
     def is_proposed(self, proposal: Proposal) -> bool:
         """Still on its way: no state that was committed since has ended it."""
         return self._proposed == proposal.isr

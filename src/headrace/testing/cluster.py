@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from headrace.cli.child import ServeChild
+from headrace.cli.child import STOP_SECONDS, ServeChild
 from headrace.cli.ports import free_port
 from headrace.cli.serve_options import ServeOptions
 from headrace.cluster.broker_settings import settings_for
@@ -37,6 +37,7 @@ class Cluster:
         data: str | Path | None = None,
         store: str = "",
         log_level: str = "error",
+        start_seconds: float = START_SECONDS,
         **named_settings: object,
     ) -> None:
         self._temporary = None
@@ -47,6 +48,7 @@ class Cluster:
         self._settings = {**settings_for(brokers), **kafka_settings({**(settings or {}), **named_settings})}
         self._store = store
         self._log_level = log_level
+        self._start_seconds = start_seconds
         self._members: dict[int, ServeChild] = {}
         for number in range(1, brokers + 1):
             self._enlist(number, racks[number - 1] if number <= len(racks) else "")
@@ -111,17 +113,21 @@ class Cluster:
         for member in members:
             member.start()
         for member in members:
-            member.until_ready(START_SECONDS)
+            member.until_ready(self._start_seconds)
         return self
 
     def stop(self, *numbers: int) -> None:
         """A clean stop of these brokers, one after the other, or of all at once."""
-        if not numbers:
-            for member in self._members.values():
-                if member.running:
-                    member.process.terminate()
-        for number in numbers or self._members:
-            self._members[number].stop()
+        if numbers:
+            for number in numbers:
+                self._members[number].stop()
+            return
+        # Asked once each: a broker that is asked again ends at once, without its clean stop.
+        for member in self._members.values():
+            if member.running:
+                member.process.terminate()
+        for member in self._members.values():
+            member.wait(STOP_SECONDS)
 
     def kill(self, *numbers: int) -> None:
         """SIGKILL to these brokers, or to all; returns when they are gone."""

