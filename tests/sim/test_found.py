@@ -10,7 +10,7 @@ import pytest
 from headrace.broker.membership import MARGIN_SHARE
 from headrace.log import checkpoint
 from sim.checks import Checks
-from sim.clients import Directory, Producer, create_topic, move_partition
+from sim.clients import Directory, Producer, create_topic, delete_records, move_partition
 from sim.consumers import Consumer
 from sim.world import World
 
@@ -214,3 +214,23 @@ def test_no_checkpoint_comes_between_a_lower_recovery_point_and_its_cut(cluster:
     assert cluster.agenda.run(5.0, task.done)
     written = checkpoint.load(host.disk.mount(), "/data/recovery-points").offsets
     assert written[partition.written_as] <= 2
+
+
+@five
+def test_a_replica_begins_where_records_were_deleted_up_to_the_midst_of_a_batch(cluster: Cluster) -> None:
+    """It asks from the leader's start, and is sent a batch that begins before it."""
+    cluster.start()
+    cluster.create_topic()
+    cluster.produce(2.0)
+    leader = cluster.state.leader
+    log = cluster.partition(leader).log
+    wide = [header for _, header in log.segments[-1].walk() if header.record_count > 1][-1]
+    loop = cluster.world.client_loop("admin")
+    directory = Directory(cluster.world, loop, Random(1))
+    cluster.world.spawn(loop, delete_records(directory, TOPIC, 0, wide.base_offset + 1))
+    cluster.until(lambda: log.start_offset == wide.base_offset + 1)
+    target = sorted({host.id for host in cluster.world.hosts} - set(cluster.state.replicas)) + [leader]
+    cluster.world.spawn(loop, move_partition(directory, TOPIC, 0, target))
+    cluster.until(lambda: sorted(cluster.state.isr) == sorted(target))
+    for broker_id in target:
+        assert cluster.partition(broker_id).log.start_offset == wide.base_offset + 1

@@ -4,7 +4,7 @@ A leader that does not share our last epoch, or ended it earlier, says where its
 last point that both have and ask again, until we agree. Calculations only; the shell does what they say.
 """
 
-from headrace.wire.batch import BatchHeader, Bytes, CorruptBatch, crc_ok, iter_headers
+from headrace.wire.batch import BatchHeader, Bytes, CorruptBatch, crc_ok, iter_headers, parse_header
 
 
 def cut_for(leader_epoch: int, leader_end: int, own_epoch: int, own_end: int, high_watermark: int) -> int:
@@ -41,3 +41,12 @@ def sound_batches(records: Bytes, expected_offset: int, leader_epoch: int) -> tu
     except CorruptBatch:
         pass
     return end, headers
+
+
+def base_around(records: Bytes, offset: int) -> int | None:
+    """Where the first batch begins if `offset` lies inside it; None if it does not."""
+    try:
+        header = parse_header(records)
+    except CorruptBatch:
+        return None
+    return header.base_offset if header.base_offset < offset < header.next_offset else None
