@@ -229,7 +229,7 @@ def test_a_replica_begins_where_records_were_deleted_up_to_the_midst_of_a_batch(
     directory = Directory(cluster.world, loop, Random(1))
     cluster.world.spawn(loop, delete_records(directory, TOPIC, 0, wide.base_offset + 1))
     cluster.until(lambda: log.start_offset == wide.base_offset + 1)
-    target = sorted({host.id for host in cluster.world.hosts} - set(cluster.state.replicas)) + [leader]
+    target = [*sorted({host.id for host in cluster.world.hosts} - set(cluster.state.replicas)), leader]
     cluster.world.spawn(loop, move_partition(directory, TOPIC, 0, target))
     cluster.until(lambda: sorted(cluster.state.isr) == sorted(target))
     for broker_id in target:
