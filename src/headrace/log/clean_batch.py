@@ -11,7 +11,6 @@ Control batches stay.
 Invariant: a record at or above `mapped_end`, and a batch that cannot be opened, is never touched.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from crc32c import crc32c
@@ -27,24 +26,19 @@ from headrace.wire.batch import (
     BatchHeader,
     CorruptBatch,
 )
-from headrace.wire.compression import compress, decompress
+from headrace.wire.compression import NONE, compress, decompress
 from headrace.wire.records import UNPACKED_BYTES_MAX
 from headrace.wire.varint import read_varint, zigzag
 
+_LONGER = 128
+_NULL = 1
 NO_CODEC = -1
 """A batch that is packed again keeps its own codec."""
 
 
-class Keyed(NamedTuple):
-    """A record in the unpacked body of its batch: [start, end), and what compaction asks about it."""
-
-    start: int
-    end: int
-    after_timestamp: int
-    timestamp_delta: int
-    offset: int
-    key: bytes | None
-    is_tombstone: bool
+Keyed = tuple[int, int, int, int, int, bytes | None, bool]
+"""A record in the unpacked body of its batch: start, end, where its offset stands, its time delta, offset, key, and
+whether it is a tombstone. A bare tuple, as every record of a log becomes one."""
 
 
 class Rules(NamedTuple):
@@ -56,24 +50,31 @@ class Rules(NamedTuple):
     codec: int
 
 
-def keyed_records(header: BatchHeader, batch: bytes) -> tuple[bytes, list[Keyed]]:
-    """The unpacked body and the records in it; CorruptBatch when it cannot be opened."""
-    body = decompress(header.codec, memoryview(batch)[HEADER_SIZE:], UNPACKED_BYTES_MAX)
-    return body, [Keyed(*fields) for fields in _walk(header, body)]
-
-
 def keys_of(header: BatchHeader, batch: bytes) -> list[tuple[bytes, int]]:
     """(key, offset) of each record that has one."""
     if header.is_control or header.record_count == 0:
         return []
     try:
-        body = decompress(header.codec, memoryview(batch)[HEADER_SIZE:], UNPACKED_BYTES_MAX)
-        return [(key, offset) for _, _, _, _, offset, key, _ in _walk(header, body) if key is not None]
+        return [(key, offset) for _, _, _, _, offset, key, _ in _opened(header, batch)[1] if key is not None]
     except CorruptBatch:
         return []
 
 
-def _walk(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, int, int, int, bytes | None, bool]]:
+def _opened(header: BatchHeader, batch: bytes) -> tuple[bytes, list[Keyed]]:
+    """The unpacked body and the records in it; CorruptBatch when it cannot be opened."""
+    if header.codec == NONE:
+        body = batch[HEADER_SIZE:]
+    else:
+        body = decompress(header.codec, memoryview(batch)[HEADER_SIZE:], UNPACKED_BYTES_MAX)
+    try:
+        return body, _records(header, body)
+    except IndexError:
+        raise CorruptBatch("the records end inside a record") from None
+
+
+def _records(header: BatchHeader, body: bytes) -> list[Keyed]:
+    """Numbers of one byte are read in place: most are, and a call for each would double the time of a compaction."""
+    records: list[Keyed] = []
     position, size, base_offset = 0, len(body), header.base_offset
     for _ in range(header.record_count):
         start = position
@@ -81,19 +82,32 @@ def _walk(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, int, int
         end = position + length
         if length < 0 or end > size:
             raise CorruptBatch(f"a record claims {length} bytes, {size - position} are left")
-        timestamp_delta, position = read_varint(body, position + 1)
-        after_timestamp = position
-        offset_delta, position = read_varint(body, position)
-        key_length, position = read_varint(body, position)
+        number = body[position + 1]
+        if number < _LONGER:
+            timestamp_delta, position = (number >> 1) ^ -(number & 1), position + 2
+        else:
+            timestamp_delta, position = read_varint(body, position + 1)
+        at_offset = position
+        number = body[position]
+        if number < _LONGER:
+            offset_delta, position = (number >> 1) ^ -(number & 1), position + 1
+        else:
+            offset_delta, position = read_varint(body, position)
+        number = body[position]
+        if number < _LONGER:
+            key_length, position = (number >> 1) ^ -(number & 1), position + 1
+        else:
+            key_length, position = read_varint(body, position)
         key = None
         if key_length >= 0:
             key = body[position : position + key_length]
             position += key_length
-        value_length, position = read_varint(body, position)
-        if position > end:
+        if position >= end:
             raise CorruptBatch("a key reaches past its record")
-        yield start, end, after_timestamp, timestamp_delta, base_offset + offset_delta, key, value_length < 0
+        is_tombstone = body[position] == _NULL
+        records.append((start, end, at_offset, timestamp_delta, base_offset + offset_delta, key, is_tombstone))
         position = end
+    return records
 
 
 def clean(header: BatchHeader, batch: bytes, rules: Rules, is_aborted: bool) -> bytes:
@@ -103,42 +117,43 @@ def clean(header: BatchHeader, batch: bytes, rules: Rules, is_aborted: bool) -> 
     if header.record_count == 0 or is_aborted or header.next_offset <= rules.start_offset:
         return b""
     try:
-        body, records = keyed_records(header, batch)
+        body, records = _opened(header, batch)
     except CorruptBatch:
         return batch
     has_horizon = header.attributes & DELETE_HORIZON != 0
     drops_tombstones = has_horizon and header.base_timestamp <= rules.now_ms
-    kept = [record for record in records if _stays(record, rules, drops_tombstones)]
+    kept = _kept(records, rules, drops_tombstones)
     if not kept:
         return b""
-    needs_horizon = (
-        not has_horizon and header.next_offset <= rules.mapped_end and any(record.is_tombstone for record in kept)
-    )
+    needs_horizon = not has_horizon and header.next_offset <= rules.mapped_end and any(record[-1] for record in kept)
     if len(kept) == len(records) and not needs_horizon:
         return batch
     horizon = rules.now_ms + rules.delete_retention_ms if needs_horizon else None
     return _packed(header, body, kept, horizon, rules.codec)
 
 
-def _stays(record: Keyed, rules: Rules, drops_tombstones: bool) -> bool:
-    if record.offset >= rules.mapped_end:
-        return True
-    if record.key is None or record.offset < rules.start_offset:
-        return False
-    if rules.newest.get(record.key) > record.offset:
-        return False
-    return not (record.is_tombstone and drops_tombstones)
+def _kept(records: list[Keyed], rules: Rules, drops_tombstones: bool) -> list[Keyed]:
+    kept = []
+    newest, mapped_end, start_offset = rules.newest.get, rules.mapped_end, rules.start_offset
+    for record in records:
+        _, _, _, _, offset, key, is_tombstone = record
+        if offset < mapped_end and (
+            key is None or offset < start_offset or newest(key) > offset or (is_tombstone and drops_tombstones)
+        ):
+            continue
+        kept.append(record)
+    return kept
 
 
 def _packed(header: BatchHeader, body: bytes, kept: list[Keyed], horizon: int | None, codec: int) -> bytes:
     attributes, base, newest = header.attributes, header.base_timestamp, header.max_timestamp
     if not header.is_log_append_time:
-        newest = base + max(record.timestamp_delta for record in kept)
-    pieces = [body[record.start : record.end] for record in kept]
+        newest = base + max(record[3] for record in kept)
+    pieces = [body[record[0] : record[1]] for record in kept]
     if horizon is not None:
         attributes |= DELETE_HORIZON
         if not header.is_log_append_time:
-            pieces = [_moved(body, record, record.timestamp_delta + base - horizon) for record in kept]
+            pieces = [_moved(body, record, base - horizon) for record in kept]
         base = horizon
     codec = header.codec if codec == NO_CODEC else codec
     thinned = header._replace(
@@ -150,9 +165,10 @@ def _packed(header: BatchHeader, body: bytes, kept: list[Keyed], horizon: int | 
     return sealed(thinned, compress(codec, b"".join(pieces)))
 
 
-def _moved(body: bytes, record: Keyed, timestamp_delta: int) -> bytes:
+def _moved(body: bytes, record: Keyed, by_ms: int) -> bytes:
     """The record with another distance from the batch's base timestamp."""
-    content = b"\0" + zigzag(timestamp_delta) + body[record.after_timestamp : record.end]
+    _, end, at_offset, timestamp_delta, _, _, _ = record
+    content = b"\0" + zigzag(timestamp_delta + by_ms) + body[at_offset:end]
     return zigzag(len(content)) + content
 
 

@@ -107,6 +107,8 @@ class AbortedReader:
         self._open: set[int] = set()
 
     def is_aborted(self, header: BatchHeader, batch: bytes) -> bool:
+        if not self._ahead:
+            return False
         while self._at < len(self._ahead) and self._ahead[self._at][1] <= header.last_offset:
             self._open.add(self._ahead[self._at][0])
             self._at += 1
@@ -163,9 +165,12 @@ class _Rewriting:
         for segment in group:
             for header, batch in batches(self._disk, self._job.directory, segment, self._pace):
                 left = self._what_is_left(header, batch, is_last=header.next_offset == ends)
-                is_same = is_same and left == batch
-                if left:
-                    output.write(left)
+                if left is batch:
+                    output.write(header, batch)
+                else:
+                    is_same = is_same and left == batch
+                    if left:
+                        output.write(parse_header(left), left)
             self.bytes_read += segment.size
         return is_same
 
@@ -202,8 +207,8 @@ class _Output:
         self.segment = Segment(FilePool(disk), path, base_offset, 0, base_offset, index_interval_bytes)
         self.segment.begin_empty()
 
-    def write(self, batch: bytes) -> None:
-        self.segment.add(parse_header(batch))
+    def write(self, header: BatchHeader, batch: bytes) -> None:
+        self.segment.add(header)
         self._waiting.append(batch)
         self._waiting_bytes += len(batch)
         if self._waiting_bytes >= _WRITE_BYTES:
