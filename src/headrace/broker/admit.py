@@ -10,6 +10,7 @@ from headrace.cluster.topic_config import TopicConfig
 from headrace.wire.batch import (
     CODEC_MASK,
     CONTROL,
+    DELETE_HORIZON,
     HEADER_SIZE,
     LENGTH_END,
     LOG_APPEND_TIME,
@@ -26,7 +27,7 @@ CODEC_BY_NAME = {"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 ZSTD = CODEC_BY_NAME["zstd"]
 ZSTD_SINCE_PRODUCE = 7
 # Bits that only brokers set.
-_RESERVED = LOG_APPEND_TIME | CONTROL
+_RESERVED = LOG_APPEND_TIME | CONTROL | DELETE_HORIZON
 # Length, attributes, timestamp, offset, key, value and header count take a byte each.
 RECORD_BYTES_MIN = 7
 # A batch is opened in memory only up to this size, whatever it claims to hold.
@@ -91,6 +92,8 @@ def _check_shape(records: memoryview, header: BatchHeader) -> None:
         )
     if header.is_control:
         raise Refused(ErrorCode.INVALID_RECORD, "producers may not write control batches")
+    if header.attributes & DELETE_HORIZON:
+        raise Refused(ErrorCode.INVALID_RECORD, "a producer may not say when its tombstones go")
     if header.is_transactional and header.producer_id < 0:
         raise Refused(ErrorCode.INVALID_RECORD, "a transactional batch needs a producer id")
     if header.producer_id >= 0 and (header.base_sequence < 0 or header.producer_epoch < 0):

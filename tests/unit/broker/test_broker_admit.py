@@ -39,6 +39,7 @@ BROKEN = {
     "count and delta": (changed(GOOD, record_count=3), ErrorCode.INVALID_RECORD),
     "more records than bytes": (changed(GOOD, record_count=100, last_offset_delta=99), ErrorCode.INVALID_RECORD),
     "control": (changed(GOOD, attributes=0x20), ErrorCode.INVALID_RECORD),
+    "delete horizon": (changed(GOOD, attributes=0x40), ErrorCode.INVALID_RECORD),
     "transactional without a producer": (changed(GOOD, attributes=0x10), ErrorCode.INVALID_RECORD),
     "append time": (changed(GOOD, attributes=0x08), ErrorCode.INVALID_TIMESTAMP),
     "codec": (changed(GOOD, attributes=5), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
