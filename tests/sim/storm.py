@@ -8,6 +8,7 @@ and the command that plays it again.
 
 import gc
 import logging
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, NamedTuple
 
@@ -84,8 +85,15 @@ class Outcome(NamedTuple):
         return f"{self.breach.invariant}: {self.breach.detail}\nplay it again: {self.plan.command}"
 
 
-def run_storm(plan: Plan, verbose: bool = False) -> Outcome:
-    world = World(f"{plan.scenario}/{plan.brokers}/{plan.seed}", plan.brokers, _overrides(plan), verbose)
+def run_storm(
+    plan: Plan,
+    verbose: bool = False,
+    make: "Callable[[Plan, World, Checks], Storm] | None" = None,
+    settings: Mapping[str, str] = {},
+) -> Outcome:
+    """`make` for storms with a load of their own, `settings` for the brokers they need."""
+    overrides = {**_overrides(plan), **settings}
+    world = World(f"{plan.scenario}/{plan.brokers}/{plan.seed}", plan.brokers, overrides, verbose)
     checks = Checks(world)
     logger = logging.getLogger("headrace")
     handler = LogLines(world)
@@ -95,7 +103,7 @@ def run_storm(plan: Plan, verbose: bool = False) -> Outcome:
     logger.propagate = False
     gc.disable()
     try:
-        Storm(plan, world, checks).run()
+        (make or Storm)(plan, world, checks).run()
     finally:
         world.end()
         logger.removeHandler(handler)

@@ -33,7 +33,7 @@ def list_groups(connection: Connection) -> list[dict[str, Any]]:
     return [
         {
             "group": each.group_id,
-            "state": STATES.get(each.state, "unknown"),
+            "state": _state(each),
             "type": types[each.group_id],
             "members": len(each.members),
         }
@@ -46,6 +46,12 @@ def _described(connection: Connection, names: list[str]) -> list[ConsumerGroupDe
         return []
     futures = connection.admin.describe_consumer_groups(names, request_timeout=REPLY_SECONDS)
     return [answer(futures[name], f"group {name}") for name in names]
+
+
+def _state(described: ConsumerGroupDescription) -> str:
+    # confluent-kafka has no names for the two states in which a next-generation group moves.
+    moving = "reconciling" if described.type == ConsumerGroupType.CONSUMER else "unknown"
+    return STATES.get(described.state, moving)
 
 
 def find_group(connection: Connection, name: str) -> ConsumerGroupDescription:
@@ -94,7 +100,7 @@ def describe_group(bootstrap: str, name: str) -> dict[str, Any]:
     }
     return {
         "group": name,
-        "state": STATES.get(described.state, "unknown"),
+        "state": _state(described),
         "type": TYPES.get(described.type, "unknown"),
         "assignor": described.partition_assignor or None,
         "coordinator": described.coordinator.id,

@@ -21,6 +21,7 @@ type memberRequest struct {
 	InstanceID string `json:"instance_id"`
 	SessionMs  int    `json:"session_ms"`
 	AutoCommit bool   `json:"auto_commit"`
+	Protocol   string `json:"protocol"`
 	WaitMs     int    `json:"wait_ms"`
 	Metadata   string `json:"metadata"`
 	Partition  int32  `json:"partition"`
@@ -42,6 +43,7 @@ var balancers = map[string]kgo.GroupBalancer{
 	"roundrobin":         kgo.RoundRobinBalancer(),
 	"sticky":             kgo.StickyBalancer(),
 	"cooperative-sticky": kgo.CooperativeStickyBalancer(),
+	"uniform":            kgo.StickyBalancer(),
 }
 
 func newMember(bootstrap string) *member {
@@ -89,6 +91,10 @@ func (m *member) join(r memberRequest) error {
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, gained map[string][]int32) { m.change(gained, true) }),
 		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, lost map[string][]int32) { m.change(lost, false) }),
 		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, lost map[string][]int32) { m.change(lost, false) }),
+	}
+	if r.Protocol == "consumer" {
+		// The library's own way to opt in. It asks the broker for what its first balancer is like.
+		options = append(options, kgo.WithContext(context.WithValue(context.Background(), "opt_in_kafka_next_gen_balancer_beta", true)))
 	}
 	if r.InstanceID != "" {
 		options = append(options, kgo.InstanceID(r.InstanceID))

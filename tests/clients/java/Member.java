@@ -67,10 +67,15 @@ public final class Member {
         int session = request.get("session_ms").asInt();
         settings.put("bootstrap.servers", bootstrap);
         settings.put("group.id", request.get("group").asText());
-        settings.put("partition.assignment.strategy",
-            "org.apache.kafka.clients.consumer." + ASSIGNORS.get(request.get("assignor").asText()));
-        settings.put("session.timeout.ms", session);
-        settings.put("heartbeat.interval.ms", 200);
+        if (request.has("protocol")) {
+            settings.put("group.protocol", request.get("protocol").asText());
+            settings.put("group.remote.assignor", request.get("assignor").asText());
+        } else {
+            settings.put("partition.assignment.strategy",
+                "org.apache.kafka.clients.consumer." + ASSIGNORS.get(request.get("assignor").asText()));
+            settings.put("session.timeout.ms", session);
+            settings.put("heartbeat.interval.ms", 200);
+        }
         settings.put("auto.offset.reset", "earliest");
         settings.put("enable.auto.commit", request.get("auto_commit").asBoolean());
         settings.put("auto.commit.interval.ms", 200);

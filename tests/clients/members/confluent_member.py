@@ -16,18 +16,30 @@ class ConfluentMember:
         self._positions = Positions()
 
     def join(
-        self, group: str, topic: str, assignor: str, instance_id: str | None, session_ms: int, auto_commit: bool
+        self,
+        group: str,
+        topic: str,
+        assignor: str,
+        instance_id: str | None,
+        session_ms: int,
+        auto_commit: bool,
+        protocol: str = "classic",
     ) -> None:
         settings: dict[str, Any] = {
             "bootstrap.servers": self._bootstrap,
             "group.id": group,
-            "partition.assignment.strategy": assignor,
-            "session.timeout.ms": session_ms,
-            "heartbeat.interval.ms": 200,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": auto_commit,
             "auto.commit.interval.ms": 200,
         }
+        if protocol == "consumer":
+            settings |= {"group.protocol": protocol, "group.remote.assignor": assignor}
+        else:
+            settings |= {
+                "partition.assignment.strategy": assignor,
+                "session.timeout.ms": session_ms,
+                "heartbeat.interval.ms": 200,
+            }
         if instance_id:
             settings["group.instance.id"] = instance_id
         self._topic = topic

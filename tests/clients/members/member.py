@@ -13,6 +13,7 @@ from clients.line_program import LineProgram
 TESTS = Path(__file__).resolve().parents[2]
 PYTHON_LIBRARIES = ("confluent-kafka", "kafka-python", "aiokafka")
 LIBRARIES = (*PYTHON_LIBRARIES, "java", "franz-go")
+NEXT_LIBRARIES = ("confluent-kafka", "java", "franz-go")
 ASSIGNORS = {
     "confluent-kafka": ("range", "roundrobin", "cooperative-sticky"),
     "kafka-python": ("range", "roundrobin", "cooperative-sticky"),
@@ -54,7 +55,9 @@ class Member:
         instance_id: str | None = None,
         session_ms: int = 10_000,
         auto_commit: bool = False,
+        protocol: str = "classic",
     ) -> None:
+        """`protocol` "consumer" is KIP-848, for the libraries of `NEXT_LIBRARIES`; the broker sets its sessions."""
         self.library = library
         self.assigned: frozenset[int] = frozenset()
         self.reads: list[Read] = []
@@ -67,6 +70,8 @@ class Member:
             "session_ms": session_ms,
             "auto_commit": auto_commit,
         }
+        if protocol != "classic":
+            self._settings["protocol"] = protocol
 
     def join(self) -> Self:
         self._program.ask("join", **self._settings)

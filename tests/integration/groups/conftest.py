@@ -13,7 +13,13 @@ from clients.members.member import Read
 from headrace.testing import Broker
 
 PARTITIONS = 6
-SETTINGS = {"group.min.session.timeout.ms": 500, "group.initial.rebalance.delay.ms": 0}
+SETTINGS = {
+    "group.min.session.timeout.ms": 500,
+    "group.initial.rebalance.delay.ms": 0,
+    "group.consumer.heartbeat.interval.ms": 200,
+    "group.consumer.session.timeout.ms": 6_000,
+    "group.consumer.assignment.interval.ms": 100,
+}
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -18,7 +18,12 @@ from headrace.client.lag import PartitionLag, get_lag
 from headrace.testing import Cluster
 
 TOPIC, GROUP, PARTITIONS = "orders", "billing", 6
-SETTINGS = {"group.min.session.timeout.ms": 500, "group.initial.rebalance.delay.ms": 0}
+SETTINGS = {
+    "group.min.session.timeout.ms": 500,
+    "group.initial.rebalance.delay.ms": 0,
+    "group.consumer.heartbeat.interval.ms": 300,
+    "group.consumer.session.timeout.ms": 6_000,
+}
 
 
 @pytest.fixture
@@ -53,8 +58,11 @@ class Stream:
 class Worker:
     """A member that polls and commits, again and again, and notes every commit that was acknowledged."""
 
-    def __init__(self, library: str, bootstrap: str) -> None:
-        self.member = Member(library, bootstrap, GROUP, TOPIC, session_ms=6000).join()
+    def __init__(self, library: str, bootstrap: str, protocol: str) -> None:
+        # Each protocol has its own assignors; both have this one.
+        self.member = Member(
+            library, bootstrap, GROUP, TOPIC, assignor="range", session_ms=6000, protocol=protocol
+        ).join()
         self.acknowledged: dict[int, int] = {}
         self.failures: list[str] = []
         self._stopping = threading.Event()
@@ -109,9 +117,21 @@ def coordinator(bootstrap: str) -> int:
     return admin.describe_consumer_groups([GROUP])[GROUP].result(WAIT_S).coordinator.id
 
 
-def test_the_coordinator_is_killed(three: Cluster) -> None:
+GROUPS = [
+    pytest.param([("confluent-kafka", "classic"), ("aiokafka", "classic"), ("franz-go", "classic")], id="classic"),
+    pytest.param([("confluent-kafka", "consumer"), ("java", "consumer"), ("franz-go", "consumer")], id="consumer"),
+    pytest.param(
+        [("confluent-kafka", "consumer"), ("aiokafka", "classic"), ("franz-go", "consumer")],
+        id="mixed",
+        marks=pytest.mark.long,
+    ),
+]
+
+
+@pytest.mark.parametrize("members", GROUPS)
+def test_the_coordinator_is_killed(three: Cluster, members: list[tuple[str, str]]) -> None:
     stream = Stream(three.bootstrap)
-    workers = [Worker(library, three.bootstrap) for library in ("confluent-kafka", "aiokafka", "franz-go")]
+    workers = [Worker(library, three.bootstrap, protocol) for library, protocol in members]
     try:
         until_all_go_on(workers)
         for _ in range(2):
