@@ -267,6 +267,20 @@ SCENARIOS: Final[Mapping[str, Mapping[Fault, float]]] = {
         Faults.elect_preferred: 0.5,
         Faults.delete_records: 0.5,
     },
+    # The storm adds transactional producers to this one.
+    "transactions": {
+        Faults.kill_one: 4,
+        Faults.kill_all: 0.5,
+        Faults.power_off_one: 1,
+        Faults.power_off_all: 0.3,
+        Faults.stop_one: 1,
+        Faults.pause_one: 2,
+        Faults.isolate_one: 2,
+        Faults.cut_pair: 1,
+        Faults.slow_link: 1,
+        Faults.slow_disk: 0.5,
+        Faults.elect_preferred: 1,
+    },
     # Not durable on purpose: then only processes may die, and what they wrote stays in the page cache.
     "relaxed": {Faults.kill_one: 4, Faults.kill_all: 1, Faults.stop_one: 1, Faults.pause_one: 1, Faults.isolate_one: 1},
     "rot": {Faults.rot: 3, Faults.kill_one: 1, Faults.pause_one: 1, Faults.isolate_one: 1},

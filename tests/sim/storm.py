@@ -18,11 +18,13 @@ from sim.checks import READ_BYTES, Breach, Checks
 from sim.clients import Directory, Producer, create_topic
 from sim.consumers import Consumer
 from sim.faults import SCENARIOS, Fault, Faults
+from sim.transactions import LEDGER, CommittedReader, Ledger, TransactionalProducer
 from sim.world import LogLines, World
 
 TOPIC = "orders"
 START_SECONDS_MAX = 60.0
 LOOK_SECONDS = 0.25
+LEDGER_PARTITIONS = 2
 
 
 class Plan(NamedTuple):
@@ -116,7 +118,7 @@ def run_storm(
 
 
 def _overrides(plan: Plan) -> dict[str, str]:
-    return {"auto.create.topics.enable": "false"}
+    return {"auto.create.topics.enable": "false", "transaction.state.log.num.partitions": "3"}
 
 
 class Storm:
@@ -128,6 +130,9 @@ class Storm:
         self._faults = Faults(world, checks, self._rng)
         self._producers: list[Producer] = []
         self._consumers: list[Consumer] = []
+        self._transactional: list[TransactionalProducer] = []
+        self._committed_readers: list[CommittedReader] = []
+        self._ledger = Ledger(checks)
         checks.is_relaxed = plan.scenario == "relaxed"
 
     def run(self) -> None:
@@ -171,6 +176,23 @@ class Storm:
         self._consumers = [
             Consumer(world, self._checks, number, TOPIC, plan.partitions) for number in range(plan.consumers)
         ]
+        if plan.scenario == "transactions":
+            self._start_transactions()
+
+    def _start_transactions(self) -> None:
+        world, plan = self._world, self._plan
+        loop = world.client_loop("ledger admin")
+        directory = Directory(world, loop, world.rng("ledger admin"))
+        factor = min(3, plan.brokers)
+        world.spawn(loop, create_topic(directory, LEDGER, LEDGER_PARTITIONS, factor, dict(plan.topic_config)))
+        # The last two share an id.
+        self._transactional = [
+            TransactionalProducer(world, self._ledger, number, name, LEDGER_PARTITIONS, plan.pace)
+            for number, name in enumerate(("first", "second", "shared", "shared"))
+        ]
+        self._committed_readers = [
+            CommittedReader(world, self._checks, self._ledger, index) for index in range(LEDGER_PARTITIONS)
+        ]
 
     def _can_be_written(self) -> bool:
         return self._world.agenda.run(START_SECONDS_MAX, lambda: TOPIC in self._checks.image().topics)
@@ -194,7 +216,7 @@ class Storm:
             return
         world = self._world
         self._faults.heal()
-        for producer in self._producers:
+        for producer in [*self._producers, *self._transactional]:
             producer.stopping = True
         end = world.agenda.now + self._plan.calm
         while not self._is_over and (missing := self._missing()):
@@ -204,6 +226,7 @@ class Storm:
         if not self._is_over:
             self._checks.inspect()
             self._read_all()
+            self._ledger.on_final()
 
     def _missing(self) -> str:
         """What is still to come before everybody has recovered; nothing when they have."""
@@ -215,9 +238,18 @@ class Storm:
             behind = self._behind(index, state)
             if behind:
                 return behind
-        for producer in self._producers:
+        for producer in [*self._producers, *self._transactional]:
             if not producer.is_done:
                 return f"producer {producer.name} is not done"
+        return self._undecided()
+
+    def _undecided(self) -> str:
+        """Where a transaction hangs: its readers never come to the end."""
+        for index, reader in enumerate(self._committed_readers):
+            leader = self._world.hosts[self._checks.state(LEDGER, index).leader - 1].partition(LEDGER, index)
+            if leader is None or reader.position != leader.log.end_offset:
+                end = "nowhere" if leader is None else leader.log.end_offset
+                return f"{LEDGER}-{index} ends at {end}, its committed reader is at {reader.position}"
         return ""
 
     def _behind(self, index: int, state: Any) -> str:

@@ -1,0 +1,55 @@
+"""Brokers with one rule of transactions taken away, as in `teeth`."""
+
+from pytest import MonkeyPatch
+
+from headrace.broker.first_writes import FirstWrites
+from headrace.broker.markers import Markers
+from headrace.broker.partition import Partition
+from headrace.log.log import Log
+from headrace.txns.coordinator import Transactions
+from headrace.txns.outcome import nothing
+from sim.storm import Plan
+from sim.teeth import Tooth
+
+
+def open_transactions_are_shown(patch: MonkeyPatch) -> None:
+    patch.setattr(Partition, "last_stable_offset", property(lambda self: self.high_watermark))
+
+
+def aborted_transactions_are_not_listed(patch: MonkeyPatch) -> None:
+    patch.setattr(Log, "aborted_between", lambda self, offset, end_offset: [])
+
+
+def first_writes_are_not_checked(patch: MonkeyPatch) -> None:
+    async def at_once(self: FirstWrites) -> FirstWrites:
+        return self
+
+    patch.setattr(FirstWrites, "until_checked", at_once)
+
+
+def markers_are_sent_once(patch: MonkeyPatch) -> None:
+    patch.setattr(Markers, "_route_later", lambda self, job, partitions: job.finish(partitions))
+
+
+def a_new_coordinator_forgets_what_is_prepared(patch: MonkeyPatch) -> None:
+    patch.setattr(Transactions, "on_loaded", lambda self, now: nothing())
+
+
+def epochs_do_not_part_transactions(patch: MonkeyPatch) -> None:
+    def careless(self: Partition, producer_id: int, producer_epoch: int) -> bool:
+        return self.log.transaction_start(producer_id) is not None
+
+    patch.setattr(Partition, "is_in_transaction", careless)
+
+
+STORM = Plan(brokers=3, scenario="transactions", seconds=8.0, producers=1, consumers=1, pace=0.05, gap=0.8, calm=20.0)
+UNSEEN = ("torn", "aborted-read")
+
+TRANSACTION_TEETH = (
+    Tooth("open-transactions-are-shown", open_transactions_are_shown, UNSEEN, STORM),
+    Tooth("aborted-transactions-are-not-listed", aborted_transactions_are_not_listed, UNSEEN, STORM),
+    Tooth("first-writes-are-not-checked", first_writes_are_not_checked, ("caught-up", *UNSEEN), STORM),
+    Tooth("markers-are-sent-once", markers_are_sent_once, ("caught-up", *UNSEEN), STORM),
+    Tooth("a-new-coordinator-forgets", a_new_coordinator_forgets_what_is_prepared, ("caught-up", "torn"), STORM),
+    Tooth("epochs-do-not-part-transactions", epochs_do_not_part_transactions, ("caught-up", *UNSEEN), STORM),
+)

@@ -1,0 +1,303 @@
+"""Simulated transactional producers of both generations, and the reader that judges them.
+
+    aborted-read    nothing of a transaction that its producer knows to be aborted is ever seen
+    torn            after the calm a transaction is seen whole or not at all; whole, if its producer was told so
+    no-duplicate    a record is seen at one offset only
+    stable          the last stable offset never goes back for a client, and reaches the end when all is calm
+
+Producers with the same transactional id fence each other, as a program does that was thought to be dead.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+from headrace.wire.batch import iter_headers
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.coordinators import FindCoordinatorRequest
+from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from headrace.wire.messages.transactions import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    EndTxnRequest,
+    InitProducerIdRequest,
+)
+from headrace.wire.records import Record, build_batch, read_records
+from headrace.wire.schema import Request
+from sim.checks import Checks
+from sim.clients import Directory, Refusal
+from sim.host import WALL_START
+from sim.wireclient import Lost, WireClient
+from sim.world import World
+
+LEDGER = "ledger"
+FIND_COORDINATOR, INIT_PRODUCER_ID, ADD_PARTITIONS, FETCH = 4, 4, 3, 12
+PRODUCE = {1: 9, 2: 12}
+END = {1: 3, 2: 5}
+TIMEOUT_MS = 4000
+WRITE_SECONDS_MAX = 6.0
+READ_COMMITTED = 1
+NOT_YET = (
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.OPERATION_NOT_ATTEMPTED,
+)
+
+
+class Broken(Exception):
+    """This transaction, or its producer, cannot go on: whoever holds the id now has decided."""
+
+
+class Ledger:
+    """What producers were told of their transactions, and what the reader saw of them."""
+
+    def __init__(self, checks: Checks) -> None:
+        self._checks = checks
+        self.written: dict[str, list[bytes]] = {}
+        self.fates: dict[str, bool] = {}
+        self._seen: dict[bytes, tuple[int, int]] = {}
+
+    def on_read(self, index: int, offset: int, value: bytes) -> None:
+        self._checks.reads += 1
+        place = self._seen.setdefault(value, (index, offset))
+        if place != (index, offset):
+            self._checks.fail("no-duplicate", f"{value!r} is at {place} and at {(index, offset)}")
+        if self.fates.get(_label(value)) is False:
+            self._checks.fail("aborted-read", f"{value!r} was seen, though its transaction was aborted")
+
+    def on_fate(self, label: str, committed: bool) -> None:
+        self.fates[label] = committed
+        self._checks.acks += 1
+        if not committed and any(value in self._seen for value in self.written[label]):
+            self._checks.fail("aborted-read", f"{label} was seen, and then its producer was told that it is aborted")
+
+    def on_final(self) -> None:
+        for label, values in self.written.items():
+            seen = sum(value in self._seen for value in values)
+            if seen not in (0, len(values)):
+                self._checks.fail("torn", f"{label}: {seen} of {len(values)} records are seen")
+            if label in self.fates and self.fates[label] is not (seen == len(values)):
+                self._checks.fail("torn", f"{label}: told {self.fates[label]}, seen {seen} of {len(values)}")
+
+
+def _label(value: bytes) -> str:
+    return value.rpartition(b"/")[0].decode()
+
+
+class TransactionalProducer:
+    def __init__(
+        self, world: World, ledger: Ledger, number: int, transactional_id: str, partitions: int, pace: float
+    ) -> None:
+        self.name = f"t{number}"
+        self.is_done = False
+        self.stopping = False
+        self._id = transactional_id
+        self._ledger = ledger
+        self._partitions = partitions
+        self._pace = pace
+        self._rng = world.rng(f"transactional producer {number}")
+        self._loop = world.client_loop(f"transactional producer {number}")
+        self._directory = Directory(world, self._loop, self._rng)
+        self._world = world
+        self._generation = 1 + number % 2
+        self._identity: tuple[int, int] | None = None
+        self._sequences: dict[int, int] = {}
+        self._coordinator: tuple[str, int] | None = None
+        self._count = 0
+        world.spawn(self._loop, self._run())
+
+    async def _run(self) -> None:
+        while not self.stopping:
+            label = f"{self.name}/{self._count}"
+            self._count += 1
+            self._ledger.written[label] = []
+            try:
+                if self._identity is None:
+                    await self._begin()
+                await self._transact(label)
+            except Broken as broken:
+                self._directory.say(f"{label} is broken: {broken}")
+                self._identity = None
+                await asyncio.sleep(self._rng.uniform(0.1, 2.0))
+            await asyncio.sleep(self._rng.expovariate(1 / self._pace))
+        # What was left open is aborted by the next one to begin; nobody else would before its time-out.
+        if self._identity is None:
+            await self._begin()
+        self.is_done = True
+
+    async def _begin(self) -> None:
+        answer = await self._ask_coordinator(InitProducerIdRequest(self._id, TIMEOUT_MS), INIT_PRODUCER_ID, None)
+        self._identity = answer.producer_id, answer.producer_epoch
+        self._sequences.clear()
+
+    async def _transact(self, label: str) -> None:
+        assert self._identity is not None
+        end = self._loop.time() + WRITE_SECONDS_MAX
+        added: set[int] = set()
+        complete = True
+        for number in range(self._rng.choice((1, 2, 2, 4))):
+            index = self._rng.randrange(self._partitions)
+            if self._generation == 1 and index not in added:
+                topics = [AddPartitionsToTxnTopic(LEDGER, [index])]
+                request = AddPartitionsToTxnRequest([], self._id, *self._identity, topics)
+                await self._ask_coordinator(request, ADD_PARTITIONS, None)
+                added.add(index)
+            value = f"{label}/{number}".encode()
+            self._ledger.written[label].append(value)
+            if not await self._write(index, value, end):
+                complete = False
+                break
+        commit = complete and self._rng.random() < 0.8
+        request = EndTxnRequest(self._id, *self._identity, commit)
+        answer = await self._ask_coordinator(request, END[self._generation], label if commit else None)
+        self._ledger.on_fate(label, commit)
+        if self._generation == 2:
+            self._identity = answer.producer_id, answer.producer_epoch
+            self._sequences.clear()
+        elif not complete:
+            # Whether its last batch is in, it does not know: a new epoch begins with new sequences.
+            self._identity = None
+
+    async def _write(self, index: int, value: bytes, end: float) -> bool:
+        """False when it took too long: what became of it is unknown, so the transaction must not be committed."""
+        assert self._identity is not None
+        sequence = self._sequences.get(index, 0)
+        while self._loop.time() < end:
+            try:
+                link = await self._directory.leader_link(LEDGER, index)
+                try:
+                    answer = await link.ask(self._request(index, value, sequence), PRODUCE[self._generation])
+                finally:
+                    link.close()
+                code = answer.responses[0].partition_responses[0].error_code
+                if code == 0:
+                    self._sequences[index] = sequence + 1
+                    return True
+                if code not in NOT_YET:
+                    raise Broken(f"error {code} for a write")
+            except (Lost, Refusal):
+                pass
+            self._directory.doubt(LEDGER, index)
+            await self._directory.back_off()
+        return False
+
+    def _request(self, index: int, value: bytes, sequence: int) -> ProduceRequest:
+        assert self._identity is not None
+        stamp = int((WALL_START + self._world.agenda.now) * 1000)
+        records = build_batch(
+            [Record(timestamp=stamp, value=value)],
+            producer_id=self._identity[0],
+            producer_epoch=self._identity[1],
+            base_sequence=sequence,
+            transactional=True,
+        )
+        part = PartitionProduceData(index, memoryview(records))
+        return ProduceRequest(self._id, -1, 2000, [TopicProduceData(LEDGER, partition_data=[part])])
+
+    # -- the coordinator ---------------------------------------------------------------------------------------------
+
+    async def _ask_coordinator(self, request: Request, version: int, label: str | None) -> Any:
+        """Until it answers, one way or the other."""
+        while True:
+            try:
+                link = await self._link()
+                try:
+                    answer = await link.ask(request, version, 5.0)
+                finally:
+                    link.close()
+                code = _code(answer)
+                if code == 0:
+                    return answer
+                if code not in NOT_YET:
+                    raise Broken(f"error {code} for {type(request).__name__} {label or ''}")
+                if code != ErrorCode.CONCURRENT_TRANSACTIONS:
+                    self._coordinator = None
+            except (Lost, Refusal):
+                self._coordinator = None
+            await self._directory.back_off()
+
+    async def _link(self) -> WireClient:
+        if self._coordinator is None:
+            link = await self._directory.any()
+            try:
+                request = FindCoordinatorRequest(key_type=1, coordinator_keys=[self._id])
+                found = (await link.ask(request, FIND_COORDINATOR)).coordinators[0]
+            finally:
+                link.close()
+            if found.error_code:
+                raise Refusal(f"error {found.error_code}")
+            self._coordinator = found.host, found.port
+        return await WireClient.open(self._loop, self._coordinator)
+
+
+def _code(answer: Any) -> int:
+    if hasattr(answer, "results_by_topic_v3_and_below"):
+        return int(answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code)
+    return int(answer.error_code)
+
+
+class CommittedReader:
+    """Follows one partition of the ledger, and sees what a read_committed consumer shows its program."""
+
+    def __init__(self, world: World, checks: Checks, ledger: Ledger, index: int) -> None:
+        self.position = 0
+        self._index = index
+        self._stable = 0
+        self._checks = checks
+        self._ledger = ledger
+        loop = world.client_loop(f"committed reader {index}")
+        self._directory = Directory(world, loop, world.rng(f"committed reader {index}"))
+        world.spawn(loop, self._run())
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                link = await self._directory.leader_link(LEDGER, self._index)
+                try:
+                    while True:
+                        self._take(await link.ask(self._request(), FETCH))
+                finally:
+                    link.close()
+            except (Lost, Refusal):
+                self._directory.doubt(LEDGER, self._index)
+                await self._directory.back_off()
+
+    def _request(self) -> FetchRequest:
+        wanted = FetchPartition(self._index, -1, self.position, partition_max_bytes=1 << 20)
+        topics = [FetchTopic(LEDGER, partitions=[wanted])]
+        return FetchRequest(max_wait_ms=300, min_bytes=1, isolation_level=READ_COMMITTED, topics=topics)
+
+    def _take(self, answer: Any) -> None:
+        part = answer.responses[0].partitions[0]
+        if part.error_code:
+            raise Refusal(f"error {part.error_code}")
+        if 0 <= part.last_stable_offset < self._stable:
+            self._checks.fail("stable", f"{LEDGER}-{self._index}: {self._stable}, then {part.last_stable_offset}")
+        self._stable = max(self._stable, part.last_stable_offset)
+        for offset, value in self._shown(part):
+            self._ledger.on_read(self._index, offset, value)
+
+    def _shown(self, part: Any) -> Iterator[tuple[int, bytes]]:
+        aborted = [(each.first_offset, each.producer_id) for each in part.aborted_transactions or ()]
+        assert aborted == sorted(aborted, key=lambda each: each[0]), "consumers rely on the order"
+        skipped: set[int] = set()
+        view = memoryview(part.records or b"")
+        for position, header in iter_headers(view):
+            while aborted and aborted[0][0] <= header.last_offset:
+                skipped.add(aborted.pop(0)[1])
+            if header.is_control:
+                skipped.discard(header.producer_id)
+            elif header.producer_id not in skipped:
+                for record in read_records(view[position : position + header.size]):
+                    if record.offset >= self.position:
+                        yield record.offset, record.value or b""
+            self.position = max(self.position, header.next_offset)
