@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
-from clients.build import MissingTool
+from clients.build import MissingTool, franz_go
 from clients.confluent import Confluent
 from clients.line_driver import java_command
 from headrace.testing import Cluster
@@ -29,6 +29,13 @@ def confluent_copier() -> list[str]:
 def java_copier() -> list[str]:
     try:
         return java_command("Copier")
+    except MissingTool as missing:
+        pytest.skip(str(missing))
+
+
+def go_copier() -> list[str]:
+    try:
+        return [str(franz_go()), "copy"]
     except MissingTool as missing:
         pytest.skip(str(missing))
 
@@ -145,7 +152,7 @@ def storm(job: Job, seconds: float, seed: int) -> None:
             job.run(rng.uniform(0.5, 2.0))
 
 
-@pytest.mark.parametrize("job", [confluent_copier, java_copier], indirect=True)
+@pytest.mark.parametrize("job", [confluent_copier, java_copier, go_copier], indirect=True)
 @pytest.mark.timeout(180)
 def test_each_record_comes_out_once(job: Job) -> None:
     job.send(100)
@@ -155,7 +162,7 @@ def test_each_record_comes_out_once(job: Job) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("job", [confluent_copier, java_copier], indirect=True)
+@pytest.mark.parametrize("job", [confluent_copier, java_copier, go_copier], indirect=True)
 @pytest.mark.timeout(900)
 def test_each_record_comes_out_once_for_minutes(job: Job) -> None:
     seed = int(os.environ.get("HEADRACE_SEED", "0")) or random.randrange(1 << 30)
