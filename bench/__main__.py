@@ -9,6 +9,7 @@ from pathlib import Path
 from bench import headrace, kafka, machine, native, picture, report
 from bench.broker import Peer
 from bench.failover import FAILOVER
+from bench.groups import GROUP_SCENARIOS
 from bench.headrace import Headrace
 from bench.kafka import Kafka
 from bench.rounds import Bench
@@ -16,6 +17,7 @@ from bench.rows import OURS, ROWS, THEIRS, Row, outcomes
 from bench.scenarios import SCENARIOS, Scenario
 
 AFTER_EVERYTHING = ("process.after_rss_mb", "process.peak_rss_mb", "cluster-3.after_rss_mb")
+ALL_SCENARIOS = [*SCENARIOS, FAILOVER, *GROUP_SCENARIOS]
 OUT = Path(__file__).parent / "out"
 
 
@@ -86,9 +88,9 @@ def _chosen_rows(only: list[str] | None) -> list[Row]:
 
 def _needed(rows: list[Row]) -> list[Scenario]:
     if any(row.ours in AFTER_EVERYTHING for row in rows):
-        return [*SCENARIOS, FAILOVER]
+        return ALL_SCENARIOS
     wanted = set[str]().union(*(row.scenarios() for row in rows))
-    return [scenario for scenario in (*SCENARIOS, FAILOVER) if scenario.name in wanted]
+    return [scenario for scenario in ALL_SCENARIOS if scenario.name in wanted]
 
 
 def _sizes(rows: list[Row]) -> list[int]:

@@ -79,6 +79,10 @@ def below(limit: float, unit: str) -> Target:
     return Target(f"< {limit:g} {unit}", lambda ours, _theirs, _rate: ours < limit)
 
 
+def at_least(least: float) -> Target:
+    return Target(f"≥ {least:,.0f}", lambda ours, _theirs, _rate: ours >= least)
+
+
 def durable(least: float, copies: int) -> Target:
     """Ours synced beside Kafka's unsynced default; every copy is written to the same disk here."""
 
@@ -280,6 +284,28 @@ def _growing() -> Iterator[Row]:
         )
 
 
+def _groups() -> Iterator[Row]:
+    members = "100 members, 1,000 partitions, classic protocol, group.initial.rebalance.delay.ms 3000"
+    for name, label, target in (
+        ("first_assignment_s", "group: all have their share", not_above()),
+        ("rolling_restart_s", "group: all restarted, one after the other", not_above()),
+    ):
+        figure = f"groups-members.{name}"
+        row = f"groups-{name.removesuffix('_s').replace('_', '-')}"
+        yield Row(row, label, members, "off", "s", figure, figure, False, target)
+    settings = "64 groups on 64 connections, one commit each at a time"
+    figure = "groups-commits.per_s"
+    yield Row("groups-commits", "offset commits", settings, "own default", "/s", figure, figure, target=at_least(5000))
+    figure = "groups-commits.p99_ms"
+    yield Row("groups-commits-p99", "offset commit p99", settings, "own default", "ms", figure, figure, False)
+    settings = "3 brokers, 10,000 groups, kill -9 of a coordinator; 3 runs"
+    figure = "groups-failover.again_after_s"
+    target = below(5, "s")
+    yield Row(
+        "groups-failover", "groups: all answer again", settings, "own default", "s", figure, figure, False, target
+    )
+
+
 def _all() -> list[Row]:
     durable_row = Row(
         "produce-1k-durable",
@@ -305,6 +331,7 @@ def _all() -> list[Row]:
         *_costs(),
         *_replicated(),
         *_clusters(),
+        *_groups(),
         *_growing(),
     ]
 
