@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from eventually import created, until
 from upkeep import PER_SEGMENT, SEGMENT_BYTES, keyed, log_files, metric, newest, read_all
 
@@ -79,7 +80,70 @@ def test_compact_and_delete(broker: Broker, client: Confluent) -> None:
     assert newest(read_all(broker.bootstrap, topic)).keys() == {f"key-{n}".encode() for n in range(KEYS)}
 
 
-@pytest.mark.parametrize("seen", [".cleaned", ".swap", ".deleted"])
+def test_committed_offsets_are_compacted_and_found_again(tmp_path: Path) -> None:
+    settings = {
+        "log.cleaner.backoff.ms": 100,
+        "log.cleaner.min.cleanable.ratio": 0.01,
+        "offsets.topic.segment.bytes": SEGMENT_BYTES,
+        "offsets.topic.num.partitions": 1,
+    }
+    with Broker(settings, data=tmp_path) as broker:
+        client = Confluent(broker.bootstrap)
+        topic = created(client, "read", 10)
+        for offset in range(1, 80):
+            commit(broker.bootstrap, topic, 10, offset)
+        until(
+            lambda: (
+                sum(path.stat().st_size for path in log_files(broker.data, "__consumer_offsets")) < 2 * SEGMENT_BYTES
+            )
+        )
+        assert committed(broker.bootstrap, topic, 10) == [79] * 10
+        broker.kill()
+        broker.start()
+        until(lambda: committed(broker.bootstrap, topic, 10) == [79] * 10)
+
+
+def commit(bootstrap: str, topic: str, partitions: int, offset: int) -> None:
+    """With as much metadata as a commit may carry, so that a segment fills up soon."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "readers"})
+    offsets = [TopicPartition(topic, partition, offset, metadata="m" * 4000) for partition in range(partitions)]
+    consumer.commit(offsets=offsets, asynchronous=False)
+    consumer.close()
+
+
+def committed(bootstrap: str, topic: str, partitions: int) -> list[int]:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "readers"})
+    try:
+        found = consumer.committed([TopicPartition(topic, partition) for partition in range(partitions)], timeout=10)
+    except KafkaException:
+        return []
+    finally:
+        consumer.close()
+    return [each.offset for each in found]
+
+
+def test_an_idempotent_producer_goes_on_where_its_records_were_cleaned_away(tmp_path: Path) -> None:
+    """Its last batch is left without records, for its sequence number, and is not forgotten by a start either."""
+    with Broker({"log.cleaner.backoff.ms": 100}, data=tmp_path) as broker:
+        client = Confluent(broker.bootstrap)
+        topic = created(client, "table", config=COMPACT)
+        producer = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True})
+        producer.produce(topic, b"0:", b"key-0", 0)
+        producer.flush(10)
+        client.produce(topic, keyed(range(3 * PER_SEGMENT), KEYS))
+        until(lambda: read_all(broker.bootstrap, topic)[0].offset > 0)
+        broker.kill()
+        broker.start()
+        failures: list[KafkaError] = []
+        producer.produce(
+            topic, b"999:", b"key-0", 0, on_delivery=lambda error, _: failures.append(error) if error else None
+        )
+        assert producer.flush(30) == 0
+        assert failures == []
+        assert newest(read_all(broker.bootstrap, topic))[b"key-0"] == 999
+
+
+@pytest.mark.parametrize("seen", [".cleaned", ".swap"])
 def test_a_kill_in_the_midst_of_it(tmp_path: Path, seen: str) -> None:
     """The broker dies as soon as a file of that kind is seen; what it left is finished or swept away."""
     slow = {"log.cleaner.backoff.ms": 100, "log.cleaner.io.max.bytes.per.second": 20 << 20}
