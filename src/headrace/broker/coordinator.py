@@ -1,15 +1,16 @@
 """The groups of one partition of `__consumer_offsets`, on its leader. What it does with them: `logged_coordinator`."""
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
 from headrace.base.ids import ZERO_ID
-from headrace.broker.logged_coordinator import Asked, LoggedCoordinator
+from headrace.broker.logged_coordinator import Asked, LoggedCoordinator, OutcomeLike
 from headrace.broker.partition import Partition, Verification
 from headrace.groups.coordinator import Groups
-from headrace.groups.outcome import Command, Outcome, TimerKey
+from headrace.groups.outcome import Command, Outcome, TimerKey, nothing
 from headrace.groups.records import decode, encode
 from headrace.groups.refusals import refused, refused_commit
 from headrace.groups.topics import Topics
@@ -31,6 +32,8 @@ class GroupCoordinator(LoggedCoordinator):
     def __init__(self, broker: "Broker", partition: Partition, groups: Groups) -> None:
         super().__init__(broker, partition)
         self.groups = groups
+        self._turn = nothing()
+        self._is_turn_due = False
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -68,6 +71,7 @@ class GroupCoordinator(LoggedCoordinator):
         """As `Partition.append_marker`; the group's offsets change with it."""
         if not self.is_active:
             raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{self.partition.id} is being read")
+        self._store_turn()
         now = self._now()
         end = self.partition.append_marker(marker, producer_id, producer_epoch, transaction_version, now)
         self._seen_end = max(self._seen_end, end)
@@ -126,6 +130,38 @@ class GroupCoordinator(LoggedCoordinator):
             # Half a decision must not outlive the bug that broke it off: the log knows nothing of it.
             self.give_up()
             raise
+
+    # -- one batch for all decisions of one turn of the loop ---------------------------------------------------------
+
+    def _carry_out(self, outcome: OutcomeLike) -> None:
+        """A thousand commits a second come a few at a time, and cost one append for those few."""
+        assert isinstance(outcome, Outcome)
+        if outcome.producer is not None:
+            # It has a batch of its own, in the order of decisions.
+            self._store_turn()
+            super()._carry_out(outcome)
+            return
+        self._apply(outcome)
+        self._turn.records.extend(outcome.records)
+        self._turn.replies.extend(outcome.replies)
+        self._turn.timers.extend(outcome.timers)
+        if not self._is_turn_due:
+            self._is_turn_due = True
+            asyncio.get_running_loop().call_soon(self._store_turn)
+
+    def _store_turn(self) -> None:
+        turn, self._turn = self._turn, nothing()
+        self._is_turn_due = False
+        if not self.is_over:
+            super()._carry_out(turn)
+
+    def _append(self, outcome: OutcomeLike) -> None:
+        """What a turn decided is applied already: later decisions of the turn had to see it."""
+        assert isinstance(outcome, Outcome)
+        now = self._now()
+        self._seen_end = self.partition.append_own(bytearray(self._batch_of(outcome, now)), now)
+        if outcome.producer is not None:
+            self._apply(outcome)
 
     def _batch_of(self, outcome: Outcome, now: Now) -> bytes:
         pairs = [encode(record) for record in outcome.records]
