@@ -234,3 +234,23 @@ def test_a_replica_begins_where_records_were_deleted_up_to_the_midst_of_a_batch(
     cluster.until(lambda: sorted(cluster.state.isr) == sorted(target))
     for broker_id in target:
         assert cluster.partition(broker_id).log.start_offset == wide.base_offset + 1
+
+
+@one
+def test_a_broker_that_stands_still_while_it_stops_still_stops_cleanly(cluster: Cluster) -> None:
+    """All the time it had for the disk was over when it went on, before it could hear that the disk was done."""
+    cluster.start()
+    cluster.create_topic()
+    (host,) = cluster.world.hosts
+    producer = Producer(cluster.world, cluster.checks, len(cluster.world.loops), TOPIC, 1, pace=0.01)
+    cluster.run(1.0)
+    host.slowness = 100.0
+    cluster.run(0.5)
+    life = host.lives
+    cluster.world.stop(host)
+    cluster.run(0.1)
+    cluster.world.pause(host, 15.0)
+    host.slowness = host.usual_slowness
+    cluster.until(lambda: host.lives > life and host.is_serving)
+    producer.stopping = True
+    cluster.until(lambda: producer.is_done)
