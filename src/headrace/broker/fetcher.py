@@ -18,7 +18,7 @@ from headrace.broker.catch_up import CatchUp
 from headrace.broker.follow_session import FollowSession, Position
 from headrace.broker.partition import Partition
 from headrace.client.connection import ClientConnection, Disconnected
-from headrace.replica.follower import cut_for, sound_batches
+from headrace.replica.follower import base_around, cut_for, sound_batches
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.fetch import (
     EpochEndOffset,
@@ -203,11 +203,29 @@ class Fetcher:
         elif part.diverging_epoch is not None:
             await self._cut(partition, part.diverging_epoch, position)
         else:
-            if part.records:
+            if part.records and not await self._began_inside_a_batch(partition, position, part):
                 self._append(partition, part.records, position)
             partition.on_leader_word(part.high_watermark, part.log_start_offset)
             if partition.until_proven(syncing):
                 syncing.add()
+
+    async def _began_inside_a_batch(self, partition: Partition, position: Position, part: PartitionData) -> bool:
+        """DeleteRecords may leave a leader's log with a start in the midst of a batch. A replica that begins there has to
+        take that batch whole, so its own log begins a little earlier."""
+        if partition.log.start_offset < partition.log.end_offset:
+            return False
+        base_offset = base_around(part.records, partition.log.end_offset)
+        if base_offset is None:
+            return False
+
+        def restart() -> None:
+            if not partition.is_leader and partition.leader_epoch == position.leader_epoch:
+                partition.restart_at(base_offset, self._broker.clock.now())
+                self._append(partition, part.records, position)
+                partition.on_leader_word(part.high_watermark, part.log_start_offset)
+
+        await self._cut_at(partition, base_offset, restart)
+        return True
 
     def _append(self, partition: Partition, records: memoryview, position: Position) -> None:
         end, headers = sound_batches(records, partition.log.end_offset, position.leader_epoch)
