@@ -68,7 +68,9 @@ class Retention:
         for count, partition in enumerate(list(self._broker.partitions), 1):
             if partition.is_leader and partition.config.deletes:
                 try:
-                    is_more |= self._look(partition, now)
+                    dropped, has_more = forget_old(partition, now)
+                    self.segments_dropped += dropped
+                    is_more |= has_more
                     _press(pressure, partition)
                 except (CorruptBatch, DiskFull) as error:
                     log.error("retention of %s has to wait: %s", partition.id, error)
@@ -77,23 +79,22 @@ class Retention:
         self.pressure = pressure
         return is_more
 
-    def _look(self, partition: Partition, now: Now) -> bool:
-        store, config = partition.log, partition.config
-        segments = [segment for segment in store.segments if segment.next_offset > store.start_offset] or store.segments
-        start = max(
-            start_by_time(segments, config.retention_ms, now.wall), start_by_size(segments, config.retention_bytes)
-        )
-        ends = [segment.next_offset for segment in segments if segment.next_offset <= partition.high_watermark]
-        reachable = [end for end in ends if end <= start]
-        if not reachable or reachable[-1] <= store.start_offset:
-            return False
-        end = reachable[:SEGMENTS_PER_ROUND][-1]
-        if end > segments[-1].base_offset:
-            # Only a sealed segment can go.
-            partition.roll(now)
-        partition.delete_records(end)
-        self.segments_dropped += min(len(reachable), SEGMENTS_PER_ROUND)
-        return len(reachable) > SEGMENTS_PER_ROUND
+
+def forget_old(partition: Partition, now: Now) -> tuple[int, bool]:
+    """Moves the start past what the topic no longer keeps: how many segments that is, and whether there are more."""
+    store, config = partition.log, partition.config
+    segments = [segment for segment in store.segments if segment.next_offset > store.start_offset] or store.segments
+    by_time = start_by_time(segments, config.retention_ms, now.wall)
+    start = min(max(by_time, start_by_size(segments, config.retention_bytes)), partition.high_watermark)
+    ends = [segment.next_offset for segment in segments if store.start_offset < segment.next_offset <= start]
+    if not ends:
+        return 0, False
+    end = ends[:SEGMENTS_PER_ROUND][-1]
+    if end > segments[-1].base_offset:
+        # Only a sealed segment can go.
+        partition.roll(now)
+    partition.delete_records(end)
+    return min(len(ends), SEGMENTS_PER_ROUND), len(ends) > SEGMENTS_PER_ROUND
 
 
 def _press(pressure: dict[str, Pressure], partition: Partition) -> None:
