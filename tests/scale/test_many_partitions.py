@@ -1,7 +1,7 @@
 """Many partitions on three brokers: made, served, one broker lost by kill -9 and taken back, all started again.
 
 The story asserts that what was acknowledged is read back after every step. How long each step takes is for
-`python -m bench.partitions`; here a step only has to end.
+`python -m bench.partition_curve`; here a step only has to end.
 """
 
 import pytest

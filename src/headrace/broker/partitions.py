@@ -43,6 +43,8 @@ log = logging.getLogger("headrace.partitions")
 # Opening a partition is a few file operations, each of which may have to wait for the disk; after this many the loop
 # gets a turn.
 OPEN_PER_TURN = 10
+# While nobody is served: at the start.
+OPEN_PER_TURN_UNSEEN = 200
 UPDATE_PER_TURN = 1000
 _NAME_BYTES_MAX = 240
 
@@ -252,8 +254,9 @@ class Partitions:
         opened: list[Partition] = []
         if not missing:
             return opened
-        for start in range(0, len(missing), OPEN_PER_TURN):
-            turn = missing[start : start + OPEN_PER_TURN]
+        per_turn = OPEN_PER_TURN_UNSEEN if self.is_fenced else OPEN_PER_TURN
+        for start in range(0, len(missing), per_turn):
+            turn = missing[start : start + per_turn]
             # Each claim syncs a file and a directory: not for the loop.
             claims = await asyncio.get_running_loop().run_in_executor(self._threads, self._claim_all, turn)
             for (topic, index, settings), claim in zip(turn, claims, strict=True):

@@ -5,10 +5,11 @@ from batches import NOW, batch
 from partition_rig import formatted_disk
 from quiet_loop import QuietLoop
 
-from headrace.base.errors import Refused
+from headrace.base.errors import DiskFull, Refused
 from headrace.base.ids import format_id
 from headrace.base.probe import Probes
 from headrace.broker.flusher import Flusher
+from headrace.broker.partition import Partition
 from headrace.broker.partitions import Partitions
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PartitionState, Topic
@@ -64,9 +65,10 @@ class Life:
     def _fail(self, error: BaseException) -> None:
         raise AssertionError(error)
 
-    def show(self, *topics: Topic) -> None:
-        self.loop.run(self.partitions.reconcile(image_of(*topics), BrokerConfig({})))
+    def show(self, *topics: Topic) -> list[Partition]:
+        changed = self.loop.run(self.partitions.reconcile(image_of(*topics), BrokerConfig({})))
         self.loop.run_ready()
+        return changed
 
     def write(self, name: str = "orders", count: int = 1) -> None:
         for _ in range(count):
@@ -287,3 +289,72 @@ def test_checkpoints_are_written_one_after_the_other(machine: SimDisk) -> None:
     assert first.cancelled() and second.done()
     again = Life(machine)
     assert list(again.partitions._recovery_points.values()) == [3]
+
+
+def test_a_checkpoint_without_news_is_not_written_again(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.show(topic(), topic("quiet", b"b" * 16))
+    life.write()
+    life.save()
+    life.disk.unlink("/data/recovery-points")
+    life.save()
+    assert not life.disk.exists("/data/recovery-points"), (
+        "with a hundred thousand partitions that is megabytes each time"
+    )
+    life.write()
+    life.save()
+    assert sorted(Life(machine).partitions._recovery_points.values()) == [0, 2]
+
+
+def test_what_could_not_be_written_down_is_written_with_the_next(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.show(topic())
+    life.write(count=3)
+    machine.capacity_bytes = machine.used_bytes()
+    with pytest.raises(DiskFull):
+        life.save()
+    machine.capacity_bytes = None
+    life.save()
+    assert list(Life(machine).partitions._recovery_points.values()) == [3]
+
+
+def test_a_deleted_topic_leaves_the_checkpoint(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.show(topic(), topic("other", b"b" * 16))
+    life.save()
+    life.show(topic())
+    life.save()
+    assert len(Life(machine).partitions._recovery_points) == 1
+
+
+def test_only_what_is_not_settled_is_looked_at_as_time_passes(machine: SimDisk) -> None:
+    behind = PartitionState((ME, OTHER), (ME, OTHER), ME, 1)
+    life = Life(machine)
+    life.show(topic(), topic("behind", b"b" * 16, (behind,)), topic("quiet", b"c" * 16))
+    for _ in range(2):
+        assert [each.id.topic for each in life.partitions.restless()] == ["behind"], "its follower was not heard of yet"
+    life.partitions.hosted("behind", 0).on_follower_fetch(OTHER, 1, 0, NOW)
+    assert life.partitions.restless() == []
+    life.partitions.hosted("behind", 0).append(memoryview(batch()), -1, 9, NOW)
+    assert [each.id.topic for each in life.partitions.restless()] == ["behind"]
+    life.show(topic())
+    assert life.partitions.restless() == []
+
+
+def test_who_changed_is_told_and_nobody_else(machine: SimDisk) -> None:
+    life = Life(machine)
+    one, two = topic(), topic("two", b"b" * 16)
+    assert len(life.show(one, two)) == 2
+    moved = one._replace(partitions=(LED._replace(leader_epoch=2),))
+    assert [each.id.topic for each in life.show(moved, two)] == ["orders"]
+    (gone,) = life.show(moved)
+    assert (gone.id.topic, gone.is_gone) == ("two", True)
+
+
+def test_a_log_without_records_opens_no_file(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.show(topic(), topic("written", b"b" * 16))
+    life.write("written")
+    again = Life(machine)
+    again.show(topic(), topic("written", b"b" * 16))
+    assert len(again.partitions.pool) == 1

@@ -3,7 +3,7 @@ from ledger import Ledger
 from partitions import DEFAULTS, ID, cluster, epochs, state, states
 
 from headrace.cluster.changes import NewTopic, create_topic
-from headrace.cluster.decide import heal, heal_steps, shut_down
+from headrace.cluster.decide import BREATH, heal, heal_steps, shut_down
 from headrace.cluster.entities import NO_LEADER, PartitionState
 from headrace.cluster.records import partition_key
 from headrace.cluster.registration import claim_control
@@ -65,6 +65,23 @@ def test_elections_come_before_anything_that_can_wait() -> None:
     ledger = cluster(*[PartitionState((2, 1), (1, 2), 2)] * 150, *[PartitionState((1, 2), (1, 2), 1)] * 150)
     first, *_ = heal_steps(ledger.image, epochs(ledger, 2, 3), (), DEFAULTS)
     assert set(first.commit.puts) <= {partition_key(ID, index) for index in range(150, 300)}
+
+
+def test_topics_that_are_known_to_be_well_are_not_looked_at() -> None:
+    ledger = cluster(THREE)
+    live = epochs(ledger, 2, 3)
+    assert list(heal_steps(ledger.image, live, (), DEFAULTS, topics=())) == []
+    (step,) = heal_steps(ledger.image, live, (), DEFAULTS, topics=list(ledger.image.topics.values()))
+    assert step is not None
+
+
+def test_whoever_looks_at_very_many_can_breathe() -> None:
+    ledger = cluster(THREE)
+    (well,) = ledger.image.topics.values()
+    many = ledger.image._replace(topics={f"{index}": well for index in range(10_000)})
+    found = list(heal_steps(many, epochs(ledger), (), DEFAULTS))
+    assert len(found) > 5
+    assert set(found) == {BREATH}
 
 
 def test_many_partitions_fit_into_commits_that_a_deposed_controller_cannot_make() -> None:

@@ -1,6 +1,6 @@
 """How many partitions: three brokers with ever more of them, and what that costs.
 
-    python -m bench.partitions 100x10x3 1000x10x3 10000x10x1        topics × partitions × replicas
+    python -m bench.partition_curve 100x10x3 1000x10x3 10000x10x1        topics × partitions × replicas
 
 Prints what each step took and writes the table of docs/operations.md to bench/out/partitions.md.
 """
@@ -17,6 +17,7 @@ OUT = Path(__file__).parent / "out"
 CURVE = ["100x10x3", "1000x10x3", "3000x10x3", "10000x10x1"]
 _COLUMNS = {
     "create_s": "created in",
+    "create_cpu_s": "CPU of each broker for it",
     "rss_created_mb": "memory per broker",
     "files_created": "files open",
     "idle_cpu_created_percent": "idle CPU",
@@ -26,6 +27,7 @@ _COLUMNS = {
     "back_s": "broker back",
     "stop_s": "stop",
     "restart_s": "start",
+    "restart_cpu_s": "CPU of each broker for it",
 }
 _UNITS = {"s": "s", "mb": "MB", "percent": "%"}
 
