@@ -23,7 +23,8 @@ from headrace.wire.records import Marker
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-WAIT_SECONDS_MAX = 8.0
+# Less than whoever asks us waits for an answer: asked again, a marker that is there is not written again.
+WAIT_SECONDS_MAX = 2.5
 
 
 class MarkerAppends:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 VERSION = 2
-REQUEST_SECONDS_MAX = 10.0
+REQUEST_SECONDS_MAX = 3.0
 RETRY_SECONDS = 0.05
 MARKERS_PER_REQUEST_MAX = 500
 # The partition has seen a later epoch of the producer: nothing of this transaction can be open there.

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 VERSION = 5
-SECONDS_MAX = 5.0
+SECONDS_MAX = 3.0
+# For how long a peer is asked again while the last transaction's markers are on their way, and how often.
+AGAIN_SECONDS_MAX = 1.0
+AGAIN_SECONDS = (0.003, 0.005, 0.01, 0.02)
 Codes = dict[TopicPartition, ErrorCode]
 # Who is asked is not, or not yet, or no longer the coordinator, or has a transaction to finish first.
 COME_BACK = (
@@ -47,13 +50,25 @@ async def until_checked(broker: "Broker", question: AddPartitions) -> Codes:
     state = broker.image.partition(broker.transactions.topic, index)
     if state is None or state.leader not in broker.live or state.leader == broker.id:
         return dict.fromkeys(question.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    return await _ask_peer(broker, state.leader, question)
+    return await _ask_peer_until_free(broker, state.leader, question)
 
 
 def codes_of(question: AddPartitions, answer: Answer) -> Codes:
     codes = dict.fromkeys(question.partitions, answer.code)
     codes.update(dict.fromkeys(answer.missing, ErrorCode.TRANSACTION_ABORTABLE))
     return codes
+
+
+async def _ask_peer_until_free(broker: "Broker", peer: int, question: AddPartitions) -> Codes:
+    """The peer does not let us wait: one answer that is late would hold up all others on the connection."""
+    waited, pauses = 0.0, iter(AGAIN_SECONDS)
+    while True:
+        codes = await _ask_peer(broker, peer, question)
+        if ErrorCode.CONCURRENT_TRANSACTIONS not in codes.values() or waited >= AGAIN_SECONDS_MAX:
+            return codes
+        pause = next(pauses, AGAIN_SECONDS[-1])
+        await asyncio.sleep(pause)
+        waited += pause
 
 
 async def _ask_peer(broker: "Broker", peer: int, question: AddPartitions) -> Codes:

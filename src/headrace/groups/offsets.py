@@ -5,6 +5,7 @@ codes into the answer after. Where a version names topics by id, it fills in the
 """
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from headrace.base.clock import Now
 from headrace.groups.classic import ClassicGroup, GroupState
@@ -26,19 +27,26 @@ from headrace.wire.messages.group_offsets import (
 GROUP_MUST_EXIST_SINCE = 9
 
 
+class PendingOffset(NamedTuple):
+    order: int
+    record: OffsetRecord
+
+
 class CommittedOffsets:
-    __slots__ = ("group_id", "pending", "topics")
+    __slots__ = ("_order", "group_id", "pending", "topics")
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         self.topics: dict[str, dict[int, Committed]] = {}
-        self.pending: dict[int, dict[tuple[str, int], OffsetRecord]] = {}
+        self.pending: dict[int, dict[tuple[str, int], PendingOffset]] = {}
         """By producer id: committed in a transaction that is still open."""
+        self._order = 0
 
     def apply(self, record: OffsetRecord) -> None:
-        for pending in self.pending.values():
-            # Of two commits the later one counts, whenever the transaction of the earlier one ends.
-            pending.pop((record.topic, record.partition), None)
+        self._outdate(record, self._order)
+        self._store(record)
+
+    def _store(self, record: OffsetRecord) -> None:
         if record.value is not None:
             self.topics.setdefault(record.topic, {})[record.partition] = record.value
             return
@@ -48,12 +56,22 @@ class CommittedOffsets:
             self.topics.pop(record.topic, None)
 
     def apply_pending(self, producer_id: int, record: OffsetRecord) -> None:
-        self.pending.setdefault(producer_id, {})[record.topic, record.partition] = record
+        self._order += 1
+        pending = PendingOffset(self._order, record)
+        self.pending.setdefault(producer_id, {})[record.topic, record.partition] = pending
 
     def end_transaction(self, producer_id: int, commit: bool) -> None:
-        for record in self.pending.pop(producer_id, {}).values():
+        for order, record in self.pending.pop(producer_id, {}).values():
             if commit:
-                self.apply(record)
+                self._outdate(record, order)
+                self._store(record)
+
+    def _outdate(self, record: OffsetRecord, order: int) -> None:
+        """Of two commits the later one counts, in whatever order their transactions end."""
+        key = record.topic, record.partition
+        for records in self.pending.values():
+            if key in records and records[key].order <= order:
+                del records[key]
 
     def is_unstable(self, topic: str, partition: int) -> bool:
         return any((topic, partition) in records for records in self.pending.values())

@@ -110,7 +110,7 @@ class Transactions:
     def _add(self, command: Command, asked: AddPartitions, now: Now) -> Outcome:
         known = self.known.get(asked.transactional_id)
         code = check_producer(known, asked.producer_id, asked.producer_epoch)
-        if code is ErrorCode.CONCURRENT_TRANSACTIONS:
+        if code is ErrorCode.CONCURRENT_TRANSACTIONS and asked.may_wait:
             return self._park(command, asked.transactional_id, now)
         if code is not ErrorCode.NONE:
             return _refused(command, code)

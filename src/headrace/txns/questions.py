@@ -29,6 +29,8 @@ class AddPartitions(NamedTuple):
     partitions: frozenset[TopicPartition]
     verify_only: bool = False
     client_version: int = 1
+    may_wait: bool = True
+    """For the last transaction's markers. Not when others wait behind it for an answer on the same connection."""
 
 
 class EndTransaction(NamedTuple):

@@ -63,7 +63,7 @@ class Transaction(NamedTuple):
     next_producer_id: int = NO_PRODUCER
     """Whoever ended the last epoch of an id goes on with this one."""
     client_version: int = 1
-    """2 when the producer takes a new epoch with every end (KIP-890 part 2)."""
+    """2 when the markers carry a newer epoch than the records: always, but for an end by a client without KIP-890."""
 
     @property
     def is_exhausted(self) -> bool:
@@ -83,6 +83,7 @@ class Transaction(NamedTuple):
             producer_epoch=self.producer_epoch + 1,
             last_epoch=NO_EPOCH,
             updated_at=wall,
+            client_version=2,
         )
 
     def completed(self, wall: int) -> "Transaction":

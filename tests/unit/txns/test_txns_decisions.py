@@ -3,7 +3,7 @@
 import pytest
 from txn_desk import ID, ORDERS, Desk
 
-from headrace.txns.questions import Answer, DescribeTransaction, ListTransactions
+from headrace.txns.questions import AddPartitions, Answer, DescribeTransaction, ListTransactions
 from headrace.txns.settings import TxnSettings
 from headrace.txns.state import EPOCH_MAX, TxnState
 from headrace.wire.codes import ErrorCode
@@ -106,6 +106,14 @@ def test_adding_waits_until_the_last_transaction_is_complete() -> None:
     assert desk.answers[4] == Answer(NONE)
     assert desk.known().partitions == {("other", 0)}
     assert desk.known().state is TxnState.ONGOING
+
+
+def test_who_may_not_wait_is_told_at_once() -> None:
+    desk = Desk()
+    producer = desk.begun()
+    desk.add(producer)
+    desk.end(producer)
+    assert code(desk.ask(AddPartitions(ID, *producer, ORDERS, may_wait=False))) is CONCURRENT
 
 
 def test_verifying_adds_nothing() -> None:

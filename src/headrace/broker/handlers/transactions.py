@@ -139,6 +139,7 @@ def _add_one(
         _partitions(transaction.topics),
         transaction.verify_only,
         client_version=2,
+        may_wait=False,
     )
 
     def answer(said: Answer) -> None:
