@@ -2,7 +2,7 @@
 
 Every second: silent connections, room on the disk and what could not be opened without it, relaxed topics whose
 `flush.ms` is over. Every few seconds: the checkpoint of recovery points, so that the scan after a crash is short. Now
-and then: producers nobody heard of for a day.
+and then: producers nobody heard of for a day, and committed offsets that have had their time.
 """
 
 import asyncio
@@ -37,10 +37,14 @@ class Janitor:
             await self._tick_partitions()
             if ticks % CHECKPOINT_TICKS == 0:
                 await self._save_checkpoints()
+            if ticks % self._offsets_ticks() == 0:
+                self._broker.coordinators.expire()
             if ticks % EXPIRY_TICKS == 0:
                 await self._expire_producers()
-                self._broker.coordinators.expire()
                 self._broker.transactions.expire()
+
+    def _offsets_ticks(self) -> int:
+        return max(1, round(self._broker.config.number("offsets.retention.check.interval.ms") / 1000 / TICK_SECONDS))
 
     async def _open_left_over(self) -> None:
         if self._broker.partitions.needs_room and not self._broker.disk_room.is_low:
