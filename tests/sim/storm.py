@@ -118,7 +118,11 @@ def run_storm(
 
 
 def _overrides(plan: Plan) -> dict[str, str]:
-    return {"auto.create.topics.enable": "false", "transaction.state.log.num.partitions": "3"}
+    return {
+        "auto.create.topics.enable": "false",
+        "offsets.topic.num.partitions": "3",
+        "transaction.state.log.num.partitions": "3",
+    }
 
 
 class Storm:

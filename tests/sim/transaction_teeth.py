@@ -5,6 +5,7 @@ from pytest import MonkeyPatch
 from headrace.broker.first_writes import FirstWrites
 from headrace.broker.markers import Markers
 from headrace.broker.partition import Partition
+from headrace.groups.offsets import CommittedOffsets
 from headrace.log.log import Log
 from headrace.txns.coordinator import Transactions
 from headrace.txns.outcome import nothing
@@ -35,6 +36,10 @@ def a_new_coordinator_forgets_what_is_prepared(patch: MonkeyPatch) -> None:
     patch.setattr(Transactions, "on_loaded", lambda self, now: nothing())
 
 
+def offsets_count_at_once(patch: MonkeyPatch) -> None:
+    patch.setattr(CommittedOffsets, "apply_pending", lambda self, producer_id, record: self.apply(record))
+
+
 def epochs_do_not_part_transactions(patch: MonkeyPatch) -> None:
     def careless(self: Partition, producer_id: int, producer_epoch: int) -> bool:
         return self.log.transaction_start(producer_id) is not None
@@ -51,5 +56,6 @@ TRANSACTION_TEETH = (
     Tooth("first-writes-are-not-checked", first_writes_are_not_checked, ("caught-up", *UNSEEN), STORM),
     Tooth("markers-are-sent-once", markers_are_sent_once, ("caught-up", *UNSEEN), STORM),
     Tooth("a-new-coordinator-forgets", a_new_coordinator_forgets_what_is_prepared, ("caught-up", "torn"), STORM),
+    Tooth("offsets-count-at-once", offsets_count_at_once, ("offsets",), STORM),
     Tooth("epochs-do-not-part-transactions", epochs_do_not_part_transactions, ("caught-up", *UNSEEN), STORM),
 )

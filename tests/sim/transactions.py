@@ -3,6 +3,7 @@
     aborted-read    nothing of a transaction that its producer knows to be aborted is ever seen
     torn            after the calm a transaction is seen whole or not at all; whole, if its producer was told so
     no-duplicate    a record is seen at one offset only
+    offsets         after the calm a group's offset is that of the last transaction that committed one, seen or not
     stable          the last stable offset never goes back for a client, and reaches the end when all is calm
 
 Producers with the same transactional id fence each other, as a program does that was thought to be dead.
@@ -16,12 +17,23 @@ from headrace.wire.batch import iter_headers
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.coordinators import FindCoordinatorRequest
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from headrace.wire.messages.group_offsets import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+)
 from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from headrace.wire.messages.transactions import (
+    AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     EndTxnRequest,
     InitProducerIdRequest,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
 )
 from headrace.wire.records import Record, build_batch, read_records
 from headrace.wire.schema import Request
@@ -32,9 +44,12 @@ from sim.wireclient import Lost, WireClient
 from sim.world import World
 
 LEDGER = "ledger"
+GROUP, TRANSACTION = 0, 1
 FIND_COORDINATOR, INIT_PRODUCER_ID, ADD_PARTITIONS, FETCH = 4, 4, 3, 12
 PRODUCE = {1: 9, 2: 12}
 END = {1: 3, 2: 5}
+COMMIT_OFFSETS = {1: 3, 2: 5}
+ADD_OFFSETS, OFFSET_FETCH = 3, 9
 TIMEOUT_MS = 4000
 WRITE_SECONDS_MAX = 6.0
 READ_COMMITTED = 1
@@ -50,6 +65,7 @@ NOT_YET = (
     ErrorCode.KAFKA_STORAGE_ERROR,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.OPERATION_NOT_ATTEMPTED,
+    ErrorCode.UNSTABLE_OFFSET_COMMIT,
 )
 
 
@@ -64,6 +80,10 @@ class Ledger:
         self._checks = checks
         self.written: dict[str, list[bytes]] = {}
         self.fates: dict[str, bool] = {}
+        self.offsets: dict[str, int] = {}
+        """By transaction: what it committed for its producer's group."""
+        self.groups: dict[str, int] = {}
+        """By producer: the offset of its group after the calm."""
         self._seen: dict[bytes, tuple[int, int]] = {}
 
     def on_read(self, index: int, offset: int, value: bytes) -> None:
@@ -87,6 +107,17 @@ class Ledger:
                 self._checks.fail("torn", f"{label}: {seen} of {len(values)} records are seen")
             if label in self.fates and self.fates[label] is not (seen == len(values)):
                 self._checks.fail("torn", f"{label}: told {self.fates[label]}, seen {seen} of {len(values)}")
+        for name, found in self.groups.items():
+            self._check_offset(name, found)
+
+    def _check_offset(self, name: str, found: int) -> None:
+        """A label is written down before its transaction, so they are in order; each has a record, so it can be seen."""
+        expected = -1
+        for label, offset in self.offsets.items():
+            if label.partition("/")[0] == name and any(value in self._seen for value in self.written[label]):
+                expected = offset
+        if found != expected:
+            self._checks.fail("offsets", f"the group of {name} is at {found}, its last transaction said {expected}")
 
 
 def _label(value: bytes) -> str:
@@ -111,7 +142,7 @@ class TransactionalProducer:
         self._generation = 1 + number % 2
         self._identity: tuple[int, int] | None = None
         self._sequences: dict[int, int] = {}
-        self._coordinator: tuple[str, int] | None = None
+        self._coordinators: dict[int, tuple[str, int]] = {}
         self._count = 0
         world.spawn(self._loop, self._run())
 
@@ -132,6 +163,7 @@ class TransactionalProducer:
         # What was left open is aborted by the next one to begin; nobody else would before its time-out.
         if self._identity is None:
             await self._begin()
+        self._ledger.groups[self.name] = await self._committed_offset()
         self.is_done = True
 
     async def _begin(self) -> None:
@@ -156,6 +188,8 @@ class TransactionalProducer:
             if not await self._write(index, value, end):
                 complete = False
                 break
+        if complete and self._rng.random() < 0.5:
+            await self._commit_offsets(label)
         commit = complete and self._rng.random() < 0.8
         request = EndTxnRequest(self._id, *self._identity, commit)
         answer = await self._ask_coordinator(request, END[self._generation], label if commit else None)
@@ -166,6 +200,22 @@ class TransactionalProducer:
         elif not complete:
             # Whether its last batch is in, it does not know: a new epoch begins with new sequences.
             self._identity = None
+
+    async def _commit_offsets(self, label: str) -> None:
+        assert self._identity is not None
+        if self._generation == 1:
+            await self._ask_coordinator(AddOffsetsToTxnRequest(self._id, *self._identity, self.name), ADD_OFFSETS, None)
+        part = TxnOffsetCommitRequestPartition(0, self._count, committed_metadata="")
+        topics = [TxnOffsetCommitRequestTopic(LEDGER, [part])]
+        request = TxnOffsetCommitRequest(self._id, self.name, *self._identity, topics=topics)
+        self._ledger.offsets[label] = self._count
+        await self._ask_coordinator(request, COMMIT_OFFSETS[self._generation], None, GROUP)
+
+    async def _committed_offset(self) -> int:
+        wanted = OffsetFetchRequestGroup(self.name, topics=[OffsetFetchRequestTopics(LEDGER, partition_indexes=[0])])
+        request = OffsetFetchRequest(groups=[wanted], require_stable=True)
+        answer = await self._ask_coordinator(request, OFFSET_FETCH, None, GROUP)
+        return int(answer.groups[0].topics[0].partitions[0].committed_offset)
 
     async def _write(self, index: int, value: bytes, end: float) -> bool:
         """False when it took too long: what became of it is unknown, so the transaction must not be committed."""
@@ -205,11 +255,11 @@ class TransactionalProducer:
 
     # -- the coordinator ---------------------------------------------------------------------------------------------
 
-    async def _ask_coordinator(self, request: Request, version: int, label: str | None) -> Any:
+    async def _ask_coordinator(self, request: Request, version: int, label: str | None, kind: int = TRANSACTION) -> Any:
         """Until it answers, one way or the other."""
         while True:
             try:
-                link = await self._link()
+                link = await self._link(kind)
                 try:
                     answer = await link.ask(request, version, 5.0)
                 finally:
@@ -220,26 +270,32 @@ class TransactionalProducer:
                 if code not in NOT_YET:
                     raise Broken(f"error {code} for {type(request).__name__} {label or ''}")
                 if code != ErrorCode.CONCURRENT_TRANSACTIONS:
-                    self._coordinator = None
+                    self._coordinators.pop(kind, None)
             except (Lost, Refusal):
-                self._coordinator = None
+                self._coordinators.pop(kind, None)
             await self._directory.back_off()
 
-    async def _link(self) -> WireClient:
-        if self._coordinator is None:
+    async def _link(self, kind: int) -> WireClient:
+        if kind not in self._coordinators:
             link = await self._directory.any()
             try:
-                request = FindCoordinatorRequest(key_type=1, coordinator_keys=[self._id])
+                name = self._id if kind == TRANSACTION else self.name
+                request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[name])
                 found = (await link.ask(request, FIND_COORDINATOR)).coordinators[0]
             finally:
                 link.close()
             if found.error_code:
                 raise Refusal(f"error {found.error_code}")
-            self._coordinator = found.host, found.port
-        return await WireClient.open(self._loop, self._coordinator)
+            self._coordinators[kind] = found.host, found.port
+        return await WireClient.open(self._loop, self._coordinators[kind])
 
 
 def _code(answer: Any) -> int:
+    if isinstance(answer, TxnOffsetCommitResponse):
+        return int(answer.topics[0].partitions[0].error_code)
+    if isinstance(answer, OffsetFetchResponse):
+        group = answer.groups[0]
+        return int(group.error_code or group.topics[0].partitions[0].error_code)
     if hasattr(answer, "results_by_topic_v3_and_below"):
         return int(answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code)
     return int(answer.error_code)
