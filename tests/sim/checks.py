@@ -18,6 +18,7 @@ The first breach stops the run. Checks look at the real objects of the brokers, 
 import zlib
 from typing import Any, NamedTuple
 
+from headrace.base.settings import LONG_MAX
 from headrace.cluster.entities import PartitionState
 from headrace.cluster.image import Image
 from headrace.wire.batch import iter_headers
@@ -236,6 +237,9 @@ class Checks:
 
     def _compare(self, host: Host, partition: Any) -> None:
         """Each batch below a replica's watermark against the first copy of it that was seen."""
+        if partition.config.compacts and partition.config.max_compaction_lag_ms < LONG_MAX:
+            # Cleaned while the storm goes on, each replica by itself: what they hold is the same, the bytes are not.
+            return
         topic, index = partition.id
         key = (host.id, host.lives, topic, index)
         offset, truncations = self._looked.get(key, (partition.log.start_offset, partition.log.truncations))

@@ -1,5 +1,6 @@
 """Storms over consumer groups: members of one protocol or both read and commit while coordinators die and come back."""
 
+from collections.abc import Mapping
 from random import Random
 
 from sim.checks import Checks
@@ -27,7 +28,9 @@ def group_plan(seed: int, scenario: str, brokers: int) -> Plan:
     return Plan(seed, scenario, brokers, partitions=rng.choice((2, 3, 5)), producers=1, consumers=0, pace=1.0)
 
 
-def run_group_storm(plan: Plan, kind: str, verbose: bool = False) -> tuple[Outcome, int]:
+def run_group_storm(
+    plan: Plan, kind: str, verbose: bool = False, settings: Mapping[str, str] = SETTINGS
+) -> tuple[Outcome, int]:
     """The outcome, and how many commits were acknowledged."""
     storms: list[GroupStorm] = []
 
@@ -35,7 +38,7 @@ def run_group_storm(plan: Plan, kind: str, verbose: bool = False) -> tuple[Outco
         storms.append(GroupStorm(plan, world, checks, kind))
         return storms[-1]
 
-    outcome = run_storm(plan, verbose, make, SETTINGS)
+    outcome = run_storm(plan, verbose, make, settings)
     return outcome, storms[0].ledger.commits
 
 

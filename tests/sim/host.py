@@ -7,12 +7,14 @@ A death takes the disk away first, then the network, then the loop: whatever the
 effect any more. A broker that stops by itself is started again a little later, as a supervisor would.
 """
 
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from headrace.base.clock import Now
 from headrace.base.errors import DiskFailed
 from headrace.broker.node import Node, NodeSettings
+from sim.cleaning import SimCleaning
 from sim.disk import SimDisk
 from sim.loop import Agenda, HostLoop
 from sim.store import SimStore
@@ -102,8 +104,14 @@ class Host:
             overrides=world.overrides,
             rack=f"rack {self.id % 3}",
         )
+        disk = self.disk.mount()
         self.node = Node(
-            settings, disk=self.disk.mount(), clock=self.clock, store=self.store, rng=Random(self._rng.random())
+            settings,
+            disk=disk,
+            clock=self.clock,
+            store=self.store,
+            rng=Random(self._rng.random()),
+            begin_cleaning=partial(SimCleaning, disk),
         )
         self.loop.create_task(self._supervise(self.node, self.lives), name="main")
 

@@ -1,0 +1,41 @@
+"""Committed offsets through storms in which their topic is compacted all the time, on every replica by itself."""
+
+import pytest
+
+from headrace.log.key_offsets import KeyOffsets
+from headrace.log.log import Log
+from headrace.log.swap import Swap
+from sim.group_storm import SETTINGS, group_plan, run_group_storm
+
+RESTLESS = {
+    **SETTINGS,
+    "log.cleaner.backoff.ms": "300",
+    "log.cleaner.max.compaction.lag.ms": "700",
+    "log.cleaner.min.cleanable.ratio": "0.01",
+}
+
+
+@pytest.mark.parametrize("scenario", ["crashes", "power-loss", "mixed"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_storm_breaks_no_rule(monkeypatch: pytest.MonkeyPatch, scenario: str, seed: int) -> None:
+    swaps = []
+    finish = Log.finish_swap
+
+    def note(log: Log, swap: Swap) -> None:
+        swaps.append(swap)
+        finish(log, swap)
+
+    monkeypatch.setattr(Log, "finish_swap", note)
+    outcome, commits = run_group_storm(group_plan(seed, scenario, 3), "consumer", settings=RESTLESS)
+    assert outcome.breach is None, str(outcome)
+    assert commits > 0
+    assert swaps, "nothing was compacted, so nothing was tested"
+
+
+def test_a_compaction_that_takes_too_much_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    newest = KeyOffsets.get
+    monkeypatch.setattr(KeyOffsets, "get", lambda self, key: newest(self, key) + 1)
+    outcomes = [
+        run_group_storm(group_plan(seed, "crashes", 3), "consumer", settings=RESTLESS)[0] for seed in range(1, 4)
+    ]
+    assert "no-offset-lost" in {outcome.breach.invariant for outcome in outcomes if outcome.breach is not None}
