@@ -69,10 +69,10 @@ def test_list_describe_lag_and_delete(cli, bootstrap, group, filled, commit) -> 
     assert get_lag(bootstrap, group) == []
 
 
-def test_members_are_shown_and_protect_their_group(cli, bootstrap, group, filled) -> None:
-    consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": group, "client.id": "till", "auto.offset.reset": "earliest"}
-    )
+@pytest.mark.parametrize(("protocol", "assignor"), [("classic", "range"), ("consumer", "uniform")])
+def test_members_are_shown_and_protect_their_group(cli, bootstrap, group, filled, protocol, assignor) -> None:
+    settings = {"group.id": group, "group.protocol": protocol, "client.id": "till", "auto.offset.reset": "earliest"}
+    consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
     try:
         consumer.subscribe([filled])
         deadline = time.monotonic() + 30
@@ -83,7 +83,7 @@ def test_members_are_shown_and_protect_their_group(cli, bootstrap, group, filled
         assert member["host"] == "127.0.0.1"
         assert member["partitions"] == [f"{filled}-0", f"{filled}-1"]
         view = cli("group", "describe", group, "--json").json
-        assert (view["state"], view["assignor"]) == ("stable", "range")
+        assert (view["state"], view["type"], view["assignor"]) == ("stable", protocol, assignor)
         assert {row["member"] for row in view["partitions"]} == {member["member"]}
         for words in (["reset", group, "--topic", filled, "--to-latest", "--yes"], ["delete", group, "--yes"]):
             refused = cli("group", *words)
@@ -91,6 +91,11 @@ def test_members_are_shown_and_protect_their_group(cli, bootstrap, group, filled
             assert "1 active member" in refused.err
     finally:
         consumer.close()
+    assert cli("group", "reset", group, "--topic", filled, "--to-offset", "7", "--yes").code == 0
+    assert committed(bootstrap, group) == {0: 7, 1: 7}
+    listed = {row["group"]: row for row in cli("group", "list", "--json").json}
+    assert listed[group] == {"group": group, "state": "empty", "type": protocol, "members": 0}
+    assert cli("group", "delete", group, "--yes").code == 0
 
 
 @pytest.mark.parametrize(
