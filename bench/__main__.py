@@ -15,9 +15,10 @@ from bench.kafka import Kafka
 from bench.rounds import Bench
 from bench.rows import OURS, ROWS, THEIRS, Row, outcomes
 from bench.scenarios import SCENARIOS, Scenario
+from bench.transactions import TRANSACTION_SCENARIOS
 
 AFTER_EVERYTHING = ("process.after_rss_mb", "process.peak_rss_mb", "cluster-3.after_rss_mb")
-ALL_SCENARIOS = [*SCENARIOS, FAILOVER, *GROUP_SCENARIOS]
+ALL_SCENARIOS = [*SCENARIOS, FAILOVER, *GROUP_SCENARIOS, *TRANSACTION_SCENARIOS]
 OUT = Path(__file__).parent / "out"
 
 

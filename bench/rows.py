@@ -272,7 +272,7 @@ def _growing() -> Iterator[Row]:
     for count in CLUSTER_SIZES:
         yield Row(
             f"cpu-brokers-{count}",
-            f"{count} broker{'s' if count > 1 else ''}: their CPU per GB in",
+            f"{count} brokers: their CPU per GB in" if count > 1 else "1 broker: its CPU per GB in",
             f"{SPREAD.stated()}; 3 runs",
             "off",
             "s",
@@ -306,6 +306,39 @@ def _groups() -> Iterator[Row]:
     )
 
 
+def _transactions() -> Iterator[Row]:
+    for producers in (1, 16):
+        who = f"{producers} producer{'s' if producers > 1 else ''}"
+        for what, unit, label, settings in (
+            ("commits_per_s", "/s", "commits of small transactions", "RF 3, two records of 100 B to 2 partitions each"),
+            ("mb_per_s", "MB/s", "transactions of 100 ms", "RF 3, 1 KB, 6 partitions, linger 5 ms, batch 1 MB"),
+        ):
+            for ours, theirs, fsync, least in (
+                ("", "", "off", 1.0),
+                ("-fsync", "-fsync", "on", 1.0),
+                ("-fsync", "", "on / off", 0.5),
+            ):
+                name = f"txn-{producers}-{'commits' if unit == '/s' else 'bulk'}-{fsync.replace(' / ', '-')}"
+                figures = f"txn-{producers}{ours}.{what}", f"txn-{producers}{theirs}.{what}"
+                yield Row(
+                    name,
+                    f"3 brokers: {label}",
+                    f"{who}, {settings}",
+                    fsync,
+                    unit,
+                    *figures,
+                    target=ratio_at_least(least),
+                )
+    settings = "4 partitions, transactions of 100 ms, prefetch 1M records"
+    figure = "txn-read.committed_mb_per_s"
+    yield Row("txn-read", "consume 1 KB, read_committed", settings, "–", "MB/s", figure, figure)
+    figure = "txn-read.share"
+    own = Target("≥ 0.9", lambda ours, _theirs, _rate: ours >= 0.9)
+    yield Row(
+        "txn-read-share", "read_committed against read_uncommitted", settings, "–", "×", figure, figure, target=own
+    )
+
+
 def _all() -> list[Row]:
     durable_row = Row(
         "produce-1k-durable",
@@ -332,6 +365,7 @@ def _all() -> list[Row]:
         *_replicated(),
         *_clusters(),
         *_groups(),
+        *_transactions(),
         *_growing(),
     ]
 
