@@ -272,7 +272,10 @@ class Log:
 
     def stable_end(self, high_watermark: int) -> int:
         """Below this everything is decided, and no fail-over can undecide it: the last stable offset."""
-        return max(self.start_offset, self._state.transactions.stable_end(high_watermark))
+        transactions = self._state.transactions
+        if not transactions.open and not transactions.ended:
+            return high_watermark
+        return max(self.start_offset, transactions.stable_end(high_watermark))
 
     def on_high_watermark(self, high_watermark: int) -> None:
         self._state.transactions.on_high_watermark(high_watermark)
