@@ -267,6 +267,17 @@ SCENARIOS: Final[Mapping[str, Mapping[Fault, float]]] = {
         Faults.elect_preferred: 0.5,
         Faults.delete_records: 0.5,
     },
+    # The storm adds members of a consumer group to this one.
+    "groups": {
+        Faults.kill_one: 5,
+        Faults.kill_all: 0.5,
+        Faults.power_off_one: 1,
+        Faults.stop_one: 1,
+        Faults.pause_one: 2,
+        Faults.isolate_one: 2,
+        Faults.cut_pair: 1,
+        Faults.elect_preferred: 1,
+    },
     # The storm adds transactional producers to this one.
     "transactions": {
         Faults.kill_one: 4,

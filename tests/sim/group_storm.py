@@ -14,13 +14,7 @@ KINDS: dict[str, tuple[type[GroupMember], ...]] = {
     "consumer": (NextMember,),
     "mixed": (ClassicMember, NextMember),
 }
-SETTINGS = {
-    "group.min.session.timeout.ms": "1000",
-    "group.initial.rebalance.delay.ms": "500",
-    "group.consumer.session.timeout.ms": "6000",
-    "group.consumer.heartbeat.interval.ms": "300",
-    "offsets.topic.num.partitions": "2",
-}
+SETTINGS = {"offsets.topic.num.partitions": "2"}
 
 
 def group_plan(seed: int, scenario: str, brokers: int) -> Plan:
@@ -40,6 +34,10 @@ def run_group_storm(
 
     outcome = run_storm(plan, verbose, make, settings)
     return outcome, storms[0].ledger.commits
+
+
+def storm_of_any_kind(plan: Plan, world: World, checks: Checks) -> "GroupStorm":
+    return GroupStorm(plan, world, checks, list(KINDS)[plan.seed % len(KINDS)])
 
 
 class GroupStorm(Storm):

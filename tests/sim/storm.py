@@ -94,6 +94,7 @@ def run_storm(
     settings: Mapping[str, str] = {},
 ) -> Outcome:
     """`make` for storms with a load of their own, `settings` for the brokers they need."""
+    make = make or _storm_for(plan)
     overrides = {**_overrides(plan), **settings}
     world = World(f"{plan.scenario}/{plan.brokers}/{plan.seed}", plan.brokers, overrides, verbose)
     checks = Checks(world)
@@ -105,7 +106,7 @@ def run_storm(
     logger.propagate = False
     gc.disable()
     try:
-        (make or Storm)(plan, world, checks).run()
+        make(plan, world, checks).run()
     finally:
         world.end()
         logger.removeHandler(handler)
@@ -122,7 +123,20 @@ def _overrides(plan: Plan) -> dict[str, str]:
         "auto.create.topics.enable": "false",
         "offsets.topic.num.partitions": "3",
         "transaction.state.log.num.partitions": "3",
+        "group.min.session.timeout.ms": "1000",
+        "group.initial.rebalance.delay.ms": "500",
+        "group.consumer.session.timeout.ms": "6000",
+        "group.consumer.heartbeat.interval.ms": "300",
     }
+
+
+def _storm_for(plan: Plan) -> "Callable[[Plan, World, Checks], Storm]":
+    if plan.scenario == "groups":
+        # Storms over groups are storms with members added, so their file needs this one first.
+        from sim.group_storm import storm_of_any_kind
+
+        return storm_of_any_kind
+    return Storm
 
 
 class Storm:
