@@ -6,12 +6,14 @@ from headrace.log.key_offsets import KeyOffsets
 from headrace.log.log import Log
 from headrace.log.swap import Swap
 from sim.group_storm import SETTINGS, group_plan, run_group_storm
+from sim.storm import plan_for, run_storm
 
 RESTLESS = {
     **SETTINGS,
     "log.cleaner.backoff.ms": "300",
     "log.cleaner.max.compaction.lag.ms": "700",
     "log.cleaner.min.cleanable.ratio": "0.01",
+    "log.cleaner.delete.retention.ms": "2000",
 }
 
 
@@ -39,3 +41,11 @@ def test_a_compaction_that_takes_too_much_is_found(monkeypatch: pytest.MonkeyPat
         run_group_storm(group_plan(seed, "crashes", 3), "consumer", settings=RESTLESS)[0] for seed in range(1, 4)
     ]
     assert "no-offset-lost" in {outcome.breach.invariant for outcome in outcomes if outcome.breach is not None}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_transactions_while_their_topics_are_compacted(seed: int) -> None:
+    """Offsets committed in transactions, their markers, and the coordinators' own state."""
+    outcome = run_storm(plan_for(seed, "transactions", 3), settings=RESTLESS)
+    assert outcome.breach is None, str(outcome)
+    assert outcome.acks > 0

@@ -150,6 +150,7 @@ class Cleaner:
             first_dirty_offset=due.first_dirty_offset,
             start_offset=store.start_offset,
             last_batches=[state.batches[-1][2] for _, state in store.producers() if state.batches],
+            producers=[producer_id for producer_id, _ in store.producers()],
             aborted=[*store.aborted_between(old[0].base_offset, due.dirt.end_offset)],
             aborted_dirty=[*store.aborted_between(dirty_base, due.dirt.end_offset)],
             now_ms=self._broker.clock.now().wall,

@@ -6,7 +6,6 @@
 
 A tombstone goes `delete.retention.ms` after it was first cleaned: that moment, the delete horizon, is written into the
 batch, in the place of the base timestamp and with an attribute that says so, as in Kafka. Aborted records go at once.
-Control batches stay.
 
 Invariant: a record at or above `mapped_end`, and a batch that cannot be opened, is never touched.
 """
@@ -112,8 +111,7 @@ def _records(header: BatchHeader, body: bytes) -> list[Keyed]:
 
 def clean(header: BatchHeader, batch: bytes, rules: Rules, is_aborted: bool) -> bytes:
     """What is left of it: the same object when nothing changed, b"" when no record is left."""
-    if header.is_control:
-        return batch
+    assert not header.is_control, "control batches are for `clean_transactions`"
     if header.record_count == 0 or is_aborted or header.next_offset <= rules.start_offset:
         return b""
     try:
@@ -130,6 +128,15 @@ def clean(header: BatchHeader, batch: bytes, rules: Rules, is_aborted: bool) -> 
         return batch
     horizon = rules.now_ms + rules.delete_retention_ms if needs_horizon else None
     return _packed(header, body, kept, horizon, rules.codec)
+
+
+def with_horizon(header: BatchHeader, batch: bytes, rules: Rules) -> bytes:
+    """All of it, to go `delete.retention.ms` from now."""
+    try:
+        body, records = _opened(header, batch)
+    except CorruptBatch:
+        return batch
+    return _packed(header, body, records, rules.now_ms + rules.delete_retention_ms, NO_CODEC)
 
 
 def _kept(records: list[Keyed], rules: Rules, drops_tombstones: bool) -> list[Keyed]:

@@ -19,6 +19,8 @@ class CleanJob(NamedTuple):
     start_offset: int
     last_batches: list[int]
     """Base offsets of the batches that hold a live producer's last sequence."""
+    producers: list[int]
+    """The ids of live producers."""
     aborted: list[tuple[int, int]]
     """(producer id, first offset) of the aborted transactions in these segments."""
     aborted_dirty: list[tuple[int, int]]

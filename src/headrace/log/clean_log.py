@@ -11,18 +11,19 @@ Reads and writes through the disk port, and decides nothing about when; runs whe
 """
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from headrace.base.disk import Disk, File
 from headrace.base.errors import DiskFull
 from headrace.log.clean_batch import Rules, clean, emptied, keys_of
 from headrace.log.clean_job import CleanJob, CleanReport, SealedSegment
+from headrace.log.clean_transactions import AbortedReader, Markers
 from headrace.log.envelope import write_cache
 from headrace.log.index import encode_index
 from headrace.log.key_offsets import KeyOffsets, bytes_for
 from headrace.log.pool import FilePool
 from headrace.log.segment import RELATIVE_OFFSET_MAX, Segment, log_path
 from headrace.log.swap import CLEANED, CleanedGroup, cleaned_path
-from headrace.log.transactions import marker_of
 from headrace.log.walk import walk
 from headrace.wire.batch import DELETE_HORIZON, HEADER_SIZE, BatchHeader, CorruptBatch, crc_ok, parse_header
 
@@ -37,12 +38,14 @@ Pace = Callable[[int], None]
 def clean_log(disk: Disk, job: CleanJob, secret: bytes, pace: Pace) -> Iterator[CleanedGroup | CleanReport]:
     """Each finished group, then the report. What is yielded is on disk, under a name that a restart sweeps away."""
     dirty = [segment for segment in job.segments if segment.next_offset > job.first_dirty_offset]
-    newest, mapped_end = _map(disk, job, dirty, secret, pace)
-    rules = Rules(newest, mapped_end, job.start_offset, job.now_ms, job.delete_retention_ms, job.codec)
-    pass_two = _Rewriting(disk, job, rules, pace)
-    for group in groups(_up_to(job.segments, mapped_end), job.segment_bytes):
+    found = _map(disk, job, dirty, secret, pace)
+    rules = Rules(found.newest, found.mapped_end, job.start_offset, job.now_ms, job.delete_retention_ms, job.codec)
+    pass_two = _Rewriting(disk, job, rules, Markers(found.markers, frozenset(job.producers)), pace)
+    for group in groups(_up_to(job.segments, found.mapped_end), job.segment_bytes):
         yield pass_two.rewrite(group)
-    yield CleanReport(mapped_end, pass_two.bytes_read, pass_two.bytes_written, newest.keys, pass_two.horizon)
+    yield CleanReport(
+        found.mapped_end, pass_two.bytes_read, pass_two.bytes_written, found.newest.keys, pass_two.horizon
+    )
 
 
 def _up_to(segments: list[SealedSegment], end_offset: int) -> list[SealedSegment]:
@@ -68,7 +71,14 @@ def groups(segments: list[SealedSegment], segment_bytes: int) -> list[list[Seale
 # Pass 1
 
 
-def _map(disk: Disk, job: CleanJob, dirty: list[SealedSegment], secret: bytes, pace: Pace) -> tuple[KeyOffsets, int]:
+class Mapped(NamedTuple):
+    newest: KeyOffsets
+    mapped_end: int
+    markers: dict[int, int]
+    """Producer id → its last marker."""
+
+
+def _map(disk: Disk, job: CleanJob, dirty: list[SealedSegment], secret: bytes, pace: Pace) -> Mapped:
     """The newest offset of each key, and up to where: the first batch that may not fit is left for the next time."""
     counts = [count for segment in dirty for count in _record_counts(disk, job.directory, segment)]
     # Less would do for few records, and a batch that alone is too much for the setting must not stop it for ever.
@@ -76,17 +86,20 @@ def _map(disk: Disk, job: CleanJob, dirty: list[SealedSegment], secret: bytes, p
     newest = KeyOffsets(memory_bytes, secret)
     aborted = AbortedReader(job.aborted_dirty)
     mapped_end = job.first_dirty_offset
+    markers: dict[int, int] = {}
     for segment in dirty:
         for header, batch in batches(disk, job.directory, segment, pace):
             if not newest.has_room_for(header.record_count):
-                return newest, mapped_end
+                return Mapped(newest, mapped_end, markers)
             is_aborted = aborted.is_aborted(header, batch)
+            if header.is_control:
+                markers[header.producer_id] = header.base_offset
             if not is_aborted and header.next_offset > job.first_dirty_offset:
                 for key, offset in keys_of(header, batch):
                     newest.put(key, offset)
             mapped_end = max(mapped_end, header.next_offset)
         mapped_end = max(mapped_end, segment.next_offset)
-    return newest, mapped_end
+    return Mapped(newest, mapped_end, markers)
 
 
 def _record_counts(disk: Disk, directory: str, segment: SealedSegment) -> Iterator[int]:
@@ -98,33 +111,11 @@ def _record_counts(disk: Disk, directory: str, segment: SealedSegment) -> Iterat
         file.close()
 
 
-class AbortedReader:
-    """Says of each batch, in the order of the log, whether its transaction was aborted, as a consumer finds out."""
-
-    def __init__(self, aborted: list[tuple[int, int]]) -> None:
-        self._ahead = sorted(aborted, key=lambda each: each[1])
-        self._at = 0
-        self._open: set[int] = set()
-
-    def is_aborted(self, header: BatchHeader, batch: bytes) -> bool:
-        if not self._ahead:
-            return False
-        while self._at < len(self._ahead) and self._ahead[self._at][1] <= header.last_offset:
-            self._open.add(self._ahead[self._at][0])
-            self._at += 1
-        if header.is_control:
-            marker = marker_of(batch)
-            if marker is not None and not marker.commit:
-                self._open.discard(header.producer_id)
-            return False
-        return header.is_transactional and header.producer_id in self._open
-
-
 # Pass 2
 
 
 class _Rewriting:
-    def __init__(self, disk: Disk, job: CleanJob, rules: Rules, pace: Pace) -> None:
+    def __init__(self, disk: Disk, job: CleanJob, rules: Rules, markers: Markers, pace: Pace) -> None:
         self.bytes_read = 0
         self.bytes_written = 0
         self.horizon = _LATER
@@ -133,6 +124,7 @@ class _Rewriting:
         self._rules = rules
         self._pace = pace
         self._aborted = AbortedReader(job.aborted)
+        self._markers = markers
         self._last_batches = frozenset(job.last_batches)
         self._epoch = -1
 
@@ -177,7 +169,13 @@ class _Rewriting:
     def _what_is_left(self, header: BatchHeader, batch: bytes, is_last: bool) -> bytes:
         begins_epoch = header.leader_epoch > self._epoch
         self._epoch = max(self._epoch, header.leader_epoch)
-        left = clean(header, batch, self._rules, self._aborted.is_aborted(header, batch))
+        is_aborted = self._aborted.is_aborted(header, batch)
+        if header.is_control:
+            left = self._markers.what_is_left(header, batch, self._rules)
+        else:
+            left = clean(header, batch, self._rules, is_aborted)
+            if left:
+                self._markers.on_kept(header)
         if not left and (is_last or begins_epoch or header.base_offset in self._last_batches):
             left = emptied(header)
         if left:

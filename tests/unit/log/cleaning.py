@@ -44,6 +44,7 @@ class CleaningRig(Rig):
             first_dirty_offset=self.cleaned_to,
             start_offset=self.log.start_offset,
             last_batches=[state.batches[-1][2] for _, state in self.log.producers() if state.batches],
+            producers=[producer_id for producer_id, _ in self.log.producers()],
             aborted=[*self.log.aborted_between(0, end_offset)],
             aborted_dirty=[*self.log.aborted_between(self.cleaned_to, end_offset)],
             now_ms=now.wall,

@@ -179,7 +179,46 @@ def test_aborted_records_go_and_hide_nothing() -> None:
     rig.clean()
     data = [content for content in rig.contents() if not parse_header(content).is_control]
     assert [key for content in data for key in keys(content)] == [b"a", b"c"]
-    assert sum(parse_header(content).is_control for content in rig.contents()) == 2, "markers stay"
+    for _ in range(2):
+        rig.cleaned_to = 0
+        rig.clean(later(DAY_MS), producers=[])
+        assert markers(rig) == [3, 5], "who is told of an aborted transaction must find where it ends"
+        assert [key for _, key, _ in rig.table() if key in "abc"] == ["a", "c"]
+
+
+def test_a_marker_stays_while_it_is_the_last_of_a_live_producer() -> None:
+    rig = CleaningRig()
+    producer = {"producer_id": 7, "producer_epoch": 3}
+    rig.put(("a", "1"), base_sequence=0, transactional=True, **producer)
+    rig.append(build_marker(Marker(True, 0), base_offset=1, leader_epoch=0, timestamp=NOW.wall, **producer))
+    rig.put(("a", "2"))
+    rig.put(("b", "1"))
+    rig.log.on_high_watermark(4)
+    rig.seal()
+    rig.clean()
+    rig.clean(later(DAY_MS))
+    assert markers(rig) == [1]
+    rig.clean(later(DAY_MS), producers=[])
+    assert markers(rig) == []
+
+    rig.put(("c", "1"), base_sequence=1, transactional=True, **producer)
+    rig.append(build_marker(Marker(True, 0), base_offset=5, leader_epoch=0, timestamp=NOW.wall, **producer))
+    rig.put(("c", "2"), base_sequence=2, transactional=True, **producer)
+    rig.append(build_marker(Marker(True, 0), base_offset=7, leader_epoch=0, timestamp=NOW.wall, **producer))
+    rig.log.on_high_watermark(8)
+    rig.seal()
+    rig.clean()
+    assert markers(rig) == [5, 7]
+    rig.clean(later(DAY_MS - 1))
+    assert markers(rig) == [5, 7], "a reader may be in the midst of it"
+    rig.cleaned_to = 4
+    rig.clean(later(DAY_MS))
+    assert markers(rig) == [7], "it has a record left, and there is no later one"
+
+
+def markers(rig: CleaningRig) -> list[int]:
+    headers = [parse_header(content) for content in rig.contents()]
+    return [header.base_offset for header in headers if header.is_control and header.record_count]
 
 
 def keys(content: bytes) -> list[bytes | None]:
