@@ -176,18 +176,21 @@ class NextConsumer(Base):
 
 
 class ClassicConsumer(Base):
-    """Eager: it gives up everything before it joins."""
+    """Eager: it gives up everything before it joins. As a leader it looks after the number of partitions."""
 
     def __init__(self, desk, ledger, name):
         super().__init__(desk, ledger, name)
         self.epoch = -1
         self.is_joined = False
+        self.shared_out = None
 
     @property
     def is_settled(self):
         return self.is_joined
 
     def _ask_next(self):
+        if self.shared_out not in (None, self._count()):
+            self.is_joined = False
         if not self.is_joined:
             self._join()
         elif self.turn % 4 == 3:
@@ -209,12 +212,16 @@ class ClassicConsumer(Base):
             self._on_error(answer.error_code)
         else:
             self.member_id, self.epoch = answer.member_id, answer.generation_id
+            self.shared_out = self._count() if answer.members else None
             shares = self._shares([each.member_id for each in answer.members])
             request = SyncGroupRequest(GROUP, self.epoch, self.member_id, assignments=shares)
             self._ask(request, 5, self._on_synced)
 
+    def _count(self):
+        return len(self.desk.topics["t"].partitions)
+
     def _shares(self, members):
-        count = len(self.desk.topics["t"].partitions)
+        count = self._count()
         return [
             SyncGroupRequestAssignment(
                 member_id,
