@@ -111,7 +111,7 @@ _DECLARED: Final = (
         "file.delete.delay.ms",
         Kind.LONG,
         MINUTE_MS,
-        "How long the files of a retired segment stay on disk after it left the log.",
+        "Accepted for compatibility: files of a retired segment go within seconds, and who has one open reads on.",
         "log.segment.delete.delay.ms",
         low=0,
     ),
