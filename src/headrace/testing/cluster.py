@@ -150,12 +150,14 @@ class Cluster:
         return number
 
     def close(self) -> None:
-        """Stops all brokers and removes the temporary directory."""
-        try:
+        """Stops all brokers. Of those on a temporary directory nothing is to remain, so they need no clean stop."""
+        if self._temporary is None:
             self.stop()
+            return
+        try:
+            self.kill()
         finally:
-            if self._temporary is not None:
-                self._temporary.cleanup()
+            self._temporary.cleanup()
 
     def __enter__(self) -> Self:
         try:
