@@ -1,5 +1,6 @@
 """The group coordinators of this broker, one for each partition of `__consumer_offsets` that it leads."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from headrace.broker.coordinator import GroupCoordinator
@@ -21,7 +22,7 @@ class GroupCoordinators(LedCoordinators[GroupCoordinator]):
 
     def __init__(self, broker: "Broker") -> None:
         super().__init__(broker)
-        self._topic_ids: frozenset[bytes] = frozenset()
+        self._topic_names: Mapping[bytes, str] = {}
         self._topics = NO_TOPICS
 
     def reconcile(self) -> None:
@@ -61,9 +62,9 @@ class GroupCoordinators(LedCoordinators[GroupCoordinator]):
         )
 
     def _forget_deleted_topics(self) -> None:
-        ids = frozenset(self._broker.image.topic_names)
-        gone, self._topic_ids = self._topic_ids - ids, ids
-        if gone:
+        before, self._topic_names = self._topic_names, self._broker.image.topic_names
+        # The same object as long as no topic comes or goes, however many partitions change.
+        if before is not self._topic_names and before.keys() - self._topic_names.keys():
             for coordinator in self:
                 coordinator.forget_deleted_topics()
 
