@@ -30,7 +30,7 @@ from headrace.log.swap import CleanedGroup, Swap, new_swap
 from headrace.log.sync import SyncState, SyncTicket
 from headrace.log.times import first_at_or_after, newest_with_records
 from headrace.log.transactions import marker_of
-from headrace.wire.batch import CONTROL, LENGTH_END, BatchHeader
+from headrace.wire.batch import CONTROL, LENGTH_END, BatchHeader, CorruptBatch
 from headrace.wire.codes import ErrorCode
 
 _INDEX_ROW_BYTES = 8
@@ -305,6 +305,8 @@ class Log:
                 segment = self._segments[at]
                 start, end = segment.position_of(offset), segment.position_of(end_offset)
                 at += 1
+                if start == segment.size:
+                    self._expect_no_hole(offset, segment, at)
         if start >= end:
             return None
         if end - start <= max_bytes:
@@ -316,6 +318,14 @@ class Log:
             end, next_offset = boundary
         segment.index.mark(next_offset, end)
         return FileRange(self._pool.open(segment.log_path), start, end - start, next_offset)
+
+    def _expect_no_hole(self, offset: int, segment: Segment, following: int) -> None:
+        """Compaction leaves gaps inside of segments, never between two: there a file is missing, or a part of one."""
+        if following < len(self._segments) and segment.next_offset <= offset < self._segments[following].base_offset:
+            raise CorruptBatch(
+                f"{self.path} has no offsets {segment.next_offset} to {self._segments[following].base_offset - 1}: "
+                f"a segment file is gone, or a part of one. Put it back, or delete records up to there"
+            )
 
     def bytes_between(self, offset: int, end_offset: int) -> int:
         """About how many bytes a reader at `offset` has before it: exact at 0, to an index interval elsewhere."""

@@ -273,4 +273,5 @@ class Segment:
         assert rebuilt._index is not None
         rebuilt._index.marks.clear()
         self._max_timestamp, self.first_append_ms = rebuilt.max_timestamp, rebuilt.first_append_ms
+        self.next_offset = rebuilt.next_offset
         return rebuilt._index

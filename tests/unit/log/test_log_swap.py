@@ -9,6 +9,7 @@ from logs import NOW, PATH
 
 from headrace.log.clean_job import CleanReport
 from headrace.log.clean_log import clean_log
+from headrace.wire.batch import CorruptBatch
 
 CLEANED = [(18, "b", "18"), (19, "a", "19")]
 
@@ -124,3 +125,22 @@ def test_a_reader_that_has_the_old_file_reads_to_its_end() -> None:
     assert found.read() == before
     found.release()
     assert rig.table() == CLEANED
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("with_index", [True, False])
+def test_a_segment_that_is_gone_does_not_pass_for_a_cleaned_one(clean: bool, with_index: bool) -> None:
+    rig = dirty()
+    rig.put(("z", "last"))
+    rig.log.close_clean()
+    first, gone = rig.log.segments[:2]
+    rig.disk.unlink(gone.log_path)
+    if not with_index:
+        rig.disk.unlink(first.index_path)
+    log = rig.open(recovery_point=21, clean=clean)
+    for offset in range(21):
+        if gone.base_offset <= offset < gone.next_offset:
+            with pytest.raises(CorruptBatch, match="a segment file is gone"):
+                log.read(offset, 1 << 20, log.end_offset)
+        else:
+            assert rig.read(offset) is not None
