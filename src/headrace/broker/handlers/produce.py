@@ -97,6 +97,9 @@ class ProduceAnswer:
                 part.records, acks, request.version, self._now, verification
             )
         except Refused as refusal:
+            hosted = broker.partitions.find(name, part.index)
+            if hosted is not None:
+                hosted.note_refused(part.records, self._now)
             return self._refused(name, part.index, refusal)
         except DiskFull as full:
             # From here on refused before its sequence is looked at: to be told of a gap by the batches behind this one
