@@ -5,6 +5,7 @@ it. `effective_topic_config` is the full form for DescribeConfigs, with sources 
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from headrace.base.settings import Setting, SettingError, UnknownSetting, Value, render
@@ -65,8 +66,10 @@ class TopicConfig(NamedTuple):
         return self.message_timestamp_type == "LogAppendTime"
 
 
+@lru_cache(maxsize=16)
 def default_topic_config(broker: BrokerConfig) -> TopicConfig:
-    """Of a topic without overrides. Most topics have none, so compute it once and share it."""
+    """Of a topic without overrides: most have none. A broker's settings do not change, others take their place, so this
+    is worked out once for each."""
     return TopicConfig(**{attribute(name): _broker_value(each, broker) for name, each in TOPIC_SETTINGS.items()})  # type: ignore[arg-type]
 
 
