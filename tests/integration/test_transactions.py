@@ -287,6 +287,22 @@ def test_the_second_generation_adds_by_writing_and_gets_an_epoch_with_each_end(
     assert read(bootstrap, topic) == [b"v", b"v"]
 
 
+def test_a_topic_that_is_deleted_meanwhile_does_not_hold_the_transaction_up(
+    raw: RawClient, bootstrap: str, new_topic, reference
+) -> None:
+    doomed, kept = new_topic(), new_topic()
+    name = f"tx-{uuid.uuid4().hex[:8]}"
+    producer = begun(raw, name)
+    assert produce(raw, name, doomed, batch(producer), 12) == 0
+    assert produce(raw, name, kept, batch(producer), 12) == 0
+    reference.delete_topic(doomed)
+    ended = raw.ask(EndTxnRequest(name, *producer, True), 5)
+    assert ended.error_code == 0
+    assert read(bootstrap, kept) == [b"v"]
+    producer = ended.producer_id, ended.producer_epoch
+    assert produce(raw, name, kept, batch(producer), 12) == 0, "the next one may begin"
+
+
 def test_operators_see_what_is_open(raw: RawClient, topic: str) -> None:
     name = f"tx-{uuid.uuid4().hex[:8]}"
     producer = begun(raw, name)
