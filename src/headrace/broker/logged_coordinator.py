@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("headrace.coordinator")
 
-LOAD_BYTES = 1 << 20
+# About a thousand records: the loop serves others in between.
+LOAD_BYTES = 1 << 17
 TimerKey = tuple[str, ...]
 
 
