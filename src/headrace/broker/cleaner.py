@@ -27,7 +27,7 @@ from headrace.log.clean_batch import NO_CODEC
 from headrace.log.clean_job import CleanJob, CleanReport, SealedSegment
 from headrace.log.cleanable import Dirt, dirt, is_due
 from headrace.log.segment import Segment
-from headrace.log.swap import CleanedGroup
+from headrace.log.swap import CleanedGroup, sweep_cleaned
 from headrace.wire.batch import CorruptBatch
 
 if TYPE_CHECKING:
@@ -38,9 +38,14 @@ T = TypeVar("T")
 
 PER_TURN = 200
 RETRY_SECONDS = 300.0
+AGAIN_SECONDS = 10.0
 # However slow the disk: below this rate something is wrong with the process.
 BYTES_PER_SECOND_MIN = 1 << 20
 SECONDS_MIN = 60.0
+
+
+class Overtaken(Exception):
+    """The log was cut, or lost its oldest segments, while it was cleaned: what was made of it is of no use."""
 
 
 class Due(NamedTuple):
@@ -122,6 +127,9 @@ class Cleaner:
         old = [segment for segment in partition.log.segments if segment.next_offset <= due.dirt.end_offset]
         try:
             report = await self._run(partition, self._job(due, old), old)
+        except Overtaken:
+            self._not_before[partition.written_as] = self._broker.clock.now().mono + AGAIN_SECONDS
+            return
         except (CleaningFailed, TimeoutError, DiskFull, OSError) as error:
             if not partition.is_gone:
                 self._on_failed(partition, error)
@@ -178,13 +186,15 @@ class Cleaner:
                     if isinstance(found, CleanReport):
                         return found
                     if not found.is_same and not await self._swap(partition, found, old, truncations):
-                        raise CleaningFailed("it was cut meanwhile")
+                        raise Overtaken
         finally:
             cleaning.kill()
             if reading is not None:
                 # Whatever it says now, nobody asks any more.
                 await asyncio.gather(reading, return_exceptions=True)
             await self._in_thread(cleaning.end)
+            if not partition.is_gone:
+                await self._in_thread(sweep_cleaned, self._broker.disk, job.directory, job.run)
 
     async def _swap(self, partition: Partition, group: CleanedGroup, all_old: list[Segment], truncations: int) -> bool:
         store = partition.log

@@ -53,6 +53,13 @@ def swap_path(directory: str, base_offset: int, next_offset: int) -> str:
     return f"{directory}/{base_offset:020d}-{next_offset:020d}.swap"
 
 
+def sweep_cleaned(disk: Disk, directory: str, run: str) -> None:
+    """Takes away what a run that was killed, or overtaken, has left."""
+    for name in disk.listdir(directory):
+        if name.endswith(CLEANED) and f".{run}." in name:
+            disk.unlink(f"{directory}/{name}")
+
+
 def finish_swaps(disk: Disk, directory: str, names: list[str]) -> list[str]:
     """At start: ends what a crash interrupted, and lists the names that are then there."""
     swaps = [(match, int(match[1]), int(match[2])) for name in names if (match := _SWAP_NAME.fullmatch(name))]
