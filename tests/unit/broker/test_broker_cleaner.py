@@ -108,6 +108,7 @@ def test_the_dirty_are_cleaned_once() -> None:
     assert rig.offsets() == [4, 5]
     assert (rig.cleaner.runs, len(rig.begun), rig.begun[0].has_ended) == (1, 1, True)
     assert left_over(rig) == []
+    assert not [name for name in rig.disk.listdir(rig.partition.log.path) if name.endswith(".deleted")]
 
 
 def test_what_was_cleaned_is_remembered() -> None:
@@ -229,6 +230,4 @@ def test_a_stop_in_the_midst_of_it_kills_the_process() -> None:
 
 
 def left_over(rig: CleanerRig) -> list[str]:
-    return [
-        name for name in rig.disk.listdir(rig.partition.log.path) if name.endswith((".swap", ".cleaned", ".deleted"))
-    ]
+    return [name for name in rig.disk.listdir(rig.partition.log.path) if name.endswith((".swap", ".cleaned"))]
