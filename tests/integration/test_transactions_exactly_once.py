@@ -3,6 +3,7 @@ what went in, each record once and in order."""
 
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -142,14 +143,23 @@ def storm(job: Job, seconds: float, seed: int) -> None:
     while time.monotonic() < end:
         job.send(rng.randrange(20, 60))
         job.run(rng.uniform(0.2, 1.0))
-        if rng.random() < 0.4:
-            job.copier.kill()
-        else:
-            broker = rng.choice(job.cluster.ids)
-            job.cluster.kill(broker)
-            job.run(rng.uniform(0.0, 1.5))
-            job.cluster.start(broker)
-            job.run(rng.uniform(0.5, 2.0))
+        broker = rng.choice(job.cluster.ids)
+        match rng.choice(("program", "program", "kill", "kill", "freeze")):
+            case "program":
+                job.copier.kill()
+            case "kill":
+                job.cluster.kill(broker)
+                job.run(rng.uniform(0.0, 1.5))
+                job.cluster.start(broker)
+                job.run(rng.uniform(0.5, 2.0))
+            case "freeze":
+                # Long enough to lose its lease, and wake up as a zombie.
+                os.kill(job.cluster.pid(broker), signal.SIGSTOP)
+                try:
+                    job.run(rng.uniform(1.0, 4.0))
+                finally:
+                    os.kill(job.cluster.pid(broker), signal.SIGCONT)
+                job.run(rng.uniform(0.5, 2.0))
 
 
 @pytest.mark.parametrize("job", [confluent_copier, java_copier, go_copier], indirect=True)
