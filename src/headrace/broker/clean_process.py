@@ -25,6 +25,9 @@ from headrace.log.swap import CleanedGroup
 from headrace.wire.batch import CorruptBatch
 
 _NICE = 10
+_GRAIN_SECONDS = 0.01
+# How soon one that is held down notices that its broker is gone.
+_PARENT_SECONDS = 1.0
 _REASON_BYTES_MAX = 2000
 
 
@@ -102,12 +105,14 @@ class _Pace:
         self._due = time.monotonic()
 
     def __call__(self, count: int) -> None:
-        if os.getppid() != self._parent:
-            raise SystemExit(1)
-        now = time.monotonic()
-        self._due = max(self._due, now) + count / self._rate
-        if self._due > now + 0.01:
-            time.sleep(self._due - now)
+        self._due = max(self._due, time.monotonic()) + count / self._rate
+        while True:
+            if os.getppid() != self._parent:
+                raise SystemExit(1)
+            ahead = self._due - time.monotonic()
+            if ahead < _GRAIN_SECONDS:
+                return
+            time.sleep(min(ahead, _PARENT_SECONDS))
 
 
 def _lines(job: CleanJob) -> Iterator[dict[str, tuple[object, ...]]]:
