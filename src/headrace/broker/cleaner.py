@@ -124,7 +124,10 @@ class Cleaner:
     async def _clean(self, due: Due) -> None:
         partition = due.partition
         began = time.monotonic()
-        old = [segment for segment in partition.log.segments if segment.next_offset <= due.dirt.end_offset]
+        old = [segment for segment in partition.log.segments[:-1] if segment.next_offset <= due.dirt.end_offset]
+        if partition.is_gone or not old:
+            # Cut or gone since we looked at it.
+            return
         try:
             report = await self._run(partition, self._job(due, old), old)
         except Overtaken:

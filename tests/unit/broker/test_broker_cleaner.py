@@ -216,6 +216,14 @@ def test_a_log_that_changes_meanwhile_is_not_swapped(change: Callable[[CleanerRi
         assert left_over(rig) == []
 
 
+def test_a_log_that_was_cut_since_it_was_looked_at_is_left_alone() -> None:
+    rig = dirty()
+    (due,) = rig.loop.run(rig.cleaner._due())
+    rig.partition.restart_at(100, NOW)
+    rig.loop.run(rig.cleaner._clean(due))
+    assert (rig.begun, rig.cleaner.runs, rig.cleaner.failures) == ([], 0, 0)
+
+
 def test_a_stop_in_the_midst_of_it_kills_the_process() -> None:
     rig = dirty()
     rig.loop.work_seconds = 1.0
