@@ -62,7 +62,10 @@ class GroupCoordinator(LoggedCoordinator):
                 raise Refused(fenced, f"producer {asked.producer_id} has a newer epoch")
             self.partition.check_in_transaction(asked.producer_id, asked.producer_epoch, verification)
         except Refused as refusal:
-            answer(refused_commit(asked.commit, CODES[refusal.code]))
+            code = CODES[refusal.code]
+            if code is ErrorCode.NOT_ENOUGH_REPLICAS:
+                code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            answer(refused_commit(asked.commit, code))
             return
         ticket = self._take_ticket(Asked(asked, 0, answer))
         self._handle(Command(ticket, asked, 0))

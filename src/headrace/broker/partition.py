@@ -310,9 +310,11 @@ class Partition:
         nobody would ever end it."""
         if self.is_in_transaction(producer_id, epoch):
             return
-        is_open = self.log.transaction_start(producer_id) is not None
-        if verification is None or is_open or self._verifying.get(producer_id) is not verification:
+        if verification is None or self.log.transaction_start(producer_id) is not None:
             raise Refused(ErrorCode.INVALID_TXN_STATE, f"producer {producer_id} has no transaction open on {self.id}")
+        if self._verifying.get(producer_id) is not verification:
+            # Sent again, it is asked about again: then the coordinator says what became of the transaction.
+            raise Refused(ErrorCode.NOT_ENOUGH_REPLICAS, "a marker or a new leader came between")
         del self._verifying[producer_id]
 
     def append_marker(

@@ -46,7 +46,7 @@ def test_a_marker_makes_a_verification_void() -> None:
     verification = rig.partition.begin_verification(PRODUCER, 0)
     end(rig, ABORT)
     late = memoryview(data())
-    assert code_of(lambda: rig.partition.append(late, -1, 9, NOW, verification)) is ErrorCode.INVALID_TXN_STATE
+    assert code_of(lambda: rig.partition.append(late, -1, 9, NOW, verification)) is ErrorCode.NOT_ENOUGH_REPLICAS
     assert rig.partition.log.transaction_start(PRODUCER) is None
 
 
@@ -55,7 +55,7 @@ def test_a_change_of_leader_makes_a_verification_void() -> None:
     verification = rig.partition.begin_verification(PRODUCER, 0)
     rig.partition.on_state(PartitionState((1,), (1,), 1, 6), NOW)
     late = memoryview(data())
-    assert code_of(lambda: rig.partition.append(late, -1, 9, NOW, verification)) is ErrorCode.INVALID_TXN_STATE
+    assert code_of(lambda: rig.partition.append(late, -1, 9, NOW, verification)) is ErrorCode.NOT_ENOUGH_REPLICAS
 
 
 def test_the_next_transaction_does_not_slip_into_one_whose_marker_is_on_its_way() -> None:
