@@ -47,6 +47,12 @@ def steps() -> list[Step]:
         Step("check", "lint, format, types, layers", ["make", "check"]),
         _tests("tests", "all of make test, 1,000 simulated crashes of the log among it", "not long"),
         Step("simulator", "1,000 seeds of storms", ["make", "sim", "SEEDS=1000"], limit_s=40 * 60),
+        Step(
+            "transactions",
+            "2,000 seeds of storms over transactions",
+            ["make", "sim", "SEEDS=2000", "SCENARIO=transactions"],
+            limit_s=40 * 60,
+        ),
         _tests("kills", "one broker, kill -9 under load, 50 times", "long", "tests/chaos/test_kill_one_broker.py"),
         _tests("chaos", "three brokers: kills, pauses, disks, links, etcd", "long", *_chaos_without_kills()),
         _tests("scale", "10,000 partitions at RF 3, 100,000 at RF 1", "long", "tests/scale"),

@@ -311,6 +311,11 @@ def test_operators_see_what_is_open(raw: RawClient, topic: str) -> None:
     assert (found.transaction_state, found.producer_id, found.topics[0].topic) == ("Ongoing", producer[0], topic)
     listed = raw.ask(ListTransactionsRequest(["Ongoing"], [producer[0]]), 1).transaction_states
     assert [each.transactional_id for each in listed] == [name]
+    for pattern, found_by_it in ((f"{name[:5]}.*", [name]), (f"{name[:5]}", []), (f"({name}|(a|a)+$)", [name])):
+        listed = raw.ask(ListTransactionsRequest(["Ongoing"], [producer[0]], -1, pattern), 2).transaction_states
+        assert [each.transactional_id for each in listed] == found_by_it, pattern
+    bad = raw.ask(ListTransactionsRequest([], [], -1, "(("), 2)
+    assert bad.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
     described = raw.ask(DescribeProducersRequest([TopicRequest(topic, [0])]), 0)
     (state,) = described.topics[0].partitions[0].active_producers
     assert (state.producer_id, state.current_txn_start_offset) == (producer[0], 0)

@@ -1,6 +1,5 @@
 """DescribeProducers, DescribeTransactions, ListTransactions: who writes, and what is still open."""
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from headrace.base.errors import Refused
@@ -8,6 +7,7 @@ from headrace.broker.dispatch import Request
 from headrace.broker.handlers.groups import Gathering
 from headrace.broker.handlers.transactions import ask
 from headrace.broker.listener import Pending
+from headrace.groups.expression import BadExpression, compile_expression
 from headrace.txns.questions import Answer, DescribeTransaction, Listed, ListTransactions
 from headrace.txns.state import TxnState
 from headrace.wire.codes import ErrorCode
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 _STATES = {state.title: state for state in TxnState}
-_PATTERN_LENGTH_MAX = 256
 _NO_OFFSET = -1
 
 
@@ -96,10 +95,9 @@ def _described(name: str, answer: Answer) -> TransactionState:
 def handle_list_transactions(broker: "Broker", request: Request) -> Pending | ListTransactionsResponse:
     """Those of this broker; clients ask all of them."""
     body = request.body
-    pattern = body.transactional_id_pattern or ""
     try:
-        wanted = re.compile(_checked(pattern))
-    except re.error:
+        wanted = compile_expression(body.transactional_id_pattern or "")
+    except BadExpression:
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     pending = request.defer()
     known = frozenset(_STATES[name] for name in body.state_filters if name in _STATES)
@@ -118,14 +116,7 @@ def handle_list_transactions(broker: "Broker", request: Request) -> Pending | Li
     return pending
 
 
-def _checked(pattern: str) -> str:
-    """Python's patterns can take for ever on a short name; ones that repeat what repeats are not taken."""
-    if len(pattern) > _PATTERN_LENGTH_MAX or re.search(r"[*+}]\)?[*+{]|\\[1-9]|\(\?", pattern):
-        raise re.error("too long, or of a kind that can take very long to match")
-    return pattern
-
-
-def _merged(answers: list[Answer], wanted: "re.Pattern[str]", unknown: list[str]) -> ListTransactionsResponse:
+def _merged(answers: list[Answer], wanted: Any, unknown: list[str]) -> ListTransactionsResponse:
     code = next((answer.code for answer in answers if answer.code), ErrorCode.NONE)
     if code is ErrorCode.NOT_COORDINATOR:
         code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
