@@ -143,6 +143,10 @@ class LoggedCoordinator(ABC):
     def is_over(self) -> bool:
         return self._over.is_set()
 
+    @property
+    def _leads_still(self) -> bool:
+        return self.partition.is_leader and self.partition.leader_epoch == self.leader_epoch
+
     async def until_over(self) -> None:
         await self._over.wait()
 
@@ -183,6 +187,10 @@ class LoggedCoordinator(ABC):
     # -- doing what was decided --------------------------------------------------------------------------------------
 
     def _carry_out(self, outcome: OutcomeLike) -> None:
+        if not self._leads_still:
+            # In another epoch somebody else may have written meanwhile: what we know need not be what the log says.
+            self.give_up()
+            return
         try:
             if outcome.records:
                 self._append(outcome)
