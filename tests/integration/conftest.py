@@ -70,7 +70,8 @@ def new_name() -> Callable[[], str]:
 @pytest.fixture
 def new_topic(reference: confluent.Confluent, new_name: Callable[[], str]) -> Callable[..., str]:
     def create(partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
-        return created(reference, new_name(), partitions, config)
+        # Some tests write records of 2023: they are to stay until they have been read.
+        return created(reference, new_name(), partitions, {"retention.ms": "-1", **(config or {})})
 
     return create
 
