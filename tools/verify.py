@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 LIMIT_S = 90 * 60
+END_BYTES = 4096
 PASSED, FLAKY, FAILED = "passed", "passed at the second try", "FAILED"
 
 
@@ -89,7 +90,7 @@ def _run(command: list[str], seconds_max: float) -> Ran:
     """Shows what it prints as it comes, and keeps the last line of it."""
     print(f"\n== {' '.join(command)}", flush=True)
     deadline = time.monotonic() + max(1.0, seconds_max)
-    last_line = b""
+    end = b""
     with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)
@@ -97,14 +98,15 @@ def _run(command: list[str], seconds_max: float) -> Ran:
             if chunk:
                 sys.stdout.buffer.write(chunk)
                 sys.stdout.flush()
-                last_line = next((line for line in reversed((last_line + chunk).splitlines()) if line.strip()), b"")
+                end = (end + chunk)[-END_BYTES:]
             elif time.monotonic() > deadline:
                 os.killpg(process.pid, 15)
                 process.wait(60)
                 return Ran(None, "")
             else:
                 time.sleep(0.1)
-    return Ran(process.returncode, last_line.decode(errors="replace").strip(" =\r"))
+    lines = [line.strip(" =") for line in end.decode(errors="replace").splitlines() if line.strip(" =")]
+    return Ran(process.returncode, lines[-1] if lines else "")
 
 
 def commit() -> str:
