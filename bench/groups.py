@@ -13,6 +13,7 @@ from bench.native import ClientError
 from bench.scenarios import Figures, Scenario, Stage
 from bench.topics import topic
 from headrace.client.connection import ClientConnection, Disconnected
+from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.coordinators import Coordinator
 from headrace.wire.messages.group_offsets import (
     OffsetCommitRequest,
@@ -33,6 +34,11 @@ COMMIT_SECONDS = 6.0
 GROUPS = 10_000
 DEADLINE_S = 120.0
 _COMMIT, _FETCH = 8, 8
+_NOT_YET = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
 _FETCHED_AT_ONCE = 500
 
 
@@ -95,12 +101,16 @@ async def _commit_for_a_while(stage: Stage, name: str) -> Figures:
 
 async def _commit(connection: ClientConnection, group: str, name: str, offset: int) -> None:
     part = OffsetCommitRequestTopic(name, partitions=[OffsetCommitRequestPartition(0, offset, committed_metadata="")])
-    answer = await connection.ask(
-        OffsetCommitRequest(group, topics=[part]), OffsetCommitResponse, _COMMIT, ANSWER_SECONDS_MAX
-    )
-    code = answer.topics[0].partitions[0].error_code
-    if code:
-        raise ClientError(f"a commit of group {group} was refused with error {code}")
+    while True:
+        answer = await connection.ask(
+            OffsetCommitRequest(group, topics=[part]), OffsetCommitResponse, _COMMIT, ANSWER_SECONDS_MAX
+        )
+        code = answer.topics[0].partitions[0].error_code
+        if not code:
+            return
+        if code not in _NOT_YET:
+            raise ClientError(f"a commit of group {group} was refused with error {code}")
+        await asyncio.sleep(0.05)
 
 
 def lose_a_coordinator(stage: Stage) -> Figures:
