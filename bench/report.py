@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from bench.rows import MACHINE, OURS, THEIRS, Measured, Outcome, middle
+from bench.rows import MACHINE, OURS, THEIRS, Measured, Outcome, Row, middle
 
 OTHERS_SHARE_MAX = 0.1
 _BUSY = "\n**The machine was busy with other work: these ratios are not fit to be published.**\n"
+_BUSY_ROW = "\n‡ other processes took more than 10 % of the CPU in this row's rounds: not fit to be published.\n"
 _BEHIND = "\n† did not keep the pace: its queue, and with it this figure, grows with the length of the run.\n"
 
 
@@ -38,10 +39,11 @@ class Report:
         lines = [
             f"| {' | '.join(heads)} | |",
             "|---|---|---|---:|---:|---:|---|---|",
-            *(_line(outcome) for outcome in self.outcomes),
+            *(_line(outcome, self._was_busy(outcome.row)) for outcome in self.outcomes),
             "",
             self._footer(),
             *([_BEHIND] if any(not o.ours_kept_pace or not o.theirs_kept_pace for o in self.outcomes) else []),
+            *([_BUSY_ROW] if any(self._was_busy(o.row) for o in self.outcomes) else []),
             *([_BUSY] if self.machine_was_busy() else []),
             *(f"- not measured: {failure}" for failure in self.failures),
         ]
@@ -70,6 +72,15 @@ class Report:
 
     def machine_was_busy(self) -> bool:
         return self._others_share() > OTHERS_SHARE_MAX
+
+    def _was_busy(self, row: Row) -> bool:
+        """Of this row alone: in the middle over all of them a few busy ones do not show."""
+        shares = [
+            middle(self.measured, side, f"{scenario}.others_cpu_share") or 0.0
+            for side in (OURS, THEIRS)
+            for scenario in row.scenarios()
+        ]
+        return max(shares) > OTHERS_SHARE_MAX
 
     def _others_share(self) -> float:
         """The middle of what other processes took while a scenario ran."""
@@ -110,7 +121,7 @@ class Report:
         }
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: Outcome, was_busy: bool) -> str:
     row = outcome.row
     verdict = {True: "reached", False: "**not reached**", None: ""}[outcome.reached]
     ratio = f"{outcome.ratio:.2f}×" if outcome.ratio is not None else "–"
@@ -118,6 +129,8 @@ def _line(outcome: Outcome) -> str:
         ratio += f" ({outcome.ratio_range[0]:.2f}–{outcome.ratio_range[1]:.2f})"
     ours = _figure(outcome.ours, row.unit) + ("" if outcome.ours_kept_pace else " †")
     theirs = _figure(outcome.theirs, row.unit) + ("" if outcome.theirs_kept_pace else " †")
+    if was_busy:
+        ratio += " ‡"
     cells = [row.title, row.settings, row.fsync, ours, theirs]
     return "| " + " | ".join([*cells, ratio, row.target.text if row.target else "", verdict]) + " |"
 
