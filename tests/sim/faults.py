@@ -149,7 +149,7 @@ class Faults:
         host = self._any()
         host.slowness = self._rng.uniform(20, 400)
         # One sync may take longer than a broker that is asked to stop waits for it.
-        host.is_hurt = True
+        host.was_slow = True
         self._world.say(host.name, f"has a disk {host.slowness:.0f} times as slow")
         self._world.agenda.after(self._rng.uniform(0.5, 5.0), self._quicken, host)
 

@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from headrace.base.clock import Now
-from headrace.base.errors import DiskFailed
+from headrace.base.errors import DiskFailed, DiskTooSlow
 from headrace.broker.node import Node, NodeSettings
 from sim.cleaning import SimCleaning
 from sim.disk import SimDisk
@@ -58,6 +58,7 @@ class Host:
         self.usual_slowness = rng.choice((1.0, 1.0, 5.0, 20.0))
         self.slowness = self.usual_slowness
         self.is_hurt = False
+        self.was_slow = False
         self.node: Node | None = None
         self.store: SimStore | None = None
         self.store_is_cut = False
@@ -172,4 +173,4 @@ class Host:
         return self.is_serving and self.node is not None and not self.node.broker.partitions.is_fenced
 
     def disk_was_hurt(self, cause: BaseException) -> bool:
-        return self.is_hurt and isinstance(cause, DiskFailed)
+        return (self.is_hurt and isinstance(cause, DiskFailed)) or (self.was_slow and isinstance(cause, DiskTooSlow))

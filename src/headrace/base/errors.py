@@ -28,6 +28,10 @@ class DiskFailed(Exception):
     """The disk broke its word (EIO on read, write or sync). What is on it is unknown, so the node stops."""
 
 
+class DiskTooSlow(DiskFailed):
+    """It may still keep its word, but not in the time that a stop has: the stop is not a clean one."""
+
+
 class StoreUnreachable(Exception):
     """The metadata store did not answer in time. A state with a deadline, not a reason to guess."""
 

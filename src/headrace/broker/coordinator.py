@@ -72,9 +72,10 @@ class GroupCoordinator(LoggedCoordinator):
 
     def end_transaction(self, marker: Marker, producer_id: int, producer_epoch: int, transaction_version: int) -> int:
         """As `Partition.append_marker`; the group's offsets change with it."""
+        # Before the question: what it cannot store, or may not in this epoch, ends this coordinator.
+        self._store_turn()
         if not self.is_active:
             raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{self.partition.id} is being read")
-        self._store_turn()
         now = self._now()
         end = self.partition.append_marker(marker, producer_id, producer_epoch, transaction_version, now)
         self._seen_end = max(self._seen_end, end)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from headrace.base.clock import Clock
 from headrace.base.disk import Disk, Job
-from headrace.base.errors import DiskFailed, DiskFull, StoreUnreachable, UserError
+from headrace.base.errors import DiskFailed, DiskFull, DiskTooSlow, StoreUnreachable, UserError
 from headrace.base.ids import format_id
 from headrace.base.probe import Probes
 from headrace.broker.broker import Broker
@@ -277,7 +277,7 @@ class Node:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1.0):
                     return await self._flusher.until_idle()
-        raise DiskFailed(f"the disk did not take everything in {DRAIN_SECONDS_MAX} s")
+        raise DiskTooSlow(f"the disk did not take everything in {DRAIN_SECONDS_MAX} s")
 
     async def _close_logs(self) -> None:
         await self.broker.partitions.close_all()
