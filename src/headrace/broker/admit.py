@@ -136,10 +136,6 @@ def _check_timestamps(header: BatchHeader, config: TopicConfig, now: Now) -> Non
         )
 
 
-def must_be_opened(header: BatchHeader, config: TopicConfig) -> bool:
-    return config.compacts or (config.compression_type != "producer" and _codec(config) != header.codec)
-
-
 def _codec(config: TopicConfig) -> int:
     return CODEC_BY_NAME[config.compression_type]
 

@@ -3,14 +3,11 @@
 A partition that is moving counts as where it will be, so a plan made while another one runs goes on from there.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from headrace.base.ids import TopicPartition
 from headrace.cluster.entities import Broker
-from headrace.cluster.image import Image
-from headrace.cluster.reassign import targets
-from headrace.cluster.rewrite import alive, each_partition
 
 
 class Layout(NamedTuple):
@@ -32,11 +29,6 @@ class Move(NamedTuple):
     def copies(self) -> int:
         """How many replicas have to be copied; none where only the order changes."""
         return len(set(self.after) - set(self.before))
-
-
-def layout_of(image: Image, live: Mapping[int, int], leaving: Collection[int] = ()) -> Layout:
-    partitions = {TopicPartition(topic.name, index): targets(state) for topic, index, state in each_partition(image)}
-    return Layout(image.brokers, alive(image, live).difference(leaving), partitions)
 
 
 def moves(layout: Layout, after: Mapping[TopicPartition, Sequence[int]]) -> list[Move]:
