@@ -67,5 +67,5 @@ $(RUN_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 
 $(DEV_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing Headrace and its development tools into $(VENV) (once)"
-	@$(PIP) -e '.[gateway,etcd,dev]'
+	@$(PIP) -e '.[gateway,traces,etcd,spark,dev]'
 	@touch $(RUN_STAMP) $@
