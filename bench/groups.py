@@ -6,7 +6,6 @@ import signal
 import time
 from collections import defaultdict
 from collections.abc import Coroutine
-from statistics import quantiles
 
 from bench.group_members import ANSWER_SECONDS_MAX, Member, connect, find_coordinators
 from bench.native import ClientError
@@ -75,28 +74,12 @@ async def _until_whole(members: list[Member]) -> None:
 
 def commits(stage: Stage) -> Figures:
     with topic(stage.broker, 1, fsync=False) as name:
-        return _within_deadline(_commit_for_a_while(stage, name))
-
-
-async def _commit_for_a_while(stage: Stage, name: str) -> Figures:
-    groups = [f"commits-{stage.round}-{number}" for number in range(COMMITTERS)]
-    coordinators = await find_coordinators(stage.broker.bootstrap, groups)
-    took: list[float] = []
-    end = time.monotonic() + COMMIT_SECONDS * stage.scale
-
-    async def commit_on(coordinator: Coordinator) -> None:
-        connection = await connect(coordinator.host, coordinator.port)
-        offset = 0
-        while (began := time.monotonic()) < end:
-            offset += 1
-            await _commit(connection, coordinator.key, name, offset)
-            took.append(time.monotonic() - began)
-        connection.close()
-
-    began = time.monotonic()
-    await asyncio.gather(*map(commit_on, coordinators))
-    rate = len(took) / (time.monotonic() - began)
-    return {"per_s": rate, "p99_ms": 1000 * quantiles(took, n=100)[98]}
+        group = f"commits-{stage.round}"
+        # Before the clock of the client runs, so that the internal topic is there.
+        asyncio.run(find_coordinators(stage.broker.bootstrap, [group]))
+        options = {"topic": name, "groups": COMMITTERS, "seconds": COMMIT_SECONDS * stage.scale, "name": group}
+        done = stage.run("commit", options, {})
+    return {"per_s": done["per_s"], "p99_ms": done["p99_ms"]}
 
 
 async def _commit(connection: ClientConnection, group: str, name: str, offset: int) -> None:

@@ -149,6 +149,8 @@ def _bulk(label: str, scenario: str, load: Workload, least: float, consume_least
         figure,
         target=ratio_at_least(consume_least),
     )
+    figure = f"{scenario}.consumer_cores"
+    yield Row(f"consumer-{short}", "the consumer's own CPU in that", settings, "–", "cores", figure, figure, False)
 
 
 def _single() -> Iterator[Row]:

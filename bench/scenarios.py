@@ -92,6 +92,7 @@ def _read_back(stage: Stage, name: str, load: Workload, stored: int) -> Figures:
     return {
         "consume_mb_per_s": consumed["mb_per_s"],
         "consume_records_per_s": consumed["records_per_s"],
+        "consumer_cores": consumed["cores"],
         "cpu_s_per_gb_out": cpu_out / (stored * load.size / _GB),
     }
 

@@ -1,4 +1,4 @@
-/* What the three clients share: arguments, the clock, configuration and a way to fail.
+/* What the clients share: arguments, the clock, configuration and a way to fail.
  *
  * A call reads  `produce topic=t records=10 -- acks=1 linger.ms=5`:  before the `--` are the client's own options, after it
  * librdkafka's properties.  A property that starts with `producer:` or `consumer:` is for that side only.
