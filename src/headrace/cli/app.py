@@ -10,7 +10,7 @@ import typer
 from typer.models import CommandInfo
 
 from headrace.base.errors import UserError
-from headrace.cli import cluster, consume, doctor, group, logdump, process, produce, topic, txn, up, version
+from headrace.cli import cluster, consume, doctor, gateway, group, logdump, process, produce, topic, txn, up, version
 from headrace.cli.failure import ExitCode, Failure, show_failure
 
 STDOUT = 1
@@ -26,6 +26,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("up")(up.up)
+app.command("gateway")(gateway.gateway)
 app.command("kill")(process.kill)
 app.command("stop")(process.stop)
 app.command("start")(process.start)

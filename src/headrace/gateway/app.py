@@ -1,0 +1,42 @@
+"""The application: every router and every part in one list each, and the lifespan that starts and stops them."""
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from fastapi import APIRouter, FastAPI
+
+from headrace import __version__
+from headrace.gateway import problem
+from headrace.gateway.gateway import Gateway
+from headrace.gateway.settings import GatewaySettings
+
+# Each owner adds a line: `from headrace.gateway.admin import topics`, and `topics.router` here.
+ROUTERS: tuple[APIRouter, ...] = ()
+
+
+def create_app(settings: GatewaySettings) -> FastAPI:
+    gateway = Gateway(settings)
+    # Each owner adds a line: gateway.add(Webhooks(gateway)).
+    app = FastAPI(
+        title="Headrace",
+        version=__version__,
+        description="A durable, partitioned log over HTTP. Errors are application/problem+json with `detail` and `fix`.",
+        lifespan=_lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.gateway = gateway
+    problem.add_handlers(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    return app
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    gateway: Gateway = app.state.gateway
+    await gateway.start()
+    try:
+        yield
+    finally:
+        await gateway.stop()

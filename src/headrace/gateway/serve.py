@@ -1,0 +1,84 @@
+"""A gateway in the foreground: uvicorn on uvloop until a signal, or the end of the parent, asks it to stop."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from headrace.base.errors import UserError
+from headrace.gateway.app import create_app
+from headrace.gateway.settings import GatewaySettings
+
+STOP_SECONDS_MAX = 10
+KEEP_ALIVE_SECONDS = 75
+BACKLOG = 2048
+
+
+def serve(settings: GatewaySettings, on_ready: Callable[[int], None], parent_fd: int = -1) -> None:
+    """`on_ready` is given the port. A pipe that only the parent holds open ends us with it."""
+    listening = _listen(settings)
+    server = _Server(_config(settings), on_ready, parent_fd)
+    server.run([listening])
+
+
+def _config(settings: GatewaySettings) -> uvicorn.Config:
+    return uvicorn.Config(
+        create_app(settings),
+        loop="uvloop",
+        http="httptools",
+        ws="websockets-sansio",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=STOP_SECONDS_MAX,
+    )
+
+
+def _listen(settings: GatewaySettings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host, settings.port))
+    except OSError as error:
+        listening.close()
+        reason = (error.strerror or str(error)).lower()
+        raise UserError(
+            f"cannot listen on {settings.host}:{settings.port}: {reason}", "choose another with --port or --host"
+        ) from None
+    return listening
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[int], None], parent_fd: int) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+        self._parent_fd = parent_fd
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.should_exit:
+            raise UserError("the gateway could not start", "its log says why")
+        assert sockets, "we listen ourselves"
+        self._stop_with_parent()
+        self._on_ready(sockets[0].getsockname()[1])
+
+    def _stop_with_parent(self) -> None:
+        """Nobody ever writes into this pipe: readable means closed."""
+        if self._parent_fd < 0:
+            return
+        os.set_inheritable(self._parent_fd, False)
+        loop = asyncio.get_running_loop()
+
+        def on_parent_gone() -> None:
+            loop.remove_reader(self._parent_fd)
+            self.should_exit = True
+
+        loop.add_reader(self._parent_fd, on_parent_gone)
