@@ -10,10 +10,10 @@ from typing import NamedTuple, TypeVar
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.connection import ClientConnection, Disconnected
-from headrace.wire.apis import APIS
+from headrace.client.connection import Disconnected
+from headrace.client.peer import Address, Peers
+from headrace.client.security import Security
 from headrace.wire.codes import ErrorCode
-from headrace.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from headrace.wire.messages.cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
@@ -31,7 +31,7 @@ from headrace.wire.messages.configs import (
     IncrementalAlterConfigsResource,
     IncrementalAlterConfigsResponse,
 )
-from headrace.wire.messages.metadata import MetadataRequest, MetadataResponse
+from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from headrace.wire.messages.replicas import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -45,8 +45,6 @@ from headrace.wire.messages.replicas import (
 )
 from headrace.wire.schema import Request, Response
 
-CONNECT_SECONDS_MAX = 3.0
-REPLY_SECONDS_MAX = 40.0
 # What the broker is told: it should give up first, and say why.
 TIMEOUT_MS = 30_000
 TOPIC = 2
@@ -55,7 +53,6 @@ _SET, _DELETE = 0, 1
 _SENTENCES = {int(code): code.message for code in ErrorCode}
 
 R = TypeVar("R", bound=Response)
-Address = tuple[str, int]
 
 
 class Resource(NamedTuple):
@@ -65,38 +62,14 @@ class Resource(NamedTuple):
     name: str
 
 
-class _Peer:
-    """A connection, and what the broker at its other end understands."""
-
-    def __init__(self, connection: ClientConnection, versions: Mapping[int, int]) -> None:
-        self.connection = connection
-        self.versions = versions
-
-    @classmethod
-    async def open(cls, address: Address, client_id: str) -> "_Peer":
-        connection = await ClientConnection.open(*address, client_id, CONNECT_SECONDS_MAX)
-        known = await connection.ask(ApiVersionsRequest(), ApiVersionsResponse, 0, REPLY_SECONDS_MAX)
-        return cls(connection, {each.api_key: each.max_version for each in known.api_keys})
-
-    async def ask(self, request: Request, response: type[R]) -> R:
-        api = APIS[request.API_KEY]
-        version = min(api.max_version, self.versions.get(api.key, -1))
-        if version < api.min_version:
-            raise Refused(ErrorCode.UNSUPPORTED_VERSION, f"the broker does not offer {api.name}")
-        return await self.connection.ask(request, response, version, REPLY_SECONDS_MAX)
-
-
 class Admin:
-    def __init__(self, bootstrap: Iterable[Address], client_id: str) -> None:
+    def __init__(self, bootstrap: Iterable[Address], client_id: str, security: Security | None = None) -> None:
         self._addresses = list(bootstrap)
-        self._client_id = client_id
-        self._peers: dict[Address, _Peer] = {}
+        self._peers = Peers(client_id, security)
         self._brokers: dict[int, Address] = {}
 
     def close(self) -> None:
-        for peer in self._peers.values():
-            peer.connection.close()
-        self._peers = {}
+        self._peers.close()
 
     async def ask(self, request: Request, response: type[R]) -> R:
         """Any broker, the same one as long as it answers."""
@@ -117,34 +90,38 @@ class Admin:
         address = self._brokers.get(broker_id)
         if address is None:
             raise Disconnected(f"broker {broker_id} is not alive")
-        return await self._ask_at(address, request, response)
+        try:
+            return await self._ask_at(address, request, response)
+        except Disconnected:
+            # It may come back elsewhere, so whoever asks for it next looks again.
+            self._brokers.pop(broker_id, None)
+            raise
 
     async def _ask_at(self, address: Address, request: Request, response: type[R]) -> R:
-        peer = self._peers.get(address)
-        if peer is None or peer.connection.is_lost:
-            peer = self._peers[address] = await _Peer.open(address, self._client_id)
-        return await peer.ask(request, response)
+        return await self._peers.ask(address, request, response)
 
     # -- what is there -----------------------------------------------------------------------------------------------
 
     async def describe_cluster(self) -> DescribeClusterResponse:
         """Brokers that are registered but not alive are among them, marked as fenced."""
         described = await self.ask(DescribeClusterRequest(include_fenced_brokers=True), DescribeClusterResponse)
-        _check(described.error_code, described.error_message)
+        check(described.error_code, described.error_message)
         self._brokers = {each.broker_id: (each.host, each.port) for each in described.brokers if not each.is_fenced}
         return described
 
-    async def metadata(self) -> MetadataResponse:
-        return await self.ask(MetadataRequest(topics=None, allow_auto_topic_creation=False), MetadataResponse)
+    async def metadata(self, topics: Iterable[str] | None = None) -> MetadataResponse:
+        """Of these topics, or of all; one that does not exist comes with an error code."""
+        wanted = None if topics is None else [MetadataRequestTopic(name=topic) for topic in topics]
+        return await self.ask(MetadataRequest(topics=wanted, allow_auto_topic_creation=False), MetadataResponse)
 
     async def log_dirs(self, broker_id: int) -> DescribeLogDirsResponse:
         found = await self.ask_broker(broker_id, DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
-        _check(found.error_code, None)
+        check(found.error_code, None)
         return found
 
     async def reassignments(self) -> ListPartitionReassignmentsResponse:
         listed = await self.ask(ListPartitionReassignmentsRequest(topics=None), ListPartitionReassignmentsResponse)
-        _check(listed.error_code, listed.error_message)
+        check(listed.error_code, listed.error_message)
         return listed
 
     async def topic_configs(self, topics: Iterable[str], names: Sequence[str]) -> dict[str, dict[str, str | None]]:
@@ -167,7 +144,7 @@ class Admin:
             topics.setdefault(topic, ReassignableTopic(topic, [])).partitions.append(wanted)
         request = AlterPartitionReassignmentsRequest(TIMEOUT_MS, topics=list(topics.values()))
         answered = await self.ask(request, AlterPartitionReassignmentsResponse)
-        _check(answered.error_code, answered.error_message)
+        check(answered.error_code, answered.error_message)
         return {
             TopicPartition(each.name, part.partition_index): Refused(part.error_code, part.error_message or "")
             for each in answered.responses
@@ -187,7 +164,7 @@ class Admin:
             asked = list(topics.values())
         request = ElectLeadersRequest(election_type, asked, TIMEOUT_MS)
         answered = await self.ask(request, ElectLeadersResponse)
-        _check(answered.error_code, None)
+        check(answered.error_code, None)
         return {
             TopicPartition(each.topic, part.partition_id): (
                 Refused(part.error_code, part.error_message or "") if part.error_code else None
@@ -199,7 +176,7 @@ class Admin:
     async def forget_broker(self, broker_id: int) -> None:
         """One that is not alive, holds nothing, and will not come back."""
         answered = await self.ask(UnregisterBrokerRequest(broker_id), UnregisterBrokerResponse)
-        _check(answered.error_code, answered.error_message)
+        check(answered.error_code, answered.error_message)
 
     async def alter_configs(self, changes: Mapping[Resource, Mapping[str, str | None]]) -> None:
         """Sets each, or with None goes back to the default."""
@@ -216,9 +193,10 @@ class Admin:
         ]
         answered = await self.ask(IncrementalAlterConfigsRequest(resources), IncrementalAlterConfigsResponse)
         for each in answered.responses:
-            _check(each.error_code, each.error_message)
+            check(each.error_code, each.error_message)
 
 
-def _check(code: int, message: str | None) -> None:
+def check(code: int, message: str | None = None) -> None:
+    """Raises the refusal that a reply carries."""
     if code:
         raise Refused(code, message or _SENTENCES.get(code, f"error {code}"))

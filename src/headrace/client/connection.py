@@ -5,6 +5,7 @@ comes with a single read and is copied there. A connection that fails once is fi
 """
 
 import asyncio
+import ssl
 from struct import Struct
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -48,11 +49,13 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._lost = False
 
     @classmethod
-    async def open(cls, host: str, port: int, client_id: str, seconds_max: float) -> "ClientConnection":
+    async def open(
+        cls, host: str, port: int, client_id: str, seconds_max: float, tls: ssl.SSLContext | None = None
+    ) -> "ClientConnection":
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(seconds_max):
-                _, connection = await loop.create_connection(lambda: cls(client_id), host, port)
+                _, connection = await loop.create_connection(lambda: cls(client_id), host, port, ssl=tls)
         except (OSError, TimeoutError) as error:
             raise Disconnected(f"cannot connect to {host}:{port}: {error or 'no answer'}") from error
         return connection

@@ -1,0 +1,271 @@
+"""Reading from a cluster without a consumer: metadata, offsets, and record batches straight from partition leaders.
+
+    client = ClusterClient("127.0.0.1:9092", client_id="reader")
+    fetched = await client.fetch(TopicPartition("orders", 0), offset=0)
+
+Leaders are looked up once and again when they have moved; a question goes on to the new leader until its deadline. What
+does not pass by waiting is raised: `Refused` with Kafka's error code, or `Disconnected` when nobody answered in time.
+Batches are returned as they are stored: opening them, skipping aborted ones and those before the offset asked for, is
+the reader's (`headrace.wire.records`, or `headrace.spark` for many at once).
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from struct import Struct
+from typing import NamedTuple, TypeVar
+
+from headrace.base.errors import Refused
+from headrace.base.ids import TopicPartition
+from headrace.client.cluster_metadata import ClusterMetadata, cluster_metadata
+from headrace.client.connection import Disconnected
+from headrace.client.peer import Address, Peers, parse_bootstrap
+from headrace.client.security import Security
+from headrace.wire.batch import HEADER_SIZE, LENGTH_END
+from headrace.wire.codes import CODES, ErrorCode
+from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from headrace.wire.messages.offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+
+EARLIEST, LATEST = -2, -1
+SECONDS_MAX = 30.0
+PAUSE_SECONDS = 0.1
+# The last version that names topics: one request then says all that is needed.
+FETCH_BY_NAME = 12
+_CONSUMER = -1
+_LENGTH = Struct(">i")
+# The leader moved, or is about to know: ask again, after another look at the metadata.
+_COME_AGAIN = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.REPLICA_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.OFFSET_NOT_AVAILABLE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+}
+
+T = TypeVar("T")
+
+
+class Leader(NamedTuple):
+    address: Address
+    epoch: int
+
+
+class OffsetAt(NamedTuple):
+    offset: int
+    timestamp: int
+    """Both -1 when no record is that late."""
+
+
+class Aborted(NamedTuple):
+    producer_id: int
+    first_offset: int
+
+
+class Fetched(NamedTuple):
+    batches: memoryview
+    """Whole batches in order of offset; the first may begin before the offset asked for."""
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    aborted: tuple[Aborted, ...]
+
+
+class _ComeAgain(Refused):
+    """A refusal that may pass."""
+
+
+class ClusterClient:
+    def __init__(self, bootstrap: str, *, client_id: str, security: Security | None = None) -> None:
+        self._bootstrap = parse_bootstrap(bootstrap)
+        self._brokers: list[Address] = []
+        self._peers = Peers(client_id, security)
+        self._leaders: dict[TopicPartition, Leader] = {}
+        self._looking = asyncio.Lock()
+
+    async def close(self) -> None:
+        self._peers.close()
+
+    # -- what is there -----------------------------------------------------------------------------------------------
+
+    async def metadata(self, topics: Sequence[str] | None = None) -> ClusterMetadata:
+        """Of these topics, or of all. Never creates a topic."""
+        wanted = None if topics is None else [MetadataRequestTopic(name=topic) for topic in topics]
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+        seen = cluster_metadata(await self._ask_any(request))
+        self._remember(seen)
+        return seen
+
+    async def _ask_any(self, request: MetadataRequest) -> MetadataResponse:
+        reasons = []
+        for address in dict.fromkeys([*self._brokers, *self._bootstrap]):
+            try:
+                return await self._peers.ask(address, request, MetadataResponse)
+            except Disconnected as error:
+                reasons.append(f"{address[0]}:{address[1]}: {error}")
+        raise Disconnected("; ".join(reasons))
+
+    def _remember(self, seen: ClusterMetadata) -> None:
+        self._brokers = [(broker.host, broker.port) for broker in seen.brokers.values()]
+        for topic in seen.topics.values():
+            for index, part in topic.partitions.items():
+                broker = seen.brokers.get(part.leader) if part.leader is not None else None
+                if broker is not None:
+                    leader = Leader((broker.host, broker.port), part.leader_epoch)
+                    self._leaders[TopicPartition(topic.name, index)] = leader
+
+    async def _leader(self, id: TopicPartition) -> Leader:
+        known = self._leaders.get(id)
+        if known is not None:
+            return known
+        async with self._looking:
+            # Whoever looked before us may have found it.
+            if id in self._leaders:
+                return self._leaders[id]
+            topic = (await self.metadata([id.topic])).topics.get(id.topic)
+            if topic is None or topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                # Of a single partition this may pass; a topic that the metadata does not have is not there.
+                raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{id.topic}: there is no such topic")
+            if topic.error_code:
+                raise _refusal(topic.error_code, id.topic)
+            if id.partition not in topic.partitions:
+                raise Refused(
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{id}: the topic has {len(topic.partitions)} partitions"
+                )
+            if id not in self._leaders:
+                raise _ComeAgain(ErrorCode.LEADER_NOT_AVAILABLE, f"{id}: no replica leads at the moment")
+            return self._leaders[id]
+
+    # -- offsets ------------------------------------------------------------------------------------------------------
+
+    async def offsets(
+        self, at: Mapping[TopicPartition, int], *, read_committed: bool = True, seconds_max: float = SECONDS_MAX
+    ) -> dict[TopicPartition, OffsetAt]:
+        """EARLIEST, LATEST, or a time in ms: the first offset at or after it. To a read_committed reader the latest
+        offset is where the first open transaction begins."""
+        found: dict[TopicPartition, OffsetAt] = {}
+
+        async def ask_missing() -> None:
+            by_leader: defaultdict[Address, dict[TopicPartition, int]] = defaultdict(dict)
+            for id in at.keys() - found.keys():
+                by_leader[(await self._leader(id)).address][id] = at[id]
+            for address, wanted in by_leader.items():
+                await self._list_offsets(address, wanted, read_committed, found)
+
+        await self._persist(ask_missing, lambda: at.keys() - found.keys(), seconds_max)
+        return {id: found[id] for id in at}
+
+    async def _list_offsets(
+        self,
+        address: Address,
+        wanted: Mapping[TopicPartition, int],
+        read_committed: bool,
+        found: dict[TopicPartition, OffsetAt],
+    ) -> None:
+        topics: dict[str, ListOffsetsTopic] = {}
+        for (topic, index), when in wanted.items():
+            asked = ListOffsetsPartition(index, timestamp=when)
+            topics.setdefault(topic, ListOffsetsTopic(topic, [])).partitions.append(asked)
+        request = ListOffsetsRequest(_CONSUMER, int(read_committed), list(topics.values()), int(SECONDS_MAX * 1000))
+        answer = await self._peers.ask(address, request, ListOffsetsResponse)
+        refused = None
+        for topic_answer in answer.topics:
+            for part in topic_answer.partitions:
+                id = TopicPartition(topic_answer.name, part.partition_index)
+                if part.error_code:
+                    refused = _refusal(part.error_code, str(id))
+                else:
+                    found[id] = OffsetAt(part.offset, part.timestamp)
+        if refused:
+            raise refused
+
+    # -- records ------------------------------------------------------------------------------------------------------
+
+    async def fetch(
+        self,
+        partition: TopicPartition,
+        offset: int,
+        *,
+        bytes_max: int = 1 << 20,
+        wait_ms: int = 500,
+        bytes_min: int = 1,
+        read_committed: bool = True,
+        seconds_max: float = SECONDS_MAX,
+    ) -> Fetched:
+        """Batches from this offset on: at least one if there is any, however large; none after `wait_ms` without."""
+        asked = FetchPartition(partition.partition, fetch_offset=offset, partition_max_bytes=bytes_max)
+        request = FetchRequest(
+            max_wait_ms=wait_ms,
+            min_bytes=bytes_min,
+            max_bytes=bytes_max,
+            isolation_level=int(read_committed),
+            topics=[FetchTopic(topic=partition.topic, partitions=[asked])],
+        )
+
+        async def ask_leader() -> PartitionData:
+            leader = await self._leader(partition)
+            asked.current_leader_epoch = leader.epoch
+            seconds = seconds_max + wait_ms / 1000
+            answer = await self._peers.poll(leader.address, request, FetchResponse, seconds, FETCH_BY_NAME)
+            if answer.error_code:
+                raise _refusal(answer.error_code, str(partition))
+            (part,) = answer.responses[0].partitions
+            if part.error_code:
+                raise _refusal(part.error_code, f"{partition}, offset {offset}")
+            return part
+
+        part = await self._persist(ask_leader, lambda: [partition], seconds_max)
+        aborted = [Aborted(each.producer_id, each.first_offset) for each in part.aborted_transactions or ()]
+        return Fetched(
+            whole_batches(memoryview(part.records or b"")),
+            part.high_watermark,
+            part.last_stable_offset,
+            part.log_start_offset,
+            tuple(sorted(aborted, key=lambda each: each.first_offset)),
+        )
+
+    async def _persist(
+        self,
+        attempt: Callable[[], Awaitable[T]],
+        concerned: Callable[[], "Sequence[TopicPartition] | set[TopicPartition]"],
+        seconds_max: float,
+    ) -> T:
+        deadline = asyncio.get_running_loop().time() + seconds_max
+        while True:
+            try:
+                return await attempt()
+            except (_ComeAgain, Disconnected):
+                for id in concerned():
+                    self._leaders.pop(id, None)
+                if asyncio.get_running_loop().time() + PAUSE_SECONDS > deadline:
+                    raise
+            await asyncio.sleep(PAUSE_SECONDS)
+
+
+def whole_batches(data: memoryview) -> memoryview:
+    """Without what a broker cuts off at the end to keep within the bytes asked for."""
+    end = 0
+    while len(data) - end >= LENGTH_END:
+        (length,) = _LENGTH.unpack_from(data, end + LENGTH_END - _LENGTH.size)
+        if length < HEADER_SIZE - LENGTH_END:
+            # Damage is for the reader to report, with its offset.
+            return data
+        if length > len(data) - end - LENGTH_END:
+            break
+        end += LENGTH_END + length
+    return data[:end]
+
+
+def _refusal(code: int, about: str) -> Refused:
+    sentence = CODES[code].message if code in CODES else f"error {code}"
+    kind = _ComeAgain if code in _COME_AGAIN else Refused
+    return kind(code, f"{about}: {sentence}")

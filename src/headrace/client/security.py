@@ -1,0 +1,118 @@
+"""Who we are and whom we trust: TLS and SASL from the options that Kafka's clients know.
+
+    security_from({"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512",
+                   "sasl.username": "app", "sasl.password": "…", "ssl.ca.location": "ca.pem"})
+
+Both spellings are read: the Java client's (`sasl.jaas.config`, `ssl.truststore.location` as PEM) and librdkafka's
+(`sasl.username`, `ssl.ca.location`). Java key stores (JKS, PKCS12) and Kerberos are not.
+"""
+
+import re
+import ssl
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from headrace.base.errors import Refused, UserError
+from headrace.client.connection import ClientConnection
+from headrace.client.scram import ScramClient, scram_digest
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_JAAS = re.compile(r"""(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
+
+
+class Sasl(NamedTuple):
+    mechanism: str
+    username: str
+    password: str
+
+
+class Security(NamedTuple):
+    tls: ssl.SSLContext | None = None
+    sasl: Sasl | None = None
+
+
+def security_from(options: Mapping[str, str]) -> Security | None:
+    """None for plain connections; UserError names the option that is wrong or missing."""
+    protocol = options.get("security.protocol", "PLAINTEXT").upper()
+    if protocol not in PROTOCOLS:
+        raise UserError(f"security.protocol={protocol} does not exist", f"use one of {', '.join(PROTOCOLS)}")
+    if protocol == "PLAINTEXT":
+        return None
+    return Security(
+        _tls_from(options) if protocol.endswith("SSL") else None,
+        _sasl_from(options) if protocol.startswith("SASL") else None,
+    )
+
+
+def _tls_from(options: Mapping[str, str]) -> ssl.SSLContext:
+    location = options.get("ssl.ca.location") or _pem_store(options, "truststore")
+    certificates = options.get("ssl.ca.pem") or options.get("ssl.truststore.certificates")
+    try:
+        context = ssl.create_default_context(cafile=location, cadata=certificates)
+        if options.get("ssl.endpoint.identification.algorithm", "https").lower() in ("", "none"):
+            context.check_hostname = False
+        if options.get("enable.ssl.certificate.verification", "true").lower() == "false":
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        chain = options.get("ssl.certificate.location") or _pem_store(options, "keystore")
+        if chain:
+            context.load_cert_chain(chain, options.get("ssl.key.location"), options.get("ssl.key.password"))
+    except (OSError, ssl.SSLError) as error:
+        named = ", ".join(sorted(name for name in options if name.startswith("ssl.") and "password" not in name))
+        raise UserError(
+            f"the TLS options cannot be used: {error}", f"look at the files that these name: {named}"
+        ) from error
+    return context
+
+
+def _pem_store(options: Mapping[str, str], store: str) -> str | None:
+    location = options.get(f"ssl.{store}.location")
+    kind = options.get(f"ssl.{store}.type", "JKS" if location else "PEM").upper()
+    if kind != "PEM":
+        pem = "ssl.ca.location" if store == "truststore" else "ssl.certificate.location and ssl.key.location"
+        raise UserError(f"ssl.{store}.type={kind} is a Java format", f"name PEM files with {pem}")
+    return location
+
+
+def _sasl_from(options: Mapping[str, str]) -> Sasl:
+    mechanism = (options.get("sasl.mechanism") or options.get("sasl.mechanisms") or "").upper()
+    if mechanism not in MECHANISMS:
+        raise UserError(f"sasl.mechanism={mechanism or '(not set)'} is not offered", f"use {', '.join(MECHANISMS)}")
+    jaas = {name: quoted or single for name, quoted, single in _JAAS.findall(options.get("sasl.jaas.config", ""))}
+    username = options.get("sasl.username") or jaas.get("username")
+    password = options.get("sasl.password") or jaas.get("password")
+    if not username or password is None:
+        raise UserError(
+            f"{mechanism} needs a user name and a password", "set sasl.username and sasl.password, or sasl.jaas.config"
+        )
+    return Sasl(mechanism, username, password)
+
+
+async def authenticate(connection: ClientConnection, sasl: Sasl, seconds_max: float) -> None:
+    """Refused with the broker's own sentence when the broker does not take us."""
+    shaken = await connection.ask(SaslHandshakeRequest(sasl.mechanism), SaslHandshakeResponse, 1, seconds_max)
+    if shaken.error_code:
+        offered = ", ".join(shaken.mechanisms) or "none"
+        raise Refused(shaken.error_code, f"the broker does not offer {sasl.mechanism}; it offers {offered}")
+
+    async def send(message: bytes) -> bytes:
+        reply = await connection.ask(SaslAuthenticateRequest(message), SaslAuthenticateResponse, 1, seconds_max)
+        if reply.error_code:
+            raise Refused(reply.error_code, f"user {sasl.username}: {reply.error_message or 'authentication failed'}")
+        return bytes(reply.auth_bytes)
+
+    if sasl.mechanism == "PLAIN":
+        await send(f"\0{sasl.username}\0{sasl.password}".encode())
+        return
+    client = ScramClient(scram_digest(sasl.mechanism), sasl.username, sasl.password)
+    final = await send(client.final_message(await send(client.first_message())))
+    if not client.is_server_known(final):
+        raise Refused(ErrorCode.SASL_AUTHENTICATION_FAILED, "the broker does not know the password it asked for")
