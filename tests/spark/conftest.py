@@ -1,0 +1,46 @@
+"""One Spark session on two cores and one broker for all tests of this folder.
+
+The session compiles with Java's quick compiler only: tests are many small jobs, and none of them is measured.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
+
+from headrace.spark import session
+from headrace.testing import Broker
+
+ADMIN_SECONDS = 60
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    spark = session(
+        "local[2]", name="headrace-tests", conf={"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    )
+    yield spark
+    spark.stop()
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[Broker]:
+    with Broker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def new_topic(broker: Broker) -> Callable[..., str]:
+    return lambda partitions=1, **config: create_topic(broker.bootstrap, partitions, **config)
+
+
+def create_topic(bootstrap: str, partitions: int = 1, **config: str) -> str:
+    """A topic of a name that no other test uses. Settings have underscores for dots."""
+    name = f"spark-{uuid.uuid4().hex[:12]}"
+    settings = {key.replace("_", "."): value for key, value in config.items()}
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    wanted = NewTopic(name, num_partitions=partitions, replication_factor=1, config=settings)
+    admin.create_topics([wanted], request_timeout=ADMIN_SECONDS)[name].result(ADMIN_SECONDS)
+    return name
