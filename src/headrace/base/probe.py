@@ -3,6 +3,33 @@
 Nothing here formats, locks or allocates per event; `broker.metrics` turns it into Prometheus text.
 """
 
+from typing import ClassVar, Final
+
+_SHORTEST_BITS: Final = 6
+_BUCKETS: Final = 21
+
+
+class Histogram:
+    """How often something took how long, in buckets that double from 64 µs to 67 s: a shift and a bit count find one."""
+
+    BOUNDS: ClassVar = tuple((1 << _SHORTEST_BITS + place) / 1e6 for place in range(_BUCKETS))
+    """Seconds, exclusive. What takes longer than the last is counted behind it."""
+
+    __slots__ = ("counts", "seconds")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (_BUCKETS + 1)
+        self.seconds = 0.0
+
+    @property
+    def count(self) -> int:
+        return sum(self.counts)
+
+    def observe(self, seconds: float) -> None:
+        place = (int(seconds * 1e6) >> _SHORTEST_BITS).bit_length()
+        self.counts[place if place < _BUCKETS else _BUCKETS] += 1
+        self.seconds += seconds
+
 
 class Probes:
     __slots__ = (
@@ -13,13 +40,12 @@ class Probes:
         "connections_refused",
         "handler_failures",
         "last_request",
+        "loop_lag",
         "loop_lag_max_seconds",
-        "loop_lag_seconds",
         "loop_stalls",
         "peer_errors",
         "sync_files",
         "sync_rounds",
-        "sync_seconds",
         "unclean_elections",
     )
 
@@ -31,11 +57,10 @@ class Probes:
         self.connections_refused = 0
         self.peer_errors = 0
         self.handler_failures = 0
-        self.sync_rounds = 0
+        self.sync_rounds = Histogram()
         self.sync_files = 0
-        self.sync_seconds = 0.0
-        self.loop_lag_seconds = 0.0
         self.loop_lag_max_seconds = 0.0
+        self.loop_lag = Histogram()
         self.loop_stalls = 0
         # Whatever prints as its name; the loop-lag probe names it as the suspect.
         self.last_request: object = "none yet"

@@ -23,6 +23,7 @@ from headrace.broker.dispatch import Dispatch
 from headrace.broker.fetchers import Fetchers
 from headrace.broker.handlers import HANDLERS
 from headrace.broker.isr_keeper import IsrKeeper
+from headrace.broker.leaderless import Leaderless
 from headrace.broker.listener import Listener
 from headrace.broker.markers import Markers
 from headrace.broker.membership import Membership, live_epochs
@@ -91,6 +92,7 @@ class Broker:
         self.peers = Peers(self)
         self.markers = Markers(self)
         self.controller = Controller(self)
+        self.leaderless = Leaderless()
         self._clock_watch = ClockWatch(broker_id)
         self.dispatch = Dispatch(self, HANDLERS)
 

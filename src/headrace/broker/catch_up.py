@@ -22,6 +22,10 @@ class CatchUp:
         self._throttle = Throttle()
         self._asked_at: dict[TopicPartition, float] = {}
 
+    @property
+    def throttled_seconds(self) -> float:
+        return self._throttle.closed_seconds
+
     def held_back(self, partitions: Iterable[Partition], now: float) -> set[TopicPartition]:
         """Those of them that must wait this time."""
         self._throttle.set_rate(self._broker.config.number("follower.replication.throttled.rate"))

@@ -23,7 +23,7 @@ class DiskRoom:
     def __init__(self, disk: Disk, path: str, probes: Probes) -> None:
         self.is_low = False
         self._disk = disk
-        self._path = path
+        self.path = path
         self._probes = probes
         total_bytes = disk.total_bytes(path)
         self.reserve_bytes = min(max(RESERVE_BYTES, total_bytes // RESERVE_SHARE), total_bytes // RESERVE_SHARE_MIN)
@@ -37,19 +37,19 @@ class DiskRoom:
             if self.is_low:
                 raise Refused(
                     ErrorCode.KAFKA_STORAGE_ERROR,
-                    f"less than {self.reserve_bytes >> 20} MiB are free under {self._path}; free space or lower retention",
+                    f"less than {self.reserve_bytes >> 20} MiB are free under {self.path}; free space or lower retention",
                 )
 
     def look(self) -> None:
-        free_bytes = self._disk.free_bytes(self._path)
+        free_bytes = self._disk.free_bytes(self.path)
         self._ask_again_at = self._probes.bytes_received + max(0, free_bytes - self.reserve_bytes)
         was_low, self.is_low = self.is_low, free_bytes < self.reserve_bytes
         if self.is_low and not was_low:
             log.error(
                 "only %d MiB are left under %s: writes are refused until there are %d. Free space or lower retention",
                 free_bytes >> 20,
-                self._path,
+                self.path,
                 self.reserve_bytes >> 20,
             )
         elif was_low and not self.is_low:
-            log.warning("there is room under %s again: writes are accepted", self._path)
+            log.warning("there is room under %s again: writes are accepted", self.path)

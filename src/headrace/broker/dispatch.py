@@ -12,8 +12,9 @@ from collections.abc import Callable, Coroutine, Iterable
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.base.clock import Now
+from headrace.base.clock import Clock, Now
 from headrace.base.errors import PeerError
+from headrace.base.probe import Histogram
 from headrace.broker.listener import Connection, Pending
 from headrace.broker.outbox import Chunk
 from headrace.wire.apis import APIS
@@ -45,10 +46,18 @@ class Handler(NamedTuple):
 class Request:
     """One decoded request and whom to answer."""
 
-    __slots__ = ("body", "client_id", "connection", "correlation_id", "now", "version")
+    __slots__ = ("_clock", "_latency", "body", "client_id", "connection", "correlation_id", "now", "version")
 
     def __init__(
-        self, connection: Connection, version: int, correlation_id: int, client_id: str | None, body: Any, now: Now
+        self,
+        connection: Connection,
+        version: int,
+        correlation_id: int,
+        client_id: str | None,
+        body: Any,
+        now: Now,
+        clock: Clock,
+        latency: Histogram,
     ) -> None:
         self.connection = connection
         self.version = version
@@ -56,6 +65,8 @@ class Request:
         self.client_id = client_id
         self.body = body
         self.now = now
+        self._clock = clock
+        self._latency = latency
 
     @property
     def principal(self) -> str:
@@ -66,17 +77,20 @@ class Request:
         return Pending(self.connection, self.frame)
 
     def frame(self, response: Any) -> list[Chunk]:
+        """The reply, ready to leave; what it took until here is what the latency of the API means."""
+        self._latency.observe(self._clock.now().mono - self.now.mono)
         return response_frame(response, self.version, self.correlation_id)
 
 
 class Route:
-    """One API in one version, and how often it was asked for."""
+    """One API in one version, and how often it was asked for. Its latency is that of all versions."""
 
-    __slots__ = ("count", "handle", "message")
+    __slots__ = ("count", "handle", "latency", "message")
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, latency: Histogram) -> None:
         self.handle = handler.handle
         self.message = handler.request
+        self.latency = latency
         self.count = 0
 
     def __str__(self) -> str:
@@ -87,6 +101,7 @@ class Dispatch:
     def __init__(self, broker: "Broker", handlers: Iterable[Handler]) -> None:
         self._broker = broker
         self._routes: dict[tuple[int, int], Route] = {}
+        self._latencies: dict[str, Histogram] = {}
         self.api_versions: list[ApiVersion] = []
         for handler in handlers:
             self._add(handler)
@@ -95,8 +110,9 @@ class Dispatch:
         api = APIS[handler.request.API_KEY]
         lowest = api.min_version if handler.advertised_min is None else handler.advertised_min
         self.api_versions.append(ApiVersion(api.key, lowest, api.max_version))
+        latency = self._latencies[api.name] = Histogram()
         for version in range(api.min_version, api.max_version + 1):
-            self._routes[api.key, version] = Route(handler)
+            self._routes[api.key, version] = Route(handler, latency)
 
     def dispatch(self, connection: Connection, frame: memoryview) -> None:
         key, version, correlation_id, client_id, position = parse_request_header(frame)
@@ -108,9 +124,10 @@ class Dispatch:
         self._broker.probes.last_request = route
         body = decode(route.message, version, frame, position)
         # Asked for every request, not left to a timer: one that woke from a long stop must not answer from memory.
-        now = self._broker.check_lease()
-        request = Request(connection, version, correlation_id, client_id, body, now)
-        result = route.handle(self._broker, request)
+        broker = self._broker
+        now = broker.check_lease()
+        request = Request(connection, version, correlation_id, client_id, body, now, broker.clock, route.latency)
+        result = route.handle(broker, request)
         if type(result) is Pending:
             connection.owe(result)
         elif type(result) is CoroutineType:
@@ -118,7 +135,7 @@ class Dispatch:
             connection.owe(pending)
             connection.run(_complete(pending, result))
         elif result is not None:
-            connection.reply(response_frame(result, version, correlation_id))
+            connection.reply(request.frame(result))
 
     def _refuse(self, connection: Connection, key: int, version: int, correlation_id: int) -> None:
         if key != API_VERSIONS_KEY:
@@ -131,6 +148,10 @@ class Dispatch:
     def counts(self) -> list[tuple[str, int, int]]:
         """(api, version, requests so far) of every version that was asked for."""
         return [(APIS[key].name, version, route.count) for (key, version), route in self._routes.items() if route.count]
+
+    def latencies(self) -> list[tuple[str, Histogram]]:
+        """Of every API that was answered at least once."""
+        return [(name, latency) for name, latency in self._latencies.items() if any(latency.counts)]
 
 
 async def _complete(pending: Pending, work: Coroutine[Any, Any, Any]) -> None:

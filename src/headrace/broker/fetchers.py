@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Fetchers:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
-        self._catch_up = CatchUp(broker)
+        self.catch_up = CatchUp(broker)
         self._fetchers: dict[int, Fetcher] = {}
         self._copying: dict[Partition, Fetcher] = {}
 
@@ -39,7 +39,7 @@ class Fetchers:
     def _of(self, leader_id: int) -> Fetcher:
         fetcher = self._fetchers.get(leader_id)
         if fetcher is None:
-            fetcher = self._fetchers[leader_id] = Fetcher(self._broker, leader_id, self._catch_up)
+            fetcher = self._fetchers[leader_id] = Fetcher(self._broker, leader_id, self.catch_up)
             fetcher.start()
         return fetcher
 

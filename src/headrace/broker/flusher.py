@@ -124,9 +124,8 @@ class Flusher:
             self._fail(failure, [syncable for syncable, _ in tickets])
             return
         seconds = self._clock.now().mono - started
-        self._probes.sync_rounds += 1
+        self._probes.sync_rounds.observe(seconds)
         self._probes.sync_files += files
-        self._probes.sync_seconds += seconds
         if files:
             seen = max(seconds * self._threads_for(files) / files, QUICKEST)
             self._file_seconds = min(self._file_seconds * FORGETTING, seen)

@@ -26,7 +26,7 @@ class LoopLag:
             await asyncio.sleep(INTERVAL_SECONDS)
             lag = loop.time() - due
             probes = self._probes
-            probes.loop_lag_seconds = lag
+            probes.loop_lag.observe(lag)
             probes.loop_lag_max_seconds = max(probes.loop_lag_max_seconds, lag)
             if lag > STALL_SECONDS:
                 probes.loop_stalls += 1

@@ -1,28 +1,27 @@
 """`/metrics`: the probes as Prometheus text, over the smallest HTTP that a scraper needs.
 
-Nothing is computed before somebody asks. Partition counters are summed by topic here, so the hot path only adds to
-plain integers; what a scrape costs follows the number of topics, not of requests. The text is written by hand because the
-client library would cost every broker 16 MB and 140 ms for what are a few lines.
+Nothing is computed before somebody asks, so the hot path only adds to plain integers; what a scrape costs follows the
+number of partitions, not of requests. docs/monitoring.md explains each metric, and a test holds it to this.
 """
 
 import asyncio
-import resource
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
 
-from headrace.base.probe import Probes
-from headrace.broker.metric import Metric
+from headrace import __version__
+from headrace.base.exposition import CONTENT_TYPE, Metric, histogram_samples, labels_of, render
+from headrace.broker.process_metrics import process_metrics
+from headrace.broker.topic_metrics import TopicRows, partition_metrics
 from headrace.broker.upkeep_metrics import upkeep_metrics
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
-    from headrace.broker.partition import Partition
 
 PARTITIONS_PER_TURN = 1000
 REQUEST_BYTES_MAX = 8192
 REQUEST_SECONDS_MAX = 5.0
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class MetricsServer:
@@ -52,16 +51,21 @@ class MetricsServer:
 
     async def _response(self, head: bytes) -> bytes:
         method, _, rest = head.partition(b" ")
-        target = rest.split(b" ", 1)[0].split(b"?", 1)[0]
+        path, _, query = rest.split(b" ", 1)[0].decode("latin-1").partition("?")
         if method != b"GET":
             return _http("405 Method Not Allowed", "text/plain", b"only GET is answered here\n")
-        if target != b"/metrics":
-            return _http("404 Not Found", "text/plain", b"the metrics are at /metrics\n")
-        return _http("200 OK", CONTENT_TYPE, (await self._page()).encode())
+        match path:
+            case "/metrics":
+                page = await self._page()
+            case "/metrics/partitions":
+                page = self._partitions_page(parse_qs(query).get("topic", []))
+            case _:
+                return _http("404 Not Found", "text/plain", b"the metrics are at /metrics\n")
+        return _http("200 OK", CONTENT_TYPE, page.encode())
 
     async def _page(self) -> str:
         """With tens of thousands of partitions it takes a while: others have their turn in between."""
-        rows = TopicRows()
+        rows = TopicRows(self._broker.clock.now().mono)
         for count, partition in enumerate(list(self._broker.partitions), 1):
             rows.add(partition)
             if count % PARTITIONS_PER_TURN == 0:
@@ -73,6 +77,11 @@ class MetricsServer:
                 await asyncio.sleep(0)
         return "".join(pieces)
 
+    def _partitions_page(self, topics: list[str]) -> str:
+        """Only of topics that are named: all of a large cluster would stop the loop."""
+        partitions = [each for each in self._broker.partitions if each.id.topic in topics]
+        return render(partition_metrics(partitions, self._broker.clock.now().mono))
+
 
 def _http(status: str, content_type: str, body: bytes) -> bytes:
     head = (
@@ -81,83 +90,62 @@ def _http(status: str, content_type: str, body: bytes) -> bytes:
     return head.encode() + body
 
 
-def render(metrics: Iterable[Metric]) -> str:
-    lines: list[str] = []
-    for metric in metrics:
-        lines += (f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {metric.kind}")
-        lines += [f"{metric.name}{labels} {value}" for labels, value in metric.samples]
-    return "\n".join(lines) + "\n"
-
-
-class TopicRows:
-    """The counters of partitions, summed by topic."""
-
-    def __init__(self, partitions: "Iterable[Partition]" = ()) -> None:
-        self._rows: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0, 0, 0])
-        for partition in partitions:
-            self.add(partition)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def add(self, partition: "Partition") -> None:
-        # Topic names hold no character that a label would have to escape.
-        row = self._rows[f'{{topic="{partition.id.topic}"}}']
-        row[0] += partition.records_in
-        row[1] += partition.bytes_in
-        row[2] += partition.bytes_out
-        row[3] += partition.log.size_bytes
-        row[4] += partition.log.segment_count
-        row[5] += 1
-
-    def column(self, place: int) -> list[tuple[str, float]]:
-        return [(labels, row[place]) for labels, row in self._rows.items()]
-
-
 def metrics_of(broker: "Broker", rows: TopicRows | None = None) -> Iterator[Metric]:
-    requests = [(f'{{api="{name}",version="{version}"}}', count) for name, version, count in broker.dispatch.counts()]
+    requests = [(labels_of(api=name, version=version), count) for name, version, count in broker.dispatch.counts()]
+    latencies = chain.from_iterable(histogram_samples(seen, api=name) for name, seen in broker.dispatch.latencies())
+    yield _info(broker)
     yield Metric("headrace_requests_total", "counter", "Requests by API and version.", requests)
-    yield from _topics(TopicRows(broker.partitions) if rows is None else rows)
+    yield Metric("headrace_request_seconds", "histogram", "From a request decoded to its reply ready.", latencies)
+    yield from (all_rows(broker) if rows is None else rows).metrics()
     yield from upkeep_metrics(broker)
-    yield from _totals(broker.probes)
+    yield from _totals(broker)
+    yield from process_metrics(broker)
 
 
-def _topics(rows: TopicRows) -> Iterator[Metric]:
-    columns = (
-        ("headrace_topic_records_in_total", "counter", "Records appended by producers."),
-        ("headrace_topic_bytes_in_total", "counter", "Bytes appended by producers."),
-        ("headrace_topic_bytes_out_total", "counter", "Bytes read by consumers."),
-        ("headrace_topic_log_bytes", "gauge", "Bytes on disk."),
-        ("headrace_topic_segments", "gauge", "Segments on disk."),
-        ("headrace_topic_partitions", "gauge", "Partitions on this broker."),
-    )
-    for place, (name, kind, help_text) in enumerate(columns):
-        yield Metric(name, kind, help_text, rows.column(place))
+def all_rows(broker: "Broker") -> TopicRows:
+    rows = TopicRows(broker.clock.now().mono)
+    for partition in broker.partitions:
+        rows.add(partition)
+    return rows
 
 
-def _totals(probes: Probes) -> Iterator[Metric]:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    cpu_seconds = usage.ru_utime + usage.ru_stime
+def _info(broker: "Broker") -> Metric:
+    cluster = broker.image.cluster
+    labels = labels_of(broker=broker.id, version=__version__, cluster="" if cluster is None else cluster.id)
+    return Metric("headrace_broker_info", "gauge", "Always 1; who this is.", [(labels, 1)])
+
+
+def _totals(broker: "Broker") -> Iterator[Metric]:
+    probes = broker.probes
+    throttled = broker.fetchers.catch_up.throttled_seconds
     counters = (
-        ("headrace_bytes_received_total", "Bytes read from all connections.", probes.bytes_received),
-        ("headrace_bytes_sent_total", "Bytes written to all connections.", probes.bytes_sent),
-        ("headrace_connections_accepted_total", "Connections accepted.", probes.connections_accepted),
-        ("headrace_connections_refused_total", "Connections refused over max.connections.", probes.connections_refused),
-        ("headrace_peer_errors_total", "Connections closed because the peer broke the protocol.", probes.peer_errors),
-        ("headrace_handler_failures_total", "Connections closed because of a bug of ours.", probes.handler_failures),
-        ("headrace_sync_rounds_total", "Rounds of group commit.", probes.sync_rounds),
-        ("headrace_sync_files_total", "Files synced in them.", probes.sync_files),
-        ("headrace_sync_seconds_total", "Time spent in them.", probes.sync_seconds),
-        ("headrace_loop_stalls_total", "Times the event loop was held up for more than 50 ms.", probes.loop_stalls),
-        ("headrace_unclean_elections_total", "Leaders that may lack acknowledged records.", probes.unclean_elections),
-        ("headrace_process_cpu_seconds_total", "CPU time, user and system.", cpu_seconds),
+        ("bytes_received_total", "Bytes read from all connections.", probes.bytes_received),
+        ("bytes_sent_total", "Bytes written to all connections.", probes.bytes_sent),
+        ("connections_accepted_total", "Connections accepted.", probes.connections_accepted),
+        ("connections_refused_total", "Connections refused over max.connections.", probes.connections_refused),
+        ("peer_errors_total", "Connections closed because the peer broke the protocol.", probes.peer_errors),
+        ("handler_failures_total", "Connections closed because of a bug of ours.", probes.handler_failures),
+        ("sync_files_total", "Files synced in rounds of group commit.", probes.sync_files),
+        ("throttle_seconds_total", "Time that replicas which catch up were held back.", throttled),
+        ("loop_stalls_total", "Times the event loop was held up for more than 50 ms.", probes.loop_stalls),
+        ("unclean_elections_total", "Leaders that may lack acknowledged records.", probes.unclean_elections),
     )
     gauges = (
-        ("headrace_connections_open", "Connections open now.", probes.connections_open),
-        ("headrace_loop_lag_seconds", "Lag of the event loop when it was last measured.", probes.loop_lag_seconds),
-        ("headrace_loop_lag_max_seconds", "The longest lag since the start.", probes.loop_lag_max_seconds),
-        ("headrace_process_max_resident_bytes", "The most memory held so far.", usage.ru_maxrss * 1024),
+        ("connections_open", "Connections open now.", probes.connections_open),
+        ("loop_lag_max_seconds", "The longest delay of the event loop since the start.", probes.loop_lag_max_seconds),
+        (
+            "leaderless_partitions",
+            "Partitions of the cluster that nobody leads.",
+            broker.leaderless.count(broker.image),
+        ),
+        ("fenced", "1 while this broker has no lease and answers for nothing.", int(broker.partitions.is_fenced)),
+        ("controller", "1 on the broker that heals the cluster.", int(broker.controller_id == broker.id)),
     )
     for kind, rows in (("counter", counters), ("gauge", gauges)):
         for name, help_text, value in rows:
-            yield Metric(name, kind, help_text, [("", value)])
+            yield Metric(f"headrace_{name}", kind, help_text, [("", value)])
+    for name, help_text, seen in (
+        ("sync_seconds", "Rounds of group commit: fsync of all that was dirty.", probes.sync_rounds),
+        ("loop_lag_seconds", "Delay of the event loop, measured ten times a second.", probes.loop_lag),
+    ):
+        yield Metric(f"headrace_{name}", "histogram", help_text, histogram_samples(seen))

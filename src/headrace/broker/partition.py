@@ -81,6 +81,8 @@ class Partition:
         "_synced_waiters",
         "_unsynced_since",
         "_verifying",
+        "bytes_copied_in",
+        "bytes_copied_out",
         "bytes_in",
         "bytes_out",
         "config",
@@ -96,6 +98,7 @@ class Partition:
         "leader_epoch",
         "log",
         "records_in",
+        "records_out",
         "state",
         "topic_id",
         "watchers",
@@ -134,7 +137,10 @@ class Partition:
         self.follower_watchers: dict[Watcher, None] = {}
         self.records_in = 0
         self.bytes_in = 0
+        self.records_out = 0
         self.bytes_out = 0
+        self.bytes_copied_in = 0
+        self.bytes_copied_out = 0
         self._broker_id = broker_id
         self._leader_high_watermark = -1
         self._flusher = flusher
@@ -475,6 +481,7 @@ class Partition:
     def append_copies(self, records: memoryview, headers: Sequence[BatchHeader], now: Now) -> None:
         """Batches of the leader, byte for byte."""
         self.log.append(records, headers, now)
+        self.bytes_copied_in += len(records)
         self._on_appended()
 
     def on_leader_word(self, high_watermark: int, start_offset: int) -> None:
@@ -544,8 +551,13 @@ class Partition:
             found = log.read(offset, max_bytes, end_offset, at_least_one)
         except CorruptBatch as error:
             raise self._unreadable(error) from error
-        if found is not None and not as_follower:
-            self.bytes_out += found.length
+        if found is not None:
+            if as_follower:
+                self.bytes_copied_out += found.length
+            else:
+                self.bytes_out += found.length
+                # By their offsets: the batches stay closed. A batch is sent whole, however few of it were asked for.
+                self.records_out += found.next_offset - offset
         return found
 
     def _unreadable(self, error: CorruptBatch) -> Refused:

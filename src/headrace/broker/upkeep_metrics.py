@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from headrace.broker.metric import Metric
+from headrace.base.exposition import Metric
 from headrace.broker.retention import rows
 
 if TYPE_CHECKING:

@@ -176,5 +176,10 @@ class LeaderReplica:
         follower = self._followers.get(replica)
         return -1 if follower is None else follower.end_offset
 
-    def lag_of(self, replica: int, end_offset: int) -> int:
-        return max(0, end_offset - max(0, self.end_of(replica)))
+    def furthest(self, end_offset: int, now: float) -> tuple[int, float]:
+        """How far behind followers are at most: in records, and in seconds since they were last at the end."""
+        behind = [each for each in self._followers.values() if each.end_offset < end_offset]
+        if not behind:
+            return 0, 0.0
+        since = max(min(each.caught_up_at for each in behind), self._left_end_at)
+        return end_offset - max(0, min(each.end_offset for each in behind)), now - since

@@ -12,12 +12,13 @@ WAIT_SECONDS_MAX: Final = 10.0
 
 
 class Throttle:
-    __slots__ = ("_filled_at", "_left", "rate")
+    __slots__ = ("_filled_at", "_left", "closed_seconds", "rate")
 
     def __init__(self, rate: int = UNLIMITED) -> None:
         self.rate = rate
         self._left = float(rate)
         self._filled_at = 0.0
+        self.closed_seconds = 0.0
 
     def set_rate(self, rate: int) -> None:
         if rate != self.rate:
@@ -28,6 +29,8 @@ class Throttle:
         """Whether more may be asked for."""
         if self.rate >= UNLIMITED:
             return True
+        if self._left <= 0:
+            self.closed_seconds += min(now - self._filled_at, -self._left / self.rate)
         self._left = min(float(self.rate), self._left + (now - self._filled_at) * self.rate)
         self._filled_at = now
         return self._left > 0

@@ -72,7 +72,7 @@ def test_all_that_one_turn_made_dirty_share_a_round(rounds: Rounds) -> None:
         rounds.write(syncable)
     rounds.loop.run_ready()
     assert [each.synced for each in syncables] == [2] * 5
-    assert (rounds.probes.sync_rounds, rounds.probes.sync_files) == (1, 5)
+    assert (rounds.probes.sync_rounds.count, rounds.probes.sync_files) == (1, 5)
 
 
 def test_a_write_that_lands_while_a_round_runs_waits_for_the_next(rounds: Rounds) -> None:
@@ -88,7 +88,7 @@ def test_a_write_that_lands_while_a_round_runs_waits_for_the_next(rounds: Rounds
 
     first._job = job_with_a_write_beside_it
     rounds.loop.run_ready()
-    assert rounds.probes.sync_rounds == 2
+    assert rounds.probes.sync_rounds.count == 2
     assert (first.synced, late.synced) == (2, 1)
 
 

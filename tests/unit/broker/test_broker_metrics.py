@@ -2,7 +2,10 @@
 
 import re
 
-from headrace.broker.metrics import Metric, metrics_of, render
+from headrace.base.exposition import Metric, histogram_samples, labels_of, render
+from headrace.base.probe import Histogram
+from headrace.broker.metrics import metrics_of
+from headrace.broker.topic_metrics import partition_metrics
 from headrace.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 from sim.host import PORT
 from sim.wireclient import WireClient
@@ -24,14 +27,15 @@ def parse(text: str) -> dict[str, tuple[str, dict[str, float]]]:
             assert name not in metrics, f"{name} comes twice"
         elif line.startswith("# TYPE "):
             _, _, typed, kind = line.split(" ")
-            assert typed == name and kind in ("counter", "gauge")
+            assert typed == name and kind in ("counter", "gauge", "histogram")
             assert (kind == "counter") == name.endswith("_total"), f"{name} is a {kind}"
             metrics[name] = (kind, {})
         else:
             found = SAMPLE.fullmatch(line)
             assert found, line
-            assert found[1] == name
-            labels = found[2] or ""
+            suffix = found[1].removeprefix(name)
+            assert suffix in (("_bucket", "_sum", "_count") if metrics[name][0] == "histogram" else ("",)), line
+            labels = suffix + (found[2] or "")
             assert labels not in metrics[name][1], f"{line} comes twice"
             metrics[name][1][labels] = float(found[3])
     return metrics
@@ -55,6 +59,24 @@ def test_very_large_and_very_small_values_are_numbers() -> None:
     assert list(parse(text)["a"][1].values()) == [1e-07, float(1 << 60)]
 
 
+def test_labels_hold_any_text() -> None:
+    text = render([Metric("a", "gauge", "Things.", [(labels_of(group='say "hi"\\\n'), 1)])])
+    assert parse(text) == {"a": ("gauge", {r'{group="say \"hi\"\\\n"}': 1.0})}
+
+
+def test_a_histogram_counts_what_took_at_most_each_bound() -> None:
+    histogram = Histogram()
+    for seconds in (0.0, 63e-6, 65e-6, 0.003, 1.0, 1e6):
+        histogram.observe(seconds)
+    samples = parse(render([Metric("a", "histogram", "Times.", histogram_samples(histogram, api="X"))]))["a"][1]
+    buckets = [value for labels, value in samples.items() if labels.startswith("_bucket")]
+    assert buckets == sorted(buckets)
+    assert samples['_bucket{api="X",le="6.4e-05"}'] == 2
+    assert samples['_bucket{api="X",le="0.004096"}'] == 4
+    assert samples['_bucket{api="X",le="+Inf"}'] == samples['_count{api="X"}'] == 6
+    assert samples['_sum{api="X"}'] == sum((0.0, 63e-6, 65e-6, 0.003, 1.0, 1e6))
+
+
 def test_a_running_brokers_metrics_hold_to_the_format_and_count() -> None:
     world = World("metrics", 1, {})
     (host,) = world.hosts
@@ -68,8 +90,14 @@ def test_a_running_brokers_metrics_hold_to_the_format_and_count() -> None:
 
     task = loop.create_task(create())
     assert world.agenda.run(60.0, until=task.done)
-    metrics = parse(render(metrics_of(host.node.broker)))
+    broker = host.node.broker
+    metrics = parse(render(metrics_of(broker)))
+    partitions = parse(render(partition_metrics(list(broker.partitions), broker.clock.now().mono)))
     world.end()
+    assert partitions["headrace_partition_isr_size"][1]['{topic="a.b_c-2",partition="1"}'] == 1
+    assert metrics["headrace_topic_isr_size_min"][1]['{topic="a.b_c-2"}'] == 1
+    assert metrics["headrace_leaderless_partitions"][1][""] == 0
+    assert metrics["headrace_request_seconds"][1]['_count{api="CreateTopics"}'] == 1
     assert metrics["headrace_topic_partitions"][1]['{topic="a.b_c-2"}'] == 2
     assert metrics["headrace_requests_total"][1]['{api="CreateTopics",version="7"}'] == 1
     assert metrics["headrace_connections_accepted_total"][1][""] == 1
