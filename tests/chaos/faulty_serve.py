@@ -12,10 +12,12 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import headrace.base.disk
+from headrace.base.errors import DiskFailed
 from headrace.cli.serve import main
 
 
@@ -43,6 +45,16 @@ class FaultyCalls:
         self._before_sync()
         os.fdatasync(fd)
 
+    def whole_sync(self, run: Callable[[Any], None]) -> Callable[[Any], None]:
+        def faulty_run(whole: Any) -> None:
+            try:
+                self._before_sync()
+            except OSError as error:
+                raise DiskFailed(str(error)) from error
+            run(whole)
+
+        return faulty_run
+
     def _before_sync(self) -> None:
         orders = self._read()
         time.sleep(orders.get("sync_seconds", 0))
@@ -65,4 +77,5 @@ if __name__ == "__main__":
     calls = FaultyCalls(Path(sys.argv[1]))
     headrace.base.disk.os = calls  # type: ignore[assignment]
     headrace.base.disk._datasync = calls.fdatasync
+    headrace.base.disk.WholeSync.run = calls.whole_sync(headrace.base.disk.WholeSync.run)  # type: ignore[method-assign]
     sys.exit(main(sys.argv[2:]))

@@ -169,6 +169,9 @@ class Mount:
         mark = directory.mark()
         return lambda: self.settle(path, directory, mark, self.machine.lies_about_directories)
 
+    def sync_together(self, path: str, jobs: list[Job]) -> list[Job]:
+        return jobs
+
     def settle(self, path: str, node: Inode | Directory, mark: int, lie: bool) -> None:
         self.check()
         if self.machine.is_due(self.machine.fail_syncs, path):

@@ -2,9 +2,9 @@
 
     append ─▶ mark ─▶ [dirty] ─▶ round: begin_sync on the loop, jobs in threads, on_synced on the loop ─▶ next round
 
-No timer: under load a round simply holds more. A round proves only what was written before it began (the log's ticket
-remembers), so a write that lands while it runs waits for the next one. After a failed round there is no other: what a
-failed fsync left on disk is unknown and a second one may lie.
+No timer: under load a round simply holds more; many files may be proven by one job (`base/whole_sync.py`). A round proves
+only what was written before it began (the log's ticket remembers), so a write that lands while it runs waits for the next
+one. After a failed round there is no other: what a failed fsync left on disk is unknown and a second one may lie.
 """
 
 import asyncio
@@ -41,6 +41,7 @@ class Flusher:
         probes: Probes,
         check_lease: Callable[[], object],
         on_failure: Callable[[BaseException], None],
+        sync_together: Callable[[list[Job]], list[Job]] = list,
     ) -> None:
         self._loop = loop
         self._clock = clock  # uvloop's own counts whole milliseconds
@@ -48,6 +49,7 @@ class Flusher:
         self._probes = probes
         self._check_lease = check_lease
         self._on_failure = on_failure
+        self._sync_together = sync_together
         self._dirty: dict[Syncable, None] = {}
         # How long a file took in the best round of late: quick ones share a thread, slow ones are synced side by side.
         self._file_seconds = SHARE_SECONDS
@@ -91,7 +93,8 @@ class Flusher:
             return
         self._running = True
         started = self._clock.now().mono
-        self._run_jobs(jobs, lambda error: self._end_round(tickets, started, len(jobs), error))
+        work = self._sync_together(jobs)
+        self._run_jobs(work, lambda error: self._end_round(tickets, started, len(jobs), len(work), error))
 
     def _run_jobs(self, jobs: list[Job], done: Callable[[BaseException | None], None]) -> None:
         threads = self._threads_for(len(jobs))
@@ -116,7 +119,7 @@ class Flusher:
         return min(THREADS, files, 1 + int(files * self._file_seconds / SHARE_SECONDS))
 
     def _end_round(
-        self, tickets: list[tuple[Syncable, Any]], started: float, files: int, error: BaseException | None
+        self, tickets: list[tuple[Syncable, Any]], started: float, files: int, jobs: int, error: BaseException | None
     ) -> None:
         self._running = False
         if error is not None:
@@ -126,7 +129,8 @@ class Flusher:
         seconds = self._clock.now().mono - started
         self._probes.sync_rounds.observe(seconds)
         self._probes.sync_files += files
-        if files:
+        # One job for many files says nothing about a file.
+        if files and files == jobs:
             seen = max(seconds * self._threads_for(files) / files, QUICKEST)
             self._file_seconds = min(self._file_seconds * FORGETTING, seen)
         # What was synced may now be acknowledged, if it is still ours to do so.

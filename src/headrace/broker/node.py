@@ -13,6 +13,7 @@ import logging
 import random
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import NamedTuple
 
 from headrace.base.clock import Clock
@@ -115,7 +116,13 @@ class Node:
             tasks=self._tasks,
         )
         self._flusher = Flusher(
-            loop, self._clock, self._sync_threads, self.probes, self.broker.check_lease, self._on_failure
+            loop,
+            self._clock,
+            self._sync_threads,
+            self.probes,
+            self.broker.check_lease,
+            self._on_failure,
+            partial(self._disk.sync_together, self.settings.data),
         )
         try:
             self._unlock = self._directory.lock()
