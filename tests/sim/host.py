@@ -40,6 +40,9 @@ class SimClock:
         now = self._agenda.now
         return Now(now + self._since, int((WALL_START + now + self.skew) * 1000))
 
+    def mono(self) -> float:
+        return self._agenda.now + self._since
+
     def boot_id(self) -> str:
         return f"{self._name} boot {self.boots}"
 

@@ -16,6 +16,10 @@ class Now(NamedTuple):
 class Clock(Protocol):
     def now(self) -> Now: ...
 
+    def mono(self) -> float:
+        """That of `now` alone, at a quarter of its cost: for what is only measured."""
+        ...
+
     def boot_id(self) -> str:
         """Names this run of the kernel: another one means that nothing unsynced survived in the page cache."""
 
@@ -25,6 +29,9 @@ class SystemClock:
 
     def now(self) -> Now:
         return Now(time.clock_gettime(time.CLOCK_BOOTTIME), time.time_ns() // 1_000_000)
+
+    def mono(self) -> float:
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def boot_id(self) -> str:
         try:

@@ -78,7 +78,7 @@ class Request:
 
     def frame(self, response: Any) -> list[Chunk]:
         """The reply, ready to leave; what it took until here is what the latency of the API means."""
-        self._latency.observe(self._clock.now().mono - self.now.mono)
+        self._latency.observe(self._clock.mono() - self.now.mono)
         return response_frame(response, self.version, self.correlation_id)
 
 

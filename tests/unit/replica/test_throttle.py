@@ -43,3 +43,13 @@ def test_a_new_rate_counts_at_once() -> None:
     assert throttle.is_open(1.0)
     throttle.set_rate(100)
     assert throttle.is_open(3.0)
+
+
+def test_it_knows_how_long_it_was_closed() -> None:
+    throttle = Throttle(100)
+    assert throttle.is_open(0.0)
+    throttle.take(300)
+    assert not throttle.is_open(1.0)
+    assert throttle.closed_seconds == 1.0
+    assert throttle.is_open(60.0), "nobody asked for long"
+    assert throttle.closed_seconds == 2.0, "it was open for most of that time"
