@@ -32,8 +32,9 @@ Throttle = Annotated[
 def status(bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
     """Show brokers, leaders, and every partition that is offline, under-replicated or moving, with its lag."""
     from headrace.cli.cluster_admin import with_admin
-    from headrace.cli.cluster_status import show_status, status_of
+    from headrace.cli.cluster_status import show_status
     from headrace.cli.output import show_json
+    from headrace.client.status import status_of
     from headrace.client.survey import survey
 
     seen = with_admin(bootstrap, survey)
@@ -53,10 +54,10 @@ def rebalance(
     as_json: AsJson = False,
 ) -> None:
     """Spread replicas and leaders evenly over the live brokers, in different racks where there are racks."""
-    from headrace.cli import cluster_plan
     from headrace.cli.cluster_moves import Wanted
+    from headrace.client import moves
 
-    _move(Wanted(cluster_plan.rebalance, throttle, yes, dry_run, no_wait, as_json), bootstrap)
+    _move(Wanted(moves.rebalance, throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
 
 @app.command()
@@ -70,10 +71,10 @@ def drain(
     as_json: AsJson = False,
 ) -> None:
     """Move everything off a broker, so that it can be taken away. It may be dead already."""
-    from headrace.cli import cluster_plan
     from headrace.cli.cluster_moves import Wanted
+    from headrace.client import moves
 
-    _move(Wanted(cluster_plan.drain(broker), throttle, yes, dry_run, no_wait, as_json), bootstrap)
+    _move(Wanted(moves.drain(broker), throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
 
 @app.command()
@@ -88,10 +89,10 @@ def replace(
     as_json: AsJson = False,
 ) -> None:
     """Move everything from one broker, alive or dead, to another."""
-    from headrace.cli import cluster_plan
     from headrace.cli.cluster_moves import Wanted
+    from headrace.client import moves
 
-    _move(Wanted(cluster_plan.replace(old, new), throttle, yes, dry_run, no_wait, as_json), bootstrap)
+    _move(Wanted(moves.replace(old, new), throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
 
 @app.command()
@@ -108,10 +109,10 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Give brokers that joined their share: partitions move on to them and nowhere else."""
-    from headrace.cli import cluster_plan
     from headrace.cli.cluster_moves import Wanted
+    from headrace.client import moves
 
-    _move(Wanted(cluster_plan.add(brokers or []), throttle, yes, dry_run, no_wait, as_json), bootstrap)
+    _move(Wanted(moves.add(brokers or []), throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
 
 @app.command()
@@ -126,10 +127,10 @@ def replicas(
     as_json: AsJson = False,
 ) -> None:
     """Give a topic more replicas of each partition, or fewer."""
-    from headrace.cli import cluster_plan
     from headrace.cli.cluster_moves import Wanted
+    from headrace.client import moves
 
-    planner = cluster_plan.replication_factor(topic, factor)
+    planner = moves.replication_factor(topic, factor)
     _move(Wanted(planner, throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
 

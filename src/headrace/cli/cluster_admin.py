@@ -9,11 +9,20 @@ from headrace.cli.connection import parse_bootstrap, require_reachable
 from headrace.cli.failure import ExitCode, Failure
 from headrace.client.admin import Admin
 from headrace.client.connection import Disconnected
+from headrace.client.reset import NothingToShift
 from headrace.wire.codes import ErrorCode
 
 T = TypeVar("T")
 
+_EXITS: dict[int, ExitCode] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ExitCode.NOT_FOUND,
+    ErrorCode.GROUP_ID_NOT_FOUND: ExitCode.NOT_FOUND,
+    ErrorCode.BROKER_ID_NOT_REGISTERED: ExitCode.NOT_FOUND,
+}
 _FIXES: dict[int, str] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "`headrace topic list` shows the topics",
+    ErrorCode.GROUP_ID_NOT_FOUND: "`headrace group list` shows the groups",
+    ErrorCode.NON_EMPTY_GROUP: "stop its members first; `headrace group members` shows them",
     ErrorCode.UNSUPPORTED_VERSION: "this cluster does not offer that; `headrace version` shows ours",
     ErrorCode.REQUEST_TIMED_OUT: "`headrace cluster status` shows what was done; ask again",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "ask for this right on the cluster",
@@ -40,6 +49,7 @@ async def _with_admin(bootstrap: str, work: Callable[[Admin], Awaitable[T]]) -> 
 
 def refused(refusal: Refused, what: str = "") -> Failure:
     cause = f"{what}: {refusal.message}" if what else refusal.message
-    return Failure(
-        cause, _FIXES.get(refusal.code, "`headrace cluster status` shows how things stand"), ExitCode.REFUSED
-    )
+    fix = _FIXES.get(refusal.code, "`headrace cluster status` shows how things stand")
+    if isinstance(refusal, NothingToShift):
+        return Failure(cause, "as with --to-earliest", ExitCode.USAGE)
+    return Failure(cause, fix, _EXITS.get(refusal.code, ExitCode.REFUSED))

@@ -1,4 +1,4 @@
-"""Elections on demand: which partitions would get which leader, agreed to, then asked for."""
+"""Elections on demand: the plan is shown and agreed to, then asked for."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,8 +8,8 @@ import typer
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.output import count_of, remark, show_json, show_rows
 from headrace.client.admin import Admin
-from headrace.client.survey import PartitionSeen, Survey, survey
-from headrace.cluster.leadership import ElectionType
+from headrace.client.elections import election_view, hold_elections, plan_elections
+from headrace.client.survey import survey
 
 ROWS_MAX = 50
 _UNCLEAN_WARNING = (
@@ -21,53 +21,21 @@ _UNCLEAN_WARNING = (
 async def elect_leaders(
     admin: Admin, topics: Sequence[str], unclean: bool, yes: bool, dry_run: bool, as_json: bool
 ) -> None:
-    seen = await survey(admin)
-    wanted = [each for each in _of_topics(seen, topics) if (_needs_any if unclean else _needs_preferred)(each, seen)]
-    rows = [_row(each, unclean, seen) for each in wanted]
+    wanted = plan_elections(await survey(admin), topics, unclean)
+    rows = [election_view(each) for each in wanted]
     if not as_json:
         _show(rows, unclean)
     if wanted and not dry_run:
         if not yes:
             _confirm(len(wanted), unclean)
-        rows = await _elect(admin, wanted, rows, unclean)
+        outcomes = await hold_elections(admin, wanted, unclean)
+        rows = [{**row, "error": refusal and refusal.message} for row, refusal in zip(rows, outcomes, strict=True)]
     if as_json:
         show_json(rows)
     elif wanted and not dry_run:
         _report(rows)
     if any(row.get("error") for row in rows):
         raise Failure("not every partition has the leader that was asked for", "", ExitCode.REFUSED)
-
-
-def _of_topics(seen: Survey, topics: Sequence[str]) -> list[PartitionSeen]:
-    known = {each.id.topic for each in seen.partitions.values()}
-    for topic in topics:
-        if topic not in known:
-            raise Failure(f"there is no topic {topic}", "`headrace topic list` shows them", ExitCode.NOT_FOUND)
-    return [each for each in seen.partitions.values() if not topics or each.id.topic in topics]
-
-
-def _needs_preferred(each: PartitionSeen, seen: Survey) -> bool:
-    return each.leader != each.replicas[0] and each.replicas[0] in each.isr and _is_alive(each.replicas[0], seen)
-
-
-def _needs_any(each: PartitionSeen, seen: Survey) -> bool:
-    return each.leader is None and any(_is_alive(replica, seen) for replica in each.replicas)
-
-
-def _is_alive(broker_id: int, seen: Survey) -> bool:
-    return broker_id in seen.brokers and seen.brokers[broker_id].is_alive
-
-
-def _row(each: PartitionSeen, unclean: bool, seen: Survey) -> dict[str, Any]:
-    alive = [replica for replica in each.replicas if _is_alive(replica, seen)]
-    return {
-        "topic": each.id.topic,
-        "partition": each.id.partition,
-        "leader": each.leader,
-        "then": alive[0] if unclean else each.replicas[0],
-        "replicas": list(each.replicas),
-        "isr": list(each.isr),
-    }
 
 
 def _show(rows: list[dict[str, Any]], unclean: bool) -> None:
@@ -85,17 +53,6 @@ def _confirm(count: int, unclean: bool) -> None:
     what = "Accept the loss and elect" if unclean else "Elect"
     if not typer.confirm(f"\n{what} {count_of(count, 'leader')}?"):
         raise Failure("nothing was changed", "answer y, or add --yes", ExitCode.REFUSED)
-
-
-async def _elect(
-    admin: Admin, wanted: Sequence[PartitionSeen], rows: list[dict[str, Any]], unclean: bool
-) -> list[dict[str, Any]]:
-    kind = ElectionType.UNCLEAN if unclean else ElectionType.PREFERRED
-    outcomes = await admin.elect(kind, [each.id for each in wanted])
-    return [
-        {**row, "error": refusal.message if (refusal := outcomes.get(each.id)) is not None else None}
-        for each, row in zip(wanted, rows, strict=True)
-    ]
 
 
 def _report(rows: list[dict[str, Any]]) -> None:

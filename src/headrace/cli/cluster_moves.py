@@ -1,6 +1,6 @@
 """Moving replicas: the plan is shown and agreed to, begun, and watched to its end.
 
-A plan starts from where partitions are on their way to, so the same command after an interruption goes on where it was.
+The same command after an interruption goes on where it was.
 """
 
 import asyncio
@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import typer
 
 from headrace.cli.cluster_admin import refused
-from headrace.cli.cluster_plan import Plan, Planner, plan_view, show_plan
+from headrace.cli.cluster_plan import show_plan
 from headrace.cli.cluster_progress import until_moved
 from headrace.cli.cluster_throttle import parse_rate, set_throttle
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.output import count_of, remark, show_json, size_of
 from headrace.client.admin import Admin
+from headrace.client.moves import Plan, Planner, plan_view
 from headrace.client.survey import Survey, survey
 from headrace.cluster.leadership import ElectionType
 

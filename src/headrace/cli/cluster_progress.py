@@ -4,13 +4,14 @@ import asyncio
 import sys
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from headrace.base.ids import TopicPartition
 from headrace.cli.cluster_throttle import lift_throttle
 from headrace.cli.output import console, count_of, remark, size_of
 from headrace.client.admin import Admin
 from headrace.client.connection import Disconnected
+from headrace.client.moves import Copied, copied
 from headrace.client.survey import PartitionSeen, Survey, survey
 
 if TYPE_CHECKING:
@@ -18,18 +19,6 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.5
 SILENT_SECONDS_MAX = 60.0
-
-
-class Copied(NamedTuple):
-    done_bytes: int
-    total_bytes: int
-
-
-def copied(partition: PartitionSeen) -> Copied:
-    """Over all replicas that are being added."""
-    size = partition.size_bytes
-    done = [min(size, partition.held[each].size_bytes) for each in partition.adding if each in partition.held]
-    return Copied(sum(done), size * len(partition.adding))
 
 
 async def until_moved(admin: Admin, show: bool) -> None:

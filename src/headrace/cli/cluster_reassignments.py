@@ -1,24 +1,24 @@
 """Moves that are running: listed, watched to the end, cancelled."""
 
 import asyncio
-from typing import Any
 
 import typer
 
 from headrace.cli.cluster_admin import refused
 from headrace.cli.cluster_moves import say_how_to_go_on
-from headrace.cli.cluster_progress import copied, until_moved
+from headrace.cli.cluster_progress import until_moved
 from headrace.cli.cluster_throttle import lift_throttle, throttled_topics
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.output import count_of, remark, show_json, show_rows, size_of
 from headrace.client.admin import Admin
-from headrace.client.survey import PartitionSeen, Survey, survey
+from headrace.client.moves import moving_view
+from headrace.client.survey import Survey, survey
 
 
 async def list_all(admin: Admin, as_json: bool) -> None:
     seen = await survey(admin)
     if as_json:
-        show_json([_view(each) for each in seen.moving])
+        show_json([moving_view(each) for each in seen.moving])
         return
     _show(seen)
     if not seen.moving and await throttled_topics(admin):
@@ -40,7 +40,7 @@ async def watch_all(admin: Admin, as_json: bool) -> None:
         say_how_to_go_on()
         raise
     if as_json:
-        show_json([_view(each) for each in seen.moving])
+        show_json([moving_view(each) for each in seen.moving])
     else:
         print("done")
 
@@ -60,23 +60,9 @@ async def cancel_all(admin: Admin, yes: bool, as_json: bool) -> None:
             raise refused(refusal, f"the move of {id} goes on")
         await lift_throttle(admin, {each.id.topic for each in seen.moving})
     if as_json:
-        show_json([_view(each) for each in seen.moving])
+        show_json([moving_view(each) for each in seen.moving])
     elif seen.moving:
         print(f"cancelled: {count_of(len(seen.moving), 'partition')}")
-
-
-def _view(each: PartitionSeen) -> dict[str, Any]:
-    done, total = copied(each)
-    return {
-        "topic": each.id.topic,
-        "partition": each.id.partition,
-        "leader": each.leader,
-        "replicas": list(each.targets),
-        "adding": list(each.adding),
-        "removing": list(each.removing),
-        "copied_bytes": done,
-        "total_bytes": total,
-    }
 
 
 def _show(seen: Survey) -> None:
@@ -86,7 +72,7 @@ def _show(seen: Survey) -> None:
             "partition": f"{view['topic']}-{view['partition']}",
             "copied": f"{size_of(view['copied_bytes'])} of {size_of(view['total_bytes'])}",
         }
-        for view in map(_view, seen.moving)
+        for view in map(moving_view, seen.moving)
     ]
     columns = {"partition": "PARTITION", "leader": "LEADER", "adding": "ADDING", "removing": "REMOVING"}
     show_rows(rows, {**columns, "replicas": "THEN", "copied": "COPIED"}, empty="no partition is moving")

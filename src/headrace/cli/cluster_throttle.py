@@ -7,9 +7,9 @@ replicas that it holds for.
 import re
 from collections.abc import Collection
 
-from headrace.cli.cluster_plan import Plan
 from headrace.cli.failure import ExitCode, Failure
 from headrace.client.admin import BROKER, TOPIC, Admin, Resource
+from headrace.client.moves import Plan
 from headrace.client.survey import Survey
 
 RATES = ("follower.replication.throttled.rate", "leader.replication.throttled.rate")

@@ -1,15 +1,12 @@
 """`headrace group …`: list, describe, lag and members of consumer groups; reset and delete what they have committed."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap
-
-if TYPE_CHECKING:
-    from headrace.cli.group_plan import GroupPlan
 
 app = typer.Typer(help="List, describe, reset and delete consumer groups.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -20,11 +17,11 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 @app.command("list")
 def list_groups(bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
     """List the groups with state, type and number of members."""
-    from headrace.cli.connection import Connection
+    from headrace.cli.cluster_admin import with_admin
     from headrace.cli.group_view import list_groups
     from headrace.cli.output import show_json, show_rows
 
-    rows = list_groups(Connection(bootstrap))
+    rows = with_admin(bootstrap, list_groups)
     if as_json:
         show_json(rows)
         return
@@ -35,10 +32,11 @@ def list_groups(bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = Fals
 @app.command()
 def describe(group: GroupName, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
     """Show state, coordinator and assignor, and of every partition the commit, the lag and who reads it."""
+    from headrace.cli.cluster_admin import with_admin
     from headrace.cli.group_view import describe_group, show_group
     from headrace.cli.output import show_json
 
-    view = describe_group(bootstrap, group)
+    view = with_admin(bootstrap, lambda admin: describe_group(admin, group))
     if as_json:
         show_json(view)
     else:
@@ -48,10 +46,11 @@ def describe(group: GroupName, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json
 @app.command()
 def lag(group: GroupName, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
     """Show how many messages the group is behind, by topic and in all."""
+    from headrace.cli.cluster_admin import with_admin
     from headrace.cli.group_view import describe_group, lag_by_topic
     from headrace.cli.output import show_json, show_rows
 
-    rows = lag_by_topic(describe_group(bootstrap, group)["partitions"])
+    rows = lag_by_topic(with_admin(bootstrap, lambda admin: describe_group(admin, group))["partitions"])
     total = sum(row["lag"] for row in rows)
     if as_json:
         show_json({"group": group, "lag": total, "topics": rows})
@@ -64,11 +63,12 @@ def lag(group: GroupName, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJ
 @app.command()
 def members(group: GroupName, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
     """Show who is in the group, from where, and what each reads."""
-    from headrace.cli.connection import Connection
-    from headrace.cli.group_view import find_group, member_rows
+    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.group_view import member_rows
     from headrace.cli.output import show_json, show_rows
+    from headrace.client.groups import describe_group
 
-    rows = member_rows(find_group(Connection(bootstrap), group))
+    rows = member_rows(with_admin(bootstrap, lambda admin: describe_group(admin, group)))
     if as_json:
         show_json(rows)
         return
@@ -98,22 +98,25 @@ def reset(
     as_json: AsJson = False,
 ) -> None:
     """Move what the group has committed, after showing the plan and asking. Refused while it has members."""
-    from headrace.cli.group_plan import apply, make_plan
+    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.group_plan import parse_chosen, reset_view, show_resets
     from headrace.cli.output import show_json
     from headrace.cli.reset_target import choose_target
+    from headrace.client.reset import apply_reset, plan_reset
 
     target = choose_target(to_earliest, to_latest, to_offset, to_time, by_duration, shift_by, from_file)
     if as_json and not (yes or dry_run):
         raise Failure("reset asks first, and with --json there is nobody to ask", "add --yes", ExitCode.USAGE)
-    plan = make_plan(bootstrap, group, topic or [], target)
+    chosen = parse_chosen(topic or [])
+    resets = with_admin(bootstrap, lambda admin: plan_reset(admin, group, chosen, target))
     if not as_json:
-        plan.show()
+        show_resets(resets)
     if not dry_run:
         if not yes:
-            _confirm_reset(plan)
-        apply(plan)
+            _confirm_reset(group, len(resets))
+        with_admin(bootstrap, lambda admin: apply_reset(admin, group, resets))
     if as_json:
-        show_json(plan.view(applied=not dry_run))
+        show_json(reset_view(group, resets, applied=not dry_run))
     elif not dry_run:
         print(f"reset {group}")
 
@@ -126,28 +129,25 @@ def delete(
     as_json: AsJson = False,
 ) -> None:
     """Delete groups with all they have committed. Refused while they have members."""
-    from headrace.cli.connection import Connection, answer
-    from headrace.cli.group_view import find_group, require_no_members
+    from headrace.cli.cluster_admin import with_admin
     from headrace.cli.output import count_of, show_json
+    from headrace.client.groups import delete_groups, require_no_members
 
     if as_json and not yes:
         raise Failure("delete asks first, and with --json there is nobody to ask", "add --yes", ExitCode.USAGE)
-    connection = Connection(bootstrap)
-    for group in groups:
-        require_no_members(find_group(connection, group))
+    with_admin(bootstrap, lambda admin: require_no_members(admin, groups))
     question = f"Delete {count_of(len(groups), 'group')} ({', '.join(groups)}) with what they have committed?"
     if not yes and not typer.confirm(question):
         raise Failure("nothing was deleted", "answer y, or add --yes", ExitCode.REFUSED)
-    for group, future in connection.admin.delete_consumer_groups(list(groups)).items():
-        answer(future, f"group {group} was not deleted")
+    with_admin(bootstrap, lambda admin: delete_groups(admin, groups))
     if as_json:
         show_json([{"group": group} for group in groups])
     else:
         print(f"deleted {', '.join(groups)}")
 
 
-def _confirm_reset(plan: "GroupPlan") -> None:
+def _confirm_reset(group: str, partitions: int) -> None:
     from headrace.cli.output import count_of
 
-    if not typer.confirm(f"Reset {count_of(len(plan.resets), 'partition')} of {plan.group}?"):
+    if not typer.confirm(f"Reset {count_of(partitions, 'partition')} of {group}?"):
         raise Failure("nothing was reset", "answer y, or add --yes", ExitCode.REFUSED)

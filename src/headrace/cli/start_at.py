@@ -5,13 +5,10 @@ earliest | latest | 1200 | -10 | @2026-01-31T12:00:00 | @1769860800000
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Literal
 
+from headrace.base.moments import parse_time
 from headrace.cli.failure import ExitCode, Failure
-
-# Up to this many digits a number after @ is seconds; nobody means a moment in January 1970 in ms.
-_SECONDS_DIGITS_MAX = 10
 
 
 @dataclass(frozen=True)
@@ -40,16 +37,6 @@ def parse_start(text: str) -> StartAt:
         except ValueError:
             raise _unreadable(text) from None
     raise _unreadable(text)
-
-
-def parse_time(text: str) -> int:
-    """A moment in epoch ms, or ValueError; one without a zone is meant in that of this machine."""
-    if text.isdecimal():
-        return int(text) * 1000 if len(text) <= _SECONDS_DIGITS_MAX else int(text)
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        moment = moment.astimezone()
-    return round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000)
 
 
 def _unreadable(text: str) -> Failure:

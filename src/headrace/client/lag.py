@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.admin import Address, Admin
+from headrace.client.admin import Admin
+from headrace.client.coordinators import at_coordinator
+from headrace.client.peer import Address, parse_bootstrap
 from headrace.client.positions import EARLIEST, LATEST, list_offsets
-from headrace.wire.codes import ErrorCode
-from headrace.wire.messages.coordinators import FindCoordinatorRequest, FindCoordinatorResponse
 from headrace.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -24,14 +24,6 @@ from headrace.wire.messages.group_offsets import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-
-TRIES_MAX = 20
-PAUSE_SECONDS = 0.25
-_COME_AGAIN = {
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.NOT_COORDINATOR,
-}
 
 
 class Commit(NamedTuple):
@@ -57,7 +49,7 @@ class PartitionLag(NamedTuple):
 
 def get_lag(bootstrap: str, group: str) -> list[PartitionLag]:
     """Of every partition that the group has committed, in order. Raises Refused, or Disconnected if nobody answers."""
-    return asyncio.run(_get_lag(_addresses(bootstrap), group))
+    return asyncio.run(_get_lag(parse_bootstrap(bootstrap), group))
 
 
 async def _get_lag(bootstrap: Iterable[Address], group: str) -> list[PartitionLag]:
@@ -79,22 +71,7 @@ async def lag_of(admin: Admin, group: str) -> list[PartitionLag]:
 
 
 async def committed_by(admin: Admin, group: str) -> Mapping[TopicPartition, Commit]:
-    for _ in range(TRIES_MAX):
-        try:
-            return await _fetch(admin, await coordinator_of(admin, group), group)
-        except Refused as refusal:
-            if refusal.code not in _COME_AGAIN:
-                raise
-            await asyncio.sleep(PAUSE_SECONDS)
-    raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no broker coordinates group {group} at the moment")
-
-
-async def coordinator_of(admin: Admin, group: str) -> int:
-    answer = await admin.ask(FindCoordinatorRequest(group, 0, [group]), FindCoordinatorResponse)
-    found = answer.coordinators[0] if answer.coordinators else answer
-    if found.error_code:
-        raise Refused(found.error_code, found.error_message or "")
-    return found.node_id
+    return await at_coordinator(admin, group, lambda coordinator: _fetch(admin, coordinator, group))
 
 
 async def _fetch(admin: Admin, broker_id: int, group: str) -> dict[TopicPartition, Commit]:
@@ -115,8 +92,3 @@ async def _fetch(admin: Admin, broker_id: int, group: str) -> dict[TopicPartitio
 
 def _name(topic: OffsetFetchResponseTopic | OffsetFetchResponseTopics, names: Mapping[bytes, str]) -> str:
     return topic.name or (names.get(topic.topic_id, "") if isinstance(topic, OffsetFetchResponseTopics) else "")
-
-
-def _addresses(bootstrap: str) -> list[Address]:
-    parts = (part.strip().rpartition(":") for part in bootstrap.split(","))
-    return [(host.strip("[]"), int(port)) for host, _, port in parts]

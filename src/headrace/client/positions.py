@@ -35,7 +35,7 @@ async def _leaders(admin: Admin, wanted: Mapping[TopicPartition, int]) -> Mappin
     leaders: defaultdict[int, list[TopicPartition]] = defaultdict(list)
     if not wanted:
         return leaders
-    for topic in (await admin.metadata()).topics:
+    for topic in (await admin.metadata({id.topic for id in wanted})).topics:
         for part in topic.partitions:
             id = TopicPartition(topic.name or "", part.partition_index)
             if id in wanted and part.leader_id >= 0:

@@ -3,7 +3,7 @@
 import asyncio
 
 from headrace.client.admin import Address, Admin
-from headrace.client.lag import coordinator_of
+from headrace.client.coordinators import coordinator_of
 from headrace.testing import Broker
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.groups_classic import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse

@@ -15,7 +15,7 @@ from clients.client import WAIT_S
 from clients.confluent import Confluent
 from clients.members.member import NEXT_LIBRARIES, Committed
 from headrace.client.admin import Admin
-from headrace.client.lag import coordinator_of
+from headrace.client.coordinators import coordinator_of
 from headrace.wire.messages.groups_consumer import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,

@@ -2,12 +2,15 @@
 
 import pytest
 
+from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.cli import cluster_plan
-from headrace.cli.cluster_progress import Track, copied, dead_targets
-from headrace.cli.cluster_status import status_of, summary
+from headrace.cli.cluster_progress import Track, dead_targets
+from headrace.cli.cluster_status import summary
 from headrace.cli.cluster_throttle import parse_rate
 from headrace.cli.failure import Failure
+from headrace.client import moves
+from headrace.client.moves import copied
+from headrace.client.status import status_of
 from headrace.client.survey import BrokerSeen, PartitionSeen, ReplicaSeen, Survey
 
 MB = 1_000_000
@@ -54,29 +57,29 @@ def test_a_cluster_in_trouble() -> None:
 
 def test_a_drain_counts_what_has_to_be_copied() -> None:
     seen = survey(partition(0, (1, 2, 3)), partition(1, (2, 3, 4)), partition(2, (4,), leader=None))
-    plan = cluster_plan.drain(1)(seen)
-    view = cluster_plan.plan_view(plan, seen)
+    plan = moves.drain(1)(seen)
+    view = moves.plan_view(plan, seen)
     assert plan == {TopicPartition("t", 0): (4, 2, 3)}
     assert (view["bytes"], view["offline"]) == (10 * MB, ["t-2"])
 
 
 def test_a_drain_that_is_under_way_is_not_planned_again() -> None:
     seen = survey(partition(0, (4, 2, 3, 1), isr=(2, 3, 1), leader=1, adding=(4,), removing=(1,)))
-    assert cluster_plan.drain(1)(seen) == {}
+    assert moves.drain(1)(seen) == {}
 
 
 def test_brokers_that_hold_nothing_are_those_that_joined() -> None:
     seen = survey(*(partition(index, (1, 2, 3)) for index in range(4)))
-    plan = cluster_plan.add([])(seen)
+    plan = moves.add([])(seen)
     assert sum(4 in replicas for replicas in plan.values()) == 3
     assert all(4 in replicas for replicas in plan.values())
-    with pytest.raises(Failure, match="every live broker"):
-        cluster_plan.add([])(survey(partition(0, (1, 2)), brokers=2))
+    with pytest.raises(Refused, match="every live broker"):
+        moves.add([])(survey(partition(0, (1, 2)), brokers=2))
 
 
-@pytest.mark.parametrize("planner", [cluster_plan.drain(9), cluster_plan.replace(9, 1), cluster_plan.add([9])])
-def test_a_broker_that_does_not_exist(planner: cluster_plan.Planner) -> None:
-    with pytest.raises(Failure, match="no broker 9"):
+@pytest.mark.parametrize("planner", [moves.drain(9), moves.replace(9, 1), moves.add([9])])
+def test_a_broker_that_does_not_exist(planner: moves.Planner) -> None:
+    with pytest.raises(Refused, match="no broker 9"):
         planner(survey(partition(0, (1, 2))))
 
 

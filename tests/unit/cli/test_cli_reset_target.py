@@ -1,60 +1,14 @@
-"""Where a reset leads: read from the options, and always inside what a partition holds."""
+"""Where a reset leads, as the options say it."""
 
 from pathlib import Path
 
 import pytest
 
-from headrace.base.ids import TopicPartition
 from headrace.cli.failure import ExitCode, Failure
-from headrace.cli.reset_target import Target, choose_target, parse_duration, read_offsets
+from headrace.cli.reset_target import choose_target, read_offsets
+from headrace.client.reset import Target
 
-PLACE = TopicPartition("orders", 0)
 NOTHING = (False, False, None, None, None, None, None)
-
-
-@pytest.mark.parametrize(
-    ("target", "offset"),
-    [
-        (Target("earliest"), 5),
-        (Target("latest"), 20),
-        (Target("offset", 12), 12),
-        (Target("offset", 2), 5),
-        (Target("offset", 200), 20),
-        (Target("shift", 3), 13),
-        (Target("shift", -3), 7),
-        (Target("shift", -9), 5),
-        (Target("shift", 11), 20),
-        (Target("time", 99), 8),
-        (Target("file", offsets={PLACE: 6}), 6),
-        (Target("file", offsets={PLACE: 60}), 20),
-    ],
-)
-def test_where_it_leads(target: Target, offset: int) -> None:
-    assert target.offset(PLACE, before=10, start=5, end=20, at_time=8) == offset
-
-
-def test_a_time_after_the_last_message_is_the_end() -> None:
-    assert Target("time", 99).offset(PLACE, before=10, start=5, end=20, at_time=None) == 20
-
-
-def test_nothing_is_shifted_from_nowhere() -> None:
-    with pytest.raises(Failure, match="no commit to shift"):
-        Target("shift", 1).offset(PLACE, before=None, start=0, end=20, at_time=None)
-
-
-@pytest.mark.parametrize(
-    ("text", "ms"),
-    [("90s", 90_000), ("2h30m", 9_000_000), ("7d", 604_800_000), ("PT2H", 7_200_000), ("P1DT1S", 86_401_000)],
-)
-def test_durations(text: str, ms: int) -> None:
-    assert parse_duration(text) == ms
-
-
-@pytest.mark.parametrize("text", ["", "soon", "P", "PT", "5", "-1h", "1w"])
-def test_what_is_no_duration(text: str) -> None:
-    with pytest.raises(Failure) as failed:
-        parse_duration(text)
-    assert failed.value.code == ExitCode.USAGE
 
 
 def test_each_option_alone() -> None:
@@ -69,6 +23,12 @@ def test_each_option_alone() -> None:
 def test_exactly_one_option(options: tuple) -> None:
     with pytest.raises(Failure, match="to go") as failed:
         choose_target(*options)
+    assert failed.value.code == ExitCode.USAGE
+
+
+def test_what_is_no_duration() -> None:
+    with pytest.raises(Failure, match="no duration") as failed:
+        choose_target(*NOTHING[:4], "soon", *NOTHING[5:])
     assert failed.value.code == ExitCode.USAGE
 
 

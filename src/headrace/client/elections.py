@@ -1,0 +1,58 @@
+"""Elections on demand: which partitions would get which leader, then asked for."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from headrace.base.errors import Refused
+from headrace.client.admin import Admin
+from headrace.client.survey import PartitionSeen, Survey
+from headrace.cluster.leadership import ElectionType
+from headrace.wire.codes import ErrorCode
+
+
+class Election(NamedTuple):
+    partition: PartitionSeen
+    then: int
+    """Who would lead."""
+
+
+def plan_elections(seen: Survey, topics: Sequence[str], unclean: bool) -> list[Election]:
+    """Of these topics, or of all: where another than the preferred replica leads; or, unclean, where nobody does."""
+    known = {each.id.topic for each in seen.partitions.values()}
+    for topic in topics:
+        if topic not in known:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic}")
+    chosen = [each for each in seen.partitions.values() if not topics or each.id.topic in topics]
+    alive = {broker.id for broker in seen.live}
+    elections = (_unclean(each, alive) if unclean else _preferred(each, alive) for each in chosen)
+    return [each for each in elections if each is not None]
+
+
+def _preferred(each: PartitionSeen, alive: set[int]) -> Election | None:
+    first = each.replicas[0]
+    return Election(each, first) if each.leader != first and first in each.isr and first in alive else None
+
+
+def _unclean(each: PartitionSeen, alive: set[int]) -> Election | None:
+    able = [replica for replica in each.replicas if replica in alive]
+    return Election(each, able[0]) if each.leader is None and able else None
+
+
+async def hold_elections(admin: Admin, elections: Sequence[Election], unclean: bool) -> list[Refused | None]:
+    """In their order: None for a new leader."""
+    kind = ElectionType.UNCLEAN if unclean else ElectionType.PREFERRED
+    outcomes = await admin.elect(kind, [each.partition.id for each in elections])
+    return [outcomes.get(each.partition.id) for each in elections]
+
+
+def election_view(election: Election) -> dict[str, Any]:
+    """As plain values: the JSON form."""
+    each = election.partition
+    return {
+        "topic": each.id.topic,
+        "partition": each.id.partition,
+        "leader": each.leader,
+        "then": election.then,
+        "replicas": list(each.replicas),
+        "isr": list(each.isr),
+    }
