@@ -10,7 +10,21 @@ import typer
 from typer.models import CommandInfo
 
 from headrace.base.errors import UserError
-from headrace.cli import cluster, consume, doctor, gateway, group, logdump, process, produce, topic, txn, up, version
+from headrace.cli import (
+    cluster,
+    consume,
+    doctor,
+    gateway,
+    group,
+    logdump,
+    plan,
+    process,
+    produce,
+    topic,
+    txn,
+    up,
+    version,
+)
 from headrace.cli.failure import ExitCode, Failure, show_failure
 
 STDOUT = 1
@@ -37,6 +51,7 @@ app.add_typer(cluster.app, name="cluster")
 app.command("produce")(produce.produce)
 app.command("consume")(consume.consume)
 app.add_typer(logdump.app, name="log")
+app.command("plan")(plan.plan)
 app.command("doctor")(doctor.doctor)
 app.command("version")(version.version)
 
