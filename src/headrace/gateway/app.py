@@ -8,14 +8,17 @@ from fastapi import APIRouter, FastAPI
 from headrace import __version__
 from headrace.gateway import problem
 from headrace.gateway.gateway import Gateway
+from headrace.gateway.messages import routes as message_routes
+from headrace.gateway.messages.store import MessageStore
 from headrace.gateway.settings import GatewaySettings
 
 # Each owner adds a line: `from headrace.gateway.admin import topics`, and `topics.router` here.
-ROUTERS: tuple[APIRouter, ...] = ()
+ROUTERS: tuple[APIRouter, ...] = (message_routes.router,)
 
 
 def create_app(settings: GatewaySettings) -> FastAPI:
     gateway = Gateway(settings)
+    gateway.add(MessageStore(gateway))
     # Each owner adds a line: gateway.add(Webhooks(gateway)).
     app = FastAPI(
         title="Headrace",

@@ -5,16 +5,22 @@ of the list and stopped in reverse. A gateway starts without brokers too; reques
 """
 
 from collections.abc import Awaitable
-from typing import Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from starlette.requests import HTTPConnection
 
 from headrace.client.admin import Admin
+from headrace.client.cluster_client import ClusterClient
+from headrace.client.peer import parse_bootstrap
+from headrace.client.security import security_from
+from headrace.gateway.intake import Intake
 from headrace.gateway.producer import AsyncProducer
 from headrace.gateway.settings import GatewaySettings
 
 CLIENT_ID = "headrace-gateway"
 CLOSE_SECONDS_MAX = 5.0
+# Long enough for the requests of one turn of the loop to share a batch.
+LINGER_MS = 1
 
 
 class Part(Protocol):
@@ -27,12 +33,14 @@ P = TypeVar("P", bound=Part)
 
 
 class Gateway:
+    client: ClusterClient
     admin: Admin
     producer: AsyncProducer
     """acks=all, and no message twice or out of order by its own retries."""
 
     def __init__(self, settings: GatewaySettings) -> None:
         self.settings = settings
+        self.intake = Intake(settings)
         self._parts: list[Part] = []
 
     def add(self, part: Part) -> None:
@@ -42,8 +50,10 @@ class Gateway:
         return next(each for each in self._parts if isinstance(each, kind))
 
     async def start(self) -> None:
-        self.admin = Admin(self.settings.brokers, CLIENT_ID)
-        self.producer = AsyncProducer({**self.kafka_config(), "enable.idempotence": True, "linger.ms": 2})
+        security = security_from(self.settings.kafka)
+        self.client = ClusterClient(self.settings.bootstrap, client_id=CLIENT_ID, security=security)
+        self.admin = Admin(parse_bootstrap(self.settings.bootstrap), CLIENT_ID, security)
+        self.producer = AsyncProducer({**self.producer_config(), "enable.idempotence": True})
         for part in self._parts:
             await part.start()
 
@@ -52,17 +62,28 @@ class Gateway:
             await part.stop()
         await self.producer.close(CLOSE_SECONDS_MAX)
         self.admin.close()
+        await self.client.close()
 
-    def kafka_config(self) -> dict[str, object]:
-        """For confluent-kafka's clients."""
+    def kafka_config(self) -> dict[str, Any]:
+        """For any of confluent-kafka's clients."""
         return {
             "bootstrap.servers": self.settings.bootstrap,
             "client.id": CLIENT_ID,
             "log_level": 0,
+            "socket.connection.setup.timeout.ms": 3000,
+            **self.settings.kafka,
+        }
+
+    def producer_config(self) -> dict[str, Any]:
+        return {
+            **self.kafka_config(),
             "delivery.timeout.ms": int(self.settings.delivery_seconds_max * 1000),
             "topic.metadata.propagation.max.ms": 5000,
-            "socket.connection.setup.timeout.ms": 3000,
             "queue.buffering.max.kbytes": self.settings.in_flight_bytes_max >> 10,
+            # The same key goes to the same partition as with the Java client.
+            "partitioner": "murmur2_random",
+            "linger.ms": LINGER_MS,
+            **self.settings.kafka,
         }
 
 

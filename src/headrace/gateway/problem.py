@@ -21,7 +21,25 @@ logger = logging.getLogger("headrace.gateway")
 
 MEDIA_TYPE = "application/problem+json"
 SHOWN_CHARACTERS_MAX = 1000
-CLIENT_CLOSED = 499
+PROBLEM_REPLY: dict[str, object] = {
+    "description": "What went wrong (`detail`) and what to do about it (`fix`).",
+    "content": {
+        MEDIA_TYPE: {
+            "schema": {
+                "type": "object",
+                "properties": {
+                    "type": {"type": "string"},
+                    "title": {"type": "string"},
+                    "status": {"type": "integer"},
+                    "detail": {"type": "string"},
+                    "fix": {"type": "string"},
+                },
+                "required": ["type", "title", "status", "detail"],
+            }
+        }
+    },
+}
+"""For `responses={"default": PROBLEM_REPLY}` of a route."""
 
 
 class Problem(Exception):

@@ -5,7 +5,9 @@ from typing import Annotated
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-Address = tuple[str, int]
+from headrace.base.errors import UserError
+from headrace.client.peer import parse_bootstrap
+
 Words = Annotated[tuple[str, ...], NoDecode]
 
 
@@ -13,6 +15,7 @@ class GatewaySettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="HEADRACE_GATEWAY_", frozen=True, extra="forbid")
 
     bootstrap: str = Field("127.0.0.1:9092", description="Brokers to ask first, HOST:PORT,…")
+    kafka: dict[str, str] = Field({}, description="Options of Kafka's clients, such as security.protocol, as JSON.")
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     broker_metrics: Words = Field((), description="Where brokers serve /metrics, as HOST:PORT,…")
@@ -28,7 +31,19 @@ class GatewaySettings(BaseSettings):
     delivery_seconds_max: float = Field(30.0, gt=0, description="How long a message may take to be acknowledged.")
     wait_seconds_max: float = Field(30.0, gt=0, description="The longest long poll.")
 
-    @field_validator("broker_metrics", "allowed_hosts", "allowed_origins", mode="before")
+    push_listeners_max: int = Field(
+        20_000, gt=0, description="Open event streams and WebSockets at once; beyond it, 429."
+    )
+    push_groups_max: int = Field(100, gt=0, description="Those of them that read as members of a group.")
+    push_buffer_bytes_max: int = Field(64 << 20, gt=0, description="Recent messages kept for all listeners together.")
+    push_send_seconds_max: float = Field(60.0, gt=0, description="How long a listener may take nothing before it goes.")
+    group_session_ms: int = Field(10_000, gt=0, description="After so long without a sign another gateway takes over.")
+    webhooks_max: int = Field(500, gt=0, description="The most webhooks there may be.")
+    webhook_networks: Words = Field(
+        (), description="Networks beside public ones that webhooks may go to, as 10.0.0.0/8,…"
+    )
+
+    @field_validator("broker_metrics", "allowed_hosts", "allowed_origins", "webhook_networks", mode="before")
     @classmethod
     def _words(cls, value: object) -> object:
         return tuple(filter(None, (word.strip() for word in value.split(",")))) if isinstance(value, str) else value
@@ -36,20 +51,8 @@ class GatewaySettings(BaseSettings):
     @field_validator("bootstrap")
     @classmethod
     def _has_addresses(cls, value: str) -> str:
-        parse_addresses(value)
+        try:
+            parse_bootstrap(value)
+        except UserError as error:
+            raise ValueError(error.cause) from error
         return value
-
-    @property
-    def brokers(self) -> list[Address]:
-        return parse_addresses(self.bootstrap)
-
-
-def parse_addresses(text: str) -> list[Address]:
-    return [_address(part.strip()) for part in text.split(",")]
-
-
-def _address(text: str) -> Address:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise ValueError(f"{text} is not HOST:PORT, such as 127.0.0.1:9092")
-    return host.strip("[]"), int(port)

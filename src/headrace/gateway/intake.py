@@ -1,0 +1,123 @@
+"""Request bodies within limits: so many bytes each, so many in all, and so long to arrive.
+
+What is over the whole budget is turned away with 429 before it is read: callers that come faster than brokers
+acknowledge wait outside, not in our memory.
+"""
+
+import asyncio
+from types import TracebackType
+
+from starlette.requests import ClientDisconnect, Request
+
+from headrace.gateway.problem import Problem
+from headrace.gateway.settings import GatewaySettings
+
+RETRY_AFTER = {"Retry-After": "1"}
+
+
+class Intake:
+    def __init__(self, settings: GatewaySettings) -> None:
+        self.body_bytes_max = settings.body_bytes_max
+        self.seconds_max = settings.body_seconds_max
+        self._bytes_max = settings.in_flight_bytes_max
+        self._taken = 0
+
+    def body(self, request: Request) -> "Body":
+        """`async with intake.body(request) as data`; its bytes count until the end of the block."""
+        return Body(self, request)
+
+    def take(self, count: int) -> None:
+        if self._taken + count > self._bytes_max:
+            raise too_busy("the gateway is working on as many bytes as it may (in_flight_bytes_max)")
+        self._taken += count
+
+    def give_back(self, count: int) -> None:
+        self._taken -= count
+        assert self._taken >= 0, self._taken
+
+
+class Body:
+    def __init__(self, intake: Intake, request: Request) -> None:
+        self._intake = intake
+        self._request = request
+        self._taken = 0
+
+    async def __aenter__(self) -> bytes:
+        try:
+            return await self._read()
+        except BaseException:
+            self._intake.give_back(self._taken)
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._intake.give_back(self._taken)
+
+    async def _read(self) -> bytes:
+        self._expect()
+        receive = self._request.receive
+        try:
+            async with asyncio.timeout(self._intake.seconds_max):
+                message = await receive()
+                data: bytes = message.get("body", b"")
+                # Nearly every body has come whole by the time that it is asked for.
+                if message.get("more_body"):
+                    data = await self._read_on(data)
+                elif message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+        except TimeoutError:
+            raise too_slow(self._intake.seconds_max) from None
+        self._claim(len(data))
+        return data
+
+    async def _read_on(self, first: bytes) -> bytes:
+        parts, size, more = [first], len(first), True
+        while more:
+            message = await self._request.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            self._claim(size)
+            more = message.get("more_body", False)
+        return b"".join(parts)
+
+    def _expect(self) -> None:
+        """What it says it will send; bytes beyond that, or without saying, are claimed as they come."""
+        length = self._request.headers.get("content-length", "")
+        if length.isdecimal():
+            self._claim(int(length))
+
+    def _claim(self, size: int) -> None:
+        if size > self._intake.body_bytes_max:
+            raise too_large(self._intake.body_bytes_max)
+        if size > self._taken:
+            self._intake.take(size - self._taken)
+            self._taken = size
+
+
+def too_busy(detail: str) -> Problem:
+    return Problem(
+        429, "Too many requests", detail, "try again after the time in Retry-After, and slower", headers=RETRY_AFTER
+    )
+
+
+def too_large(bytes_max: int) -> Problem:
+    return Problem(
+        413,
+        "Body too large",
+        f"the body has more than {bytes_max} bytes (body_bytes_max)",
+        "send it in smaller batches, or as a stream of application/x-ndjson",
+        headers={"Connection": "close"},
+    )
+
+
+def too_slow(seconds_max: float) -> Problem:
+    return Problem(
+        408,
+        "Request timed out",
+        f"the body did not arrive within {seconds_max:g} s (body_seconds_max)",
+        "send it faster, or in smaller parts",
+        headers={"Connection": "close"},
+    )

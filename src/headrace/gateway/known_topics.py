@@ -1,0 +1,65 @@
+"""Which topics exist, so that a message for one that does not is refused at once.
+
+librdkafka would keep such a message and hope for the topic. A topic that is not there is made here if the brokers make
+topics by themselves (auto.create.topics.enable), as for any producer. What is known is forgotten after a while, and
+when a delivery says that the topic is gone.
+"""
+
+import asyncio
+import re
+import time
+
+from headrace.client.admin import Admin
+from headrace.gateway.problem import Problem, kafka_problem
+from headrace.wire.codes import CODES, ErrorCode
+from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+
+KNOWN_SECONDS = 60.0
+CREATE_SECONDS_MAX = 10.0
+PAUSE_SECONDS = 0.05
+# Ours: whoever writes there by hand breaks what we promise.
+RESERVED = ("_headrace_", "__")
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+class KnownTopics:
+    def __init__(self, admin: Admin) -> None:
+        self._admin = admin
+        self._until: dict[str, float] = {}
+
+    async def require(self, topic: str) -> None:
+        """Returns when messages may be sent there, or raises the Problem."""
+        if self._until.get(topic, 0.0) < time.monotonic():
+            check_name(topic)
+            if topic.startswith(RESERVED):
+                raise Problem(
+                    403, "Reserved topic", f"{topic} is written by Headrace itself", "choose another topic name"
+                )
+            await self._look(topic)
+            self._until[topic] = time.monotonic() + KNOWN_SECONDS
+
+    def forget(self, topic: str) -> None:
+        self._until.pop(topic, None)
+
+    async def _look(self, topic: str) -> None:
+        request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=True)
+        deadline = time.monotonic() + CREATE_SECONDS_MAX
+        while True:
+            (found,) = (await self._admin.ask(request, MetadataResponse)).topics
+            if not found.error_code:
+                return
+            # One that is being made has no leader yet.
+            if found.error_code != ErrorCode.LEADER_NOT_AVAILABLE or time.monotonic() > deadline:
+                raise kafka_problem(found.error_code, _refusal(topic, found.error_code))
+            await asyncio.sleep(PAUSE_SECONDS)
+
+
+def check_name(topic: str) -> None:
+    if not _LEGAL.fullmatch(topic) or topic in (".", ".."):
+        raise kafka_problem(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic:.80} cannot be the name of a topic")
+
+
+def _refusal(topic: str, code: int) -> str:
+    if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return f"there is no topic {topic}"
+    return f"topic {topic}: {CODES[code].message if code in CODES else code}"

@@ -1,0 +1,81 @@
+"""POST of messages: one, a batch, or a stream of lines; and the reply for each.
+
+One handler for both dialects. It is the busiest of the gateway, so it reads JSON by itself instead of through models;
+`describe` says in OpenAPI what it takes.
+"""
+
+from typing import Any
+
+import orjson
+from confluent_kafka import KafkaError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from headrace.gateway.gateway import Gateway
+from headrace.gateway.messages.incoming import invalid, parse_message
+from headrace.gateway.messages.store import MessageStore, Result, failure
+from headrace.gateway.messages.stream_in import NDJSON, store_stream
+from headrace.gateway.problem import Problem
+from headrace.gateway.producer import Delivered, Outgoing
+
+JSON = "application/json"
+MULTI_STATUS = 207
+
+
+async def post_messages(gateway: Gateway, request: Request, topic: str) -> Response:
+    store = gateway.part(MessageStore)
+    acks = request.query_params.get("acks") or "all"
+    if request.headers.get("content-type", "").startswith(NDJSON):
+        return await store_stream(gateway, request, topic, acks)
+    async with gateway.intake.body(request) as body:
+        asked = _parse(body)
+        if type(asked) is dict and "messages" not in asked:
+            acks = asked.pop("acks", acks)
+            (result,) = await store.store(topic, [parse_message(asked)], acks)
+            return _one(topic, result)
+        messages, acks = _batch(asked, acks, gateway.settings.messages_max)
+        return _many(topic, await store.store(topic, messages, acks))
+
+
+def _parse(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Problem(400, "Bad JSON", f"the body is not JSON: {error}", 'such as {"value": "hello"}') from None
+
+
+def _batch(asked: Any, acks: str, count_max: int) -> tuple[list[Outgoing], str]:
+    if type(asked) is dict:
+        fields, asked = asked, asked.pop("messages")
+        acks = fields.pop("acks", acks)
+        if fields:
+            raise invalid("", f"there is no field {min(fields):.60} beside messages", "a batch has messages and acks")
+    if type(asked) is not list or not asked:
+        raise invalid("", "there are no messages", 'such as {"messages": [{"value": "hello"}]}')
+    if len(asked) > count_max:
+        raise Problem(
+            413, "Too many messages", f"{len(asked)} messages in one body", f"send at most {count_max} (messages_max)"
+        )
+    return [parse_message(fields, f"messages[{index}]") for index, fields in enumerate(asked)], acks
+
+
+def _one(topic: str, result: Result) -> Response:
+    if isinstance(result, KafkaError):
+        raise failure(topic, result)
+    return Response(b'{"partition":%d,"offset":%d,"timestamp":%d}' % result, media_type=JSON)
+
+
+def _many(topic: str, results: list[Result]) -> Response:
+    """All stored: 200. None, for one reason: that problem. Otherwise 207, and what became of each."""
+    errors = [result for result in results if isinstance(result, KafkaError)]
+    if len(errors) == len(results) and len({error.code() for error in errors}) == 1:
+        raise failure(topic, errors[0])
+    said = [
+        {"error": failure(topic, result).fields()} if isinstance(result, KafkaError) else _place(result)
+        for result in results
+    ]
+    return Response(orjson.dumps({"messages": said}), MULTI_STATUS if errors else 200, media_type=JSON)
+
+
+def _place(result: Delivered) -> dict[str, int]:
+    return {"partition": result.partition, "offset": result.offset, "timestamp": result.timestamp}

@@ -1,0 +1,133 @@
+"""The paths of both dialects, and what OpenAPI says of them. The work is in `post`, `page` and the streams."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from starlette.responses import StreamingResponse
+
+from headrace.base.ids import TopicPartition
+from headrace.gateway.gateway import Gateway
+from headrace.gateway.gateway import gateway as shared
+from headrace.gateway.known_topics import check_name
+from headrace.gateway.messages import describe
+from headrace.gateway.messages.outgoing import Encoding, render_page
+from headrace.gateway.messages.page import Limits, Page, first_offset, read_page
+from headrace.gateway.messages.post import post_messages
+from headrace.gateway.messages.start import parse_start
+from headrace.gateway.messages.stream_in import NDJSON
+from headrace.gateway.messages.stream_out import FOLLOW_WAIT_SECONDS, lines
+from headrace.gateway.problem import Problem
+
+router = APIRouter(tags=["messages"])
+
+DEFAULT_LIMIT = 100
+PARTITION_MAX = 2**31 - 1
+
+Shared = Annotated[Gateway, Depends(shared)]
+Topic = Annotated[str, Path(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$")]
+
+
+@router.post("/api/v1/topics/{topic}/messages", summary="Store messages", **describe.POST)
+@router.post("/topics/{topic}/messages", summary="Store messages (short dialect)", **describe.POST)
+async def store(request: Request, topic: Topic, gateway: Shared) -> Response:
+    return await post_messages(gateway, request, topic)
+
+
+class Asked:
+    """What a GET wants to read: the query, checked."""
+
+    def __init__(
+        self,
+        request: Request,
+        offset: Annotated[
+            str | None, Query(description="Where to begin: a number, `earliest` or `latest`; `earliest` if not given.")
+        ] = None,
+        time: Annotated[
+            str | None, Query(description="Begin with the first message at or after it: milliseconds, or ISO 8601.")
+        ] = None,
+        limit: Annotated[int | None, Query(ge=1, description="The most messages; 100 if not given.")] = None,
+        wait_ms: Annotated[int, Query(ge=0, description="How long to wait for a first message.")] = 0,
+        follow: Annotated[bool, Query(description="A stream of lines that does not end by itself.")] = False,
+        encoding: Annotated[Encoding, Query(description="How keys and values are written.")] = "auto",
+        isolation: Annotated[
+            str, Query(pattern="^read_(un)?committed$", description="Whether open transactions are shown.")
+        ] = "read_committed",
+    ) -> None:
+        self.start = parse_start(offset, time)
+        self.limit = limit
+        self.wait_ms = wait_ms
+        self.encoding = encoding
+        self.read_committed = isolation == "read_committed"
+        self.follow = follow
+        self.as_lines = follow or NDJSON in request.headers.get("accept", "")
+
+    def limits(self, gateway: Gateway) -> Limits:
+        settings = gateway.settings
+        count = self.limit or (settings.messages_max if self.as_lines else DEFAULT_LIMIT)
+        if count > settings.messages_max and not self.as_lines:
+            raise Problem(
+                422, "Invalid limit", f"limit={count}", f"ask for at most {settings.messages_max} (messages_max)"
+            )
+        wait = FOLLOW_WAIT_SECONDS if self.follow else min(self.wait_ms / 1000, settings.wait_seconds_max)
+        return Limits(min(count, settings.messages_max), settings.reply_bytes_max, wait, self.read_committed)
+
+
+Wanted = Annotated[Asked, Depends()]
+
+
+@router.get("/api/v1/topics/{topic}/partitions/{partition}/messages", summary="Read messages", **describe.GET)
+async def read(
+    topic: Topic, partition: Annotated[int, Path(ge=0, le=PARTITION_MAX)], asked: Wanted, gateway: Shared
+) -> Response:
+    check_name(topic)
+    return await _read(gateway, TopicPartition(topic, partition), asked)
+
+
+@router.get("/topics/{topic}/messages", summary="Read messages (short dialect)", **describe.GET)
+async def read_short(
+    topic: Topic,
+    asked: Wanted,
+    gateway: Shared,
+    partition: Annotated[
+        int | None, Query(ge=0, le=PARTITION_MAX, description="Needed where the topic has more than one.")
+    ] = None,
+) -> Response:
+    check_name(topic)
+    if partition is None:
+        partition = await _only_partition(gateway, topic)
+    return await _read(gateway, TopicPartition(topic, partition), asked)
+
+
+async def _only_partition(gateway: Gateway, topic: str) -> int:
+    partitions = (await gateway.client.metadata([topic])).topics[topic].partitions
+    if len(partitions) > 1:
+        raise Problem(
+            422,
+            "Partition missing",
+            f"topic {topic} has {len(partitions)} partitions",
+            "name one of them with ?partition=0",
+        )
+    return 0
+
+
+async def _read(gateway: Gateway, id: TopicPartition, asked: Asked) -> Response:
+    limits = asked.limits(gateway)
+    offset = asked.start.offset
+    if offset is None:
+        offset = await first_offset(gateway.client, id, asked.start.at)
+    if asked.as_lines:
+        first = await read_page(gateway.client, id, offset, limits._replace(wait_seconds=0.0))
+        stream = lines(gateway.client, id, first, limits, asked.encoding, asked.limit)
+        return StreamingResponse(stream, media_type=NDJSON)
+    page = await read_page(gateway.client, id, offset, limits)
+    return Response(_render(page, asked.encoding), media_type="application/json")
+
+
+def _render(page: Page, encoding: Encoding) -> bytes:
+    return render_page(
+        page.records,
+        encoding,
+        next_offset=page.next_offset,
+        high_watermark=page.high_watermark,
+        log_start_offset=page.log_start_offset,
+    )

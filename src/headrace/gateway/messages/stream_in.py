@@ -1,0 +1,133 @@
+"""POST of a stream: a message per line (application/x-ndjson), of any length, stored while it still comes.
+
+At most two chunks are in memory: one on its way to the brokers, one being read. A sender that is faster than the brokers
+is not read from meanwhile. What came before a bad line is stored; the reply says how much that is.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import orjson
+from confluent_kafka import KafkaError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from headrace.gateway.gateway import Gateway
+from headrace.gateway.intake import too_slow
+from headrace.gateway.messages.incoming import parse_message
+from headrace.gateway.messages.store import MessageStore, Result, failure
+from headrace.gateway.problem import Problem
+from headrace.gateway.producer import Outgoing
+
+NDJSON = "application/x-ndjson"
+CHUNK_MESSAGES = 1000
+CHUNK_BYTES = 1 << 20
+
+
+async def store_stream(gateway: Gateway, request: Request, topic: str, acks: str) -> Response:
+    tally = _Tally()
+    try:
+        await _store_lines(gateway, request, topic, acks, tally)
+    except Problem as problem:
+        problem.also |= tally.fields()
+        raise
+    return Response(orjson.dumps(tally.fields()), media_type="application/json")
+
+
+async def _store_lines(gateway: Gateway, request: Request, topic: str, acks: str, tally: "_Tally") -> None:
+    store = gateway.part(MessageStore)
+    await store.require(topic, acks)
+    sending: asyncio.Task[list[Result]] | None = None
+    try:
+        async for chunk in _chunks(gateway, request):
+            messages, complaint = _parse_lines(chunk, tally)
+            if sending is not None:
+                tally.add(topic, await sending)
+            sending = asyncio.ensure_future(store.store(topic, messages, acks)) if messages else None
+            if complaint is not None:
+                raise complaint
+    finally:
+        # Also when the sender broke off: what was sent on is sent, and is counted.
+        if sending is not None:
+            tally.add(topic, await sending)
+
+
+async def _chunks(gateway: Gateway, request: Request) -> AsyncIterator[list[bytes]]:
+    """Whole lines, many at a time. The bytes that wait here count as in flight."""
+    lines: list[bytes] = []
+    size, rest = 0, b""
+    parts = request.stream().__aiter__()
+    gateway.intake.take(CHUNK_BYTES)
+    try:
+        while (part := await _next_part(parts, gateway.intake.seconds_max)) is not None:
+            *whole, rest = (rest + part).split(b"\n")
+            lines += whole
+            size += len(part)
+            if len(rest) > gateway.intake.body_bytes_max:
+                raise _line_too_long(gateway.intake.body_bytes_max)
+            if lines and (size >= CHUNK_BYTES or len(lines) >= CHUNK_MESSAGES):
+                yield lines
+                lines, size = [], len(rest)
+        yield [*lines, rest]
+    finally:
+        gateway.intake.give_back(CHUNK_BYTES)
+
+
+async def _next_part(parts: AsyncIterator[bytes], seconds_max: float) -> bytes | None:
+    try:
+        async with asyncio.timeout(seconds_max):
+            return await anext(parts, None)
+    except TimeoutError:
+        raise too_slow(seconds_max) from None
+
+
+def _parse_lines(lines: list[bytes], tally: "_Tally") -> tuple[list[Outgoing], Problem | None]:
+    """The messages up to the first bad line, and the complaint about that."""
+    messages = []
+    for line in lines:
+        tally.line += 1
+        if not line.strip():
+            continue
+        where = f"line {tally.line}"
+        try:
+            messages.append(parse_message(orjson.loads(line), where))
+        except orjson.JSONDecodeError as error:
+            return messages, Problem(400, "Bad JSON", f"{where}: {error}", 'one {"value": …} on each line')
+        except Problem as problem:
+            return messages, problem
+    return messages, None
+
+
+def _line_too_long(bytes_max: int) -> Problem:
+    return Problem(
+        413, "Line too long", f"a line has more than {bytes_max} bytes (body_bytes_max)", "put one message on each line"
+    )
+
+
+class _Tally:
+    """How much is stored, and where: the reply has the same size however long the stream was."""
+
+    def __init__(self) -> None:
+        self.line = 0
+        self._stored = 0
+        self._partitions: dict[int, list[int]] = {}
+
+    def add(self, topic: str, results: list[Result]) -> None:
+        failed: KafkaError | None = None
+        for result in results:
+            if isinstance(result, KafkaError):
+                failed = failed or result
+                continue
+            self._stored += 1
+            span = self._partitions.setdefault(result.partition, [result.offset, result.offset])
+            span[1] = result.offset
+        if failed is not None:
+            raise failure(topic, failed)
+
+    def fields(self) -> dict[str, Any]:
+        spans = {
+            str(partition): {"first_offset": first, "last_offset": last}
+            for partition, (first, last) in sorted(self._partitions.items())
+        }
+        return {"stored": self._stored, "partitions": spans}

@@ -1,0 +1,48 @@
+"""GET of a stream: a record per line, to the end that was there when it began, or for as long as the reader stays.
+
+A page is fetched when the one before it is written: a slow reader slows the fetches, and one page is all it holds here.
+What goes wrong after the first line can no longer be a status; it is the last line, as {"error": {…}}.
+"""
+
+from collections.abc import AsyncIterator
+
+import orjson
+
+from headrace.base.errors import Refused
+from headrace.base.ids import TopicPartition
+from headrace.client.cluster_client import ClusterClient
+from headrace.client.connection import Disconnected
+from headrace.gateway.messages.outgoing import Encoding, render_line
+from headrace.gateway.messages.page import Limits, Page, read_page
+from headrace.gateway.problem import Problem, kafka_problem, unreachable
+
+FOLLOW_WAIT_SECONDS = 10.0
+
+
+async def lines(
+    client: ClusterClient, id: TopicPartition, first: Page, limits: Limits, encoding: Encoding, count_max: int | None
+) -> AsyncIterator[bytes]:
+    """`first` was read before the status was sent. With a wait in `limits` it follows the log; `count_max` ends it."""
+    page, end = first, first.high_watermark
+    while True:
+        yield b"".join(render_line(record, encoding) for record in page.records)
+        if count_max is not None:
+            count_max -= len(page.records)
+            limits = limits._replace(records=min(limits.records, count_max))
+        if count_max == 0 or (not limits.wait_seconds and (page.is_end or page.next_offset >= end)):
+            return
+        try:
+            page = await read_page(client, id, page.next_offset, limits)
+        except (Problem, Refused, Disconnected) as error:
+            yield orjson.dumps({"error": _problem(error).fields()}) + b"\n"
+            return
+
+
+def _problem(error: Problem | Refused | Disconnected) -> Problem:
+    match error:
+        case Problem():
+            return error
+        case Refused():
+            return kafka_problem(error.code, error.message)
+        case _:
+            return unreachable(str(error))

@@ -1,0 +1,41 @@
+"""Fetched batches as the records a reader may see: from its offset on, without markers and aborted transactions.
+
+What is skipped still moves the reader on: `next_offset` is where the next fetch begins, records or not.
+"""
+
+from collections.abc import Iterator
+
+from headrace.client.cluster_client import Fetched
+from headrace.wire.batch import BatchHeader, iter_headers
+from headrace.wire.records import Record, read_marker, read_records
+
+
+class VisibleRecords:
+    """Iterated once. After each record, and at the end, `next_offset` is true."""
+
+    def __init__(self, fetched: Fetched, offset: int) -> None:
+        self._fetched = fetched
+        self._aborted = list(fetched.aborted)
+        self._aborting: set[int] = set()
+        self.next_offset = offset
+
+    def __iter__(self) -> Iterator[Record]:
+        batches = self._fetched.batches
+        for position, header in iter_headers(batches):
+            first = self.next_offset
+            if not self._is_hidden(batches[position:], header):
+                for record in read_records(batches[position : position + header.size]):
+                    if record.offset >= first:
+                        self.next_offset = record.offset + 1
+                        yield record
+            self.next_offset = max(self.next_offset, header.next_offset)
+
+    def _is_hidden(self, batch: memoryview, header: BatchHeader) -> bool:
+        while self._aborted and self._aborted[0].first_offset <= header.last_offset:
+            self._aborting.add(self._aborted.pop(0).producer_id)
+        if header.is_control:
+            marker = read_marker(batch)
+            if marker is not None and not marker.commit:
+                self._aborting.discard(header.producer_id)
+            return True
+        return header.is_transactional and header.producer_id in self._aborting
