@@ -11,15 +11,18 @@ from headrace.gateway.gateway import Gateway
 from headrace.gateway.messages import routes as message_routes
 from headrace.gateway.messages.store import MessageStore
 from headrace.gateway.settings import GatewaySettings
+from headrace.gateway.webhooks import routes as webhook_routes
+from headrace.gateway.webhooks.webhooks import Webhooks
 
 # Each owner adds a line: `from headrace.gateway.admin import topics`, and `topics.router` here.
-ROUTERS: tuple[APIRouter, ...] = (message_routes.router,)
+ROUTERS: tuple[APIRouter, ...] = (message_routes.router, webhook_routes.router)
 
 
 def create_app(settings: GatewaySettings) -> FastAPI:
     gateway = Gateway(settings)
     gateway.add(MessageStore(gateway))
     # Each owner adds a line: gateway.add(Webhooks(gateway)).
+    gateway.add(Webhooks(gateway))
     app = FastAPI(
         title="Headrace",
         version=__version__,

@@ -1,0 +1,34 @@
+"""What a courier reads, as which group, and how a record of it becomes a letter: the topic, or its dead letters again."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from headrace.gateway.webhooks.letter import Letter, from_dead_letter
+from headrace.gateway.webhooks.subscription import Subscription
+from headrace.wire.records import Record
+
+
+class Source(NamedTuple):
+    topic: str
+    group: str
+    letter: Callable[[int, Record], Letter | None]
+    """Of a record of that partition; None passes it over."""
+    until: Mapping[int, int] | None = None
+    """Where each partition ends; None for no end."""
+
+    def ends_before(self, partition: int, offset: int) -> bool:
+        return self.until is not None and offset >= self.until.get(partition, 0)
+
+
+def topic_of(subscription: Subscription) -> Source:
+    topic = subscription.topic
+    return Source(topic, subscription.group, lambda partition, record: Letter(topic, partition, record))
+
+
+def dead_letters_of(subscription: Subscription) -> Source:
+    return Source(
+        subscription.dead_letter_topic,
+        subscription.redrive_group,
+        lambda _, record: from_dead_letter(record, subscription.id),
+        subscription.redrive_until,
+    )

@@ -1,0 +1,194 @@
+"""What a gateway does about webhooks: keeps the subscriptions, and a courier for each that is active.
+
+Level-triggered: whatever the registry says is compared with what runs, so a gateway that starts, misses a change or
+takes over needs no special case. What handlers and the UI call is here too.
+"""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from headrace.base.errors import Refused, UserError
+from headrace.base.ids import TopicPartition
+from headrace.client.cluster_client import LATEST
+from headrace.client.connection import Disconnected
+from headrace.client.lag import committed_by, lag_of
+from headrace.client.positions import EARLIEST, list_offsets
+from headrace.gateway.gateway import Gateway
+from headrace.gateway.problem import Problem
+from headrace.gateway.webhooks.courier import Courier
+from headrace.gateway.webhooks.registry import Registry
+from headrace.gateway.webhooks.signature import new_secret
+from headrace.gateway.webhooks.source import dead_letters_of, topic_of
+from headrace.gateway.webhooks.subscribe import Wanted, check_url, ensure_dead_letters, fix_start, require_topic
+from headrace.gateway.webhooks.subscription import State, Subscription
+from headrace.gateway.webhooks.target import parse_networks
+
+logger = logging.getLogger("headrace.gateway.webhooks")
+
+REDRIVE_CHECK_SECONDS = 5.0
+
+
+class Work(NamedTuple):
+    """What a courier does: a subscription's topic, or its dead letters once more."""
+
+    id: str
+    redrive: bool
+
+
+class Webhooks:
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        try:
+            self._networks = parse_networks(gateway.settings.webhook_networks)
+        except ValueError as error:
+            raise UserError(f"webhook_networks: {error}", "write networks as 10.0.0.0/8,192.168.1.0/24") from None
+        self._registry = Registry(gateway, lambda _: self._changed.set())
+        self._changed = asyncio.Event()
+        self._couriers: dict[Work, Courier] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        self._tasks = [asyncio.create_task(self._registry.run()), asyncio.create_task(self._run_couriers())]
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(courier.stop() for courier in self._couriers.values()))
+        self._couriers = {}
+
+    async def until_loaded(self) -> None:
+        await self._registry.until_loaded()
+
+    # -- what is there -----------------------------------------------------------------------------------------------
+
+    def all(self) -> list[Subscription]:
+        return sorted(self._registry.subscriptions.values(), key=lambda each: (each.created_ms, each.id))
+
+    def get(self, id: str) -> Subscription:
+        found = self._registry.subscriptions.get(id)
+        if found is None:
+            raise Problem(404, "Unknown webhook", f"there is no webhook {id}", "GET /api/v1/webhooks lists them")
+        return found
+
+    def view(self, subscription: Subscription) -> dict[str, Any]:
+        """The subscription, and what this gateway does for it; others may have the other partitions."""
+        topic, redrive = (self._couriers.get(Work(subscription.id, redrive)) for redrive in (False, True))
+        return {
+            **subscription.view(),
+            "here": topic.status() if topic else None,
+            "redrive": redrive.status() if redrive else None,
+        }
+
+    async def lag(self, subscription: Subscription) -> int:
+        """Messages not delivered yet, by all gateways together."""
+        return sum(each.lag or 0 for each in await lag_of(self._gateway.admin, subscription.group))
+
+    # -- what should change --------------------------------------------------------------------------------------------
+
+    async def subscribe(self, wanted: Wanted) -> Subscription:
+        """The only time that its secret is shown."""
+        subscription = self._subscription(wanted)
+        self._require_room(subscription)
+        await check_url(wanted.callback_url, self._networks)
+        partitions = await require_topic(self._gateway, wanted.topic)
+        await ensure_dead_letters(self._gateway, subscription.dead_letter_topic, len(partitions))
+        await fix_start(self._gateway, subscription.group, partitions, wanted.start)
+        await self._registry.put(subscription)
+        return subscription
+
+    def _subscription(self, wanted: Wanted) -> Subscription:
+        id = f"wh-{secrets.token_hex(8)}"
+        return Subscription(
+            id=id,
+            topic=wanted.topic,
+            group=wanted.group or f"webhook.{id}",
+            callback_url=wanted.callback_url,
+            secret=wanted.secret or new_secret(),
+            dead_letter_topic=wanted.dead_letter_topic or f"{wanted.topic}.dead-letters",
+            messages_max=wanted.messages_max,
+            timeout_ms=wanted.timeout_ms,
+            retry=wanted.retry,
+            state="active",
+            created_ms=int(time.time() * 1000),
+            redrive_until={},
+        )
+
+    def _require_room(self, wanted: Subscription) -> None:
+        existing = self._registry.subscriptions.values()
+        if len(existing) >= self._gateway.settings.webhooks_max:
+            fix = "delete some, or raise webhooks_max of the gateway"
+            raise Problem(409, "Too many webhooks", f"there are {len(existing)} webhooks already", fix)
+        taken = {group: each.id for each in existing for group in (each.group, each.redrive_group)}
+        for group in (wanted.group, wanted.redrive_group):
+            if group in taken:
+                fix = "choose another group: two receivers in one group would each get a part of the messages"
+                raise Problem(409, "Group in use", f"webhook {taken[group]} reads as group {group}", fix)
+
+    async def set_state(self, id: str, state: State) -> Subscription:
+        changed = replace(self.get(id), state=state)
+        await self._registry.put(changed)
+        return changed
+
+    async def redrive(self, id: str) -> Subscription:
+        """All dead letters there are now and that were not redriven before are delivered again."""
+        subscription = self.get(id)
+        partitions = await require_topic(self._gateway, subscription.dead_letter_topic)
+        ends = await self._gateway.client.offsets(dict.fromkeys(partitions, LATEST))
+        changed = replace(subscription, redrive_until={each.partition: end.offset for each, end in ends.items()})
+        await self._registry.put(changed)
+        return changed
+
+    async def delete(self, id: str) -> None:
+        await self._registry.delete(self.get(id).id)
+
+    # -- the couriers ------------------------------------------------------------------------------------------------
+
+    async def _run_couriers(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(REDRIVE_CHECK_SECONDS):
+                    await self._changed.wait()
+            except TimeoutError:
+                pass
+            self._changed.clear()
+            try:
+                await self._reconcile(await self._wanted_work())
+            except (Refused, Disconnected) as error:
+                logger.warning("webhooks: %s", error)
+            except Exception:
+                logger.exception("webhooks: a fault of ours; trying again")
+
+    async def _wanted_work(self) -> dict[Work, Subscription]:
+        wanted = {}
+        for subscription in self._registry.subscriptions.values():
+            if not subscription.is_active:
+                continue
+            wanted[Work(subscription.id, False)] = replace(subscription, redrive_until={})
+            if await self._has_redrive(subscription):
+                wanted[Work(subscription.id, True)] = subscription
+        return wanted
+
+    async def _has_redrive(self, subscription: Subscription) -> bool:
+        left = {each: end for each, end in subscription.redrive_until.items() if end}
+        if not left:
+            return False
+        ids = {TopicPartition(subscription.dead_letter_topic, partition): end for partition, end in left.items()}
+        commits = await committed_by(self._gateway.admin, subscription.redrive_group)
+        starts = await list_offsets(self._gateway.admin, dict.fromkeys(ids, EARLIEST))
+        reached = {id: max(commits[id].offset if id in commits else 0, starts.get(id, 0)) for id in ids}
+        return any(reached[id] < end for id, end in ids.items())
+
+    async def _reconcile(self, wanted: Mapping[Work, Subscription]) -> None:
+        stale = [work for work, each in self._couriers.items() if wanted.get(work) != each.subscription]
+        await asyncio.gather(*(self._couriers.pop(work).stop() for work in stale))
+        for work, subscription in wanted.items():
+            if work not in self._couriers:
+                source = dead_letters_of(subscription) if work.redrive else topic_of(subscription)
+                courier = self._couriers[work] = Courier(self._gateway, subscription, source)
+                courier.start()

@@ -1,0 +1,216 @@
+"""Webhooks against a real receiver: what arrives, how it is signed, and what happens when it does not arrive."""
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from confluent_kafka import Consumer, Producer
+from gateway_process import SECONDS, GatewayProcess
+from receiver import Receiver
+
+from headrace.testing import Broker
+
+NETWORKS = ("--set", "webhook_networks=127.0.0.0/8", "--set", "group_session_ms=6000")
+QUICK = {"tries_max": 3, "wait_ms": 20, "wait_ms_max": 50}
+
+
+@pytest.fixture(scope="module")
+def hooks(broker: Broker) -> Iterator[httpx.Client]:
+    """A gateway that may deliver to this machine."""
+    running = GatewayProcess(broker.bootstrap, *NETWORKS).start()
+    with running.client() as client:
+        yield client
+    running.stop()
+
+
+@pytest.fixture
+def receiver(tmp_path: Path) -> Iterator[Receiver]:
+    running = Receiver(tmp_path).start()
+    yield running
+    running.kill()
+
+
+@pytest.fixture
+def send(broker: Broker) -> Callable[..., None]:
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+
+    def send(topic: str, *values: str, **options: Any) -> None:
+        for value in values:
+            producer.produce(topic, value.encode(), **options)
+        assert producer.flush(SECONDS) == 0
+
+    return send
+
+
+def subscribe(client: httpx.Client, topic: str, receiver: Receiver, **also: Any) -> dict[str, Any]:
+    reply = client.post("/api/v1/webhooks", json={"topic": topic, "callback_url": receiver.url, **also})
+    assert reply.status_code == 201, reply.text
+    return reply.json()
+
+
+def values(messages: list[dict[str, Any]]) -> list[Any]:
+    return [message["value"] for message in messages]
+
+
+def read_all(broker: Broker, topic: str, count: int) -> list[Any]:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": "reads-all",
+            "auto.offset.reset": "earliest",
+            "log_level": 0,
+        }
+    )
+    consumer.subscribe([topic])
+    found: list[Any] = []
+    deadline = time.monotonic() + SECONDS
+    while len(found) < count:
+        assert time.monotonic() < deadline, f"{len(found)} of {count} messages in {topic}"
+        message = consumer.poll(0.2)
+        if message is not None and message.error() is None:
+            found.append(message)
+    consumer.close()
+    return found
+
+
+def test_messages_arrive_in_order_and_signed(hooks: httpx.Client, receiver: Receiver, topic: str, send: Any) -> None:
+    made = subscribe(hooks, topic, receiver)
+    send(topic, "one", "two", key="k", headers={"trace": "abc"})
+    send(topic, '{"three": 3}')
+    messages = receiver.until(lambda seen: len(seen) >= 3)
+    assert values(messages) == ["one", "two", {"three": 3}]
+    assert [message["id"] for message in messages] == [f"{topic}-0-{offset}" for offset in range(3)]
+    assert messages[0]["key"] == "k"
+    assert messages[0]["headers"] == {"trace": "abc"}
+    for delivery in receiver.deliveries():
+        headers = {name.lower(): value for name, value in delivery["headers"].items()}
+        signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.{delivery['body']}".encode()
+        key = base64.b64decode(made["secret"].removeprefix("whsec_"))
+        expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+        assert headers["webhook-signature"] == f"v1,{expected}"
+
+
+def test_a_secret_is_shown_once(hooks: httpx.Client, receiver: Receiver, topic: str) -> None:
+    made = subscribe(hooks, topic, receiver, secret="a secret of my own choice")
+    for path in ("/api/v1/webhooks", f"/api/v1/webhooks/{made['id']}"):
+        shown = hooks.get(path)
+        assert made["id"] in shown.text
+        assert made["secret"] not in shown.text
+
+
+def test_failures_become_dead_letters_and_are_redriven(
+    hooks: httpx.Client, receiver: Receiver, topic: str, send: Any, broker: Broker
+) -> None:
+    receiver.tell("poison:bad")
+    made = subscribe(hooks, topic, receiver, retry=QUICK, messages_max=1)
+    send(topic, "good 1", "bad 1", "good 2", headers={"own": "header"})
+    assert values(receiver.until(lambda seen: len(seen) >= 2)) == ["good 1", "good 2"]
+    (dead,) = read_all(broker, f"{topic}.dead-letters", 1)
+    headers = dict(dead.headers())
+    assert dead.value() == b"bad 1"
+    assert headers["own"] == b"header"
+    assert headers["headrace-dead-letter-reason"] == b"HTTP 500: told to <fail>"
+    assert headers["headrace-dead-letter-tries"] == b"3"
+    assert headers["headrace-dead-letter-subscription"] == made["id"].encode()
+    assert [headers[f"headrace-dead-letter-{name}"] for name in ("topic", "partition", "offset")] == [
+        topic.encode(), b"0", b"1",
+    ]  # fmt: skip
+    receiver.tell("accept")
+    assert hooks.post(f"/api/v1/webhooks/{made['id']}/redrive").status_code == 202
+    messages = receiver.until(lambda seen: len(seen) >= 3)
+    assert messages[-1] == {
+        **messages[0],
+        "id": f"{topic}-0-1",
+        "offset": 1,
+        "value": "bad 1",
+        "timestamp": messages[-1]["timestamp"],
+    }
+
+
+def test_paused_and_resumed(hooks: httpx.Client, receiver: Receiver, topic: str, send: Any) -> None:
+    made = subscribe(hooks, topic, receiver)
+    send(topic, "before")
+    receiver.until(lambda seen: len(seen) == 1)
+    assert hooks.post(f"/api/v1/webhooks/{made['id']}/pause").json()["state"] == "paused"
+    send(topic, "meanwhile")
+    until(lambda: hooks.get(f"/api/v1/webhooks/{made['id']}").json()["here"] is None)
+    assert hooks.get(f"/api/v1/webhooks/{made['id']}").json()["lag"] == 1
+    assert hooks.post(f"/api/v1/webhooks/{made['id']}/resume").json()["state"] == "active"
+    assert values(receiver.until(lambda seen: len(seen) >= 2)) == ["before", "meanwhile"]
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_deleted(hooks: httpx.Client, receiver: Receiver, topic: str) -> None:
+    made = subscribe(hooks, topic, receiver)
+    assert hooks.delete(f"/api/v1/webhooks/{made['id']}").status_code == 204
+    gone = hooks.get(f"/api/v1/webhooks/{made['id']}")
+    assert gone.status_code == 404
+    assert gone.json()["title"] == "Unknown webhook"
+
+
+def test_redirects_are_not_followed(
+    hooks: httpx.Client, receiver: Receiver, topic: str, send: Any, broker: Broker
+) -> None:
+    receiver.tell("redirect")
+    subscribe(hooks, topic, receiver, retry=QUICK)
+    send(topic, "around the corner")
+    (dead,) = read_all(broker, f"{topic}.dead-letters", 1)
+    assert dict(dead.headers())["headrace-dead-letter-reason"] == b"HTTP 302: redirects are not followed"
+    assert {delivery["path"] for delivery in receiver.deliveries()} == {"/hook"}
+
+
+def test_begins_where_it_is_told(hooks: httpx.Client, receiver: Receiver, topic: str, send: Any) -> None:
+    send(topic, "early")
+    subscribe(hooks, topic, receiver, start="earliest")
+    assert values(receiver.until(lambda seen: len(seen) >= 1)) == ["early"]
+
+
+def test_two_receivers_never_share_a_group(hooks: httpx.Client, receiver: Receiver, topic: str) -> None:
+    subscribe(hooks, topic, receiver, group=f"group-{topic}")
+    again = {"topic": topic, "callback_url": receiver.url, "group": f"group-{topic}"}
+    refused = hooks.post("/api/v1/webhooks", json=again)
+    assert refused.status_code == 409
+    assert "choose another group" in refused.json()["fix"]
+
+
+@pytest.mark.parametrize(
+    ("url", "status"),
+    [
+        ("http://127.0.0.1:9/", 403),
+        ("http://localhost/", 403),
+        ("http://[::1]/", 403),
+        ("http://[::ffff:127.0.0.1]/", 403),
+        ("http://169.254.169.254/latest/meta-data", 403),
+        ("http://10.1.2.3/", 403),
+        ("http://0.0.0.0/", 403),
+        ("http://2130706433/", 403),
+        ("ftp://example.com/", 422),
+        ("http://user:password@127.0.0.1/", 422),
+        ("http:///nowhere", 422),
+        ("not a url", 422),
+    ],
+)
+def test_private_targets_are_refused(http: httpx.Client, topic: str, url: str, status: int) -> None:
+    refused = http.post("/api/v1/webhooks", json={"topic": topic, "callback_url": url})
+    assert refused.status_code == status, refused.text
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert refused.json()["fix"]
+
+
+def test_an_unknown_topic(hooks: httpx.Client, receiver: Receiver) -> None:
+    refused = hooks.post("/api/v1/webhooks", json={"topic": "no-such-topic", "callback_url": receiver.url})
+    assert refused.status_code == 404
+    assert json.loads(refused.text)["title"] == "Unknown topic"
