@@ -10,12 +10,15 @@ from headrace.gateway import problem
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.messages import routes as message_routes
 from headrace.gateway.messages.store import MessageStore
+from headrace.gateway.monitor import routes as monitor_routes
+from headrace.gateway.monitor.monitor import Monitor
+from headrace.gateway.monitor.requests import CountRequests
 from headrace.gateway.settings import GatewaySettings
 from headrace.gateway.webhooks import routes as webhook_routes
 from headrace.gateway.webhooks.webhooks import Webhooks
 
 # Each owner adds a line: `from headrace.gateway.admin import topics`, and `topics.router` here.
-ROUTERS: tuple[APIRouter, ...] = (message_routes.router, webhook_routes.router)
+ROUTERS: tuple[APIRouter, ...] = (message_routes.router, monitor_routes.router, webhook_routes.router)
 
 
 def create_app(settings: GatewaySettings) -> FastAPI:
@@ -23,6 +26,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     gateway.add(MessageStore(gateway))
     # Each owner adds a line: gateway.add(Webhooks(gateway)).
     gateway.add(Webhooks(gateway))
+    gateway.add(monitor := Monitor(gateway))
     app = FastAPI(
         title="Headrace",
         version=__version__,
@@ -33,6 +37,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     )
     app.state.gateway = gateway
     problem.add_handlers(app)
+    app.add_middleware(CountRequests, counts=monitor.requests)
     for router in ROUTERS:
         app.include_router(router)
     return app

@@ -1,5 +1,6 @@
 """What a gateway is told: by its command line, or by the environment as HEADRACE_GATEWAY_<NAME>."""
 
+import json
 from typing import Annotated
 
 from pydantic import Field, field_validator
@@ -7,8 +8,11 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from headrace.base.errors import UserError
 from headrace.client.peer import parse_bootstrap
+from headrace.gateway.monitor.rules import adjusted
 
 Words = Annotated[tuple[str, ...], NoDecode]
+
+Rules = Annotated[dict[str, dict[str, float]], NoDecode]
 
 
 class GatewaySettings(BaseSettings):
@@ -43,10 +47,27 @@ class GatewaySettings(BaseSettings):
         (), description="Networks beside public ones that webhooks may go to, as 10.0.0.0/8,…"
     )
 
+    scrape_seconds: float = Field(5.0, gt=0, description="How often brokers' metrics and the lag of groups are read.")
+    history_seconds: float = Field(1800.0, gt=0, description="For how long what was read is kept, in memory.")
+    alert_webhook: str = Field("", description="URL that alerts are posted to as they fire and are cleared.")
+    alert_rules: Rules = Field({}, description="Changed alerts, as JSON: docs/monitoring.md.")
+    otel_endpoint: str = Field("", description="URL of an OpenTelemetry collector; without one there are no traces.")
+
     @field_validator("broker_metrics", "allowed_hosts", "allowed_origins", "webhook_networks", mode="before")
     @classmethod
     def _words(cls, value: object) -> object:
         return tuple(filter(None, (word.strip() for word in value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("alert_rules", mode="before")
+    @classmethod
+    def _rules(cls, value: object) -> object:
+        return json.loads(value) if isinstance(value, str) else value
+
+    @field_validator("alert_rules")
+    @classmethod
+    def _has_known_rules(cls, value: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+        adjusted(value)
+        return value
 
     @field_validator("bootstrap")
     @classmethod

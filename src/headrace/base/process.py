@@ -1,0 +1,25 @@
+"""What this process takes of its machine: CPU and memory."""
+
+import os
+import resource
+from pathlib import Path
+
+_RESIDENT = 1
+"""Its place in statm, which counts pages."""
+
+
+def cpu_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def max_resident_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def resident_bytes() -> int:
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[_RESIDENT]
+    except OSError:
+        return max_resident_bytes()
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")

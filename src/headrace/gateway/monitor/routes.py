@@ -1,0 +1,69 @@
+"""Metrics and alerts over HTTP."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+
+from headrace.base.exposition import CONTENT_TYPE, render
+from headrace.gateway.gateway import Gateway, gateway
+from headrace.gateway.monitor.monitor import Monitor
+from headrace.gateway.monitor.notify import alert_view
+from headrace.gateway.monitor.own_metrics import own_metrics
+from headrace.gateway.monitor.rules import Rule
+from headrace.gateway.problem import Problem
+
+router = APIRouter(tags=["monitoring"])
+
+
+def monitor(shared: Annotated[Gateway, Depends(gateway)]) -> Monitor:
+    return shared.part(Monitor)
+
+
+Watching = Annotated[Monitor, Depends(monitor)]
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+async def metrics(watching: Watching) -> Response:
+    """The gateway's own metrics, lag of groups and alerts among them, as Prometheus text."""
+    return Response(render(own_metrics(watching)), media_type=CONTENT_TYPE)
+
+
+@router.get("/metrics/brokers/{broker}", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+async def broker_metrics(broker: Annotated[int, Path(ge=0, le=2**31 - 1)], watching: Watching) -> Response:
+    """The metrics of one broker, fetched from it now: for scrapers that reach only the gateway."""
+    text = await watching.scraper.text(broker)
+    if text is None:
+        detail = f"broker {broker} serves no metrics that the gateway could fetch"
+        raise Problem(404, "No such metrics", detail, "name where brokers serve them: --set broker_metrics=HOST:PORT,…")
+    return Response(text, media_type=CONTENT_TYPE)
+
+
+@router.get("/api/v1/metrics/history")
+async def history(
+    watching: Watching,
+    metric: Annotated[str, Query(max_length=200, description="As on /metrics; a counter comes as its rate a second.")],
+    seconds: Annotated[float, Query(gt=0, le=86_400)] = 600.0,
+    topic: Annotated[str | None, Query(max_length=249)] = None,
+    broker: Annotated[int | None, Query(ge=0)] = None,
+    group: Annotated[str | None, Query(max_length=65_535)] = None,
+    partition: Annotated[int | None, Query(ge=0)] = None,
+) -> dict[str, Any]:
+    """What the gateway saw lately: of a topic, a broker, a group, or without any of these of the whole cluster."""
+    labels = {"topic": topic, "broker": broker, "group": group, "partition": partition}
+    named = {name: value for name, value in labels.items() if value is not None}
+    points = watching.history(metric, named, seconds)
+    return {"metric": metric, "labels": named, "points": [{"at": at, "value": value} for at, value in points]}
+
+
+@router.get("/api/v1/alerts")
+async def alerts(watching: Watching) -> dict[str, Any]:
+    """Alerts that fire, are about to, or were cleared lately; and the rules that they come from."""
+    return {
+        "alerts": [alert_view(alert) for alert in watching.alerts.all],
+        "rules": [_rule_view(rule) for rule in watching.alerts.rules],
+    }
+
+
+def _rule_view(rule: Rule) -> dict[str, Any]:
+    shown = ("name", "severity", "threshold", "clears_at", "for_seconds", "keep_seconds", "window_seconds", "fix")
+    return {name: getattr(rule, name) for name in shown}

@@ -1,0 +1,116 @@
+"""One look at the cluster, and what of it is kept: which metrics, added up how.
+
+A counter is kept as its rate. A topic's value is that of all its brokers together, the sum unless another rule is given
+here; `{}` is the whole cluster.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from headrace.base.ids import TopicPartition
+from headrace.gateway.monitor.counters import Counters
+from headrace.gateway.monitor.history import Series
+from headrace.gateway.monitor.page import Labels, Page, labels_of
+
+TOPIC_RATES = (
+    "headrace_topic_records_in_total",
+    "headrace_topic_bytes_in_total",
+    "headrace_topic_records_out_total",
+    "headrace_topic_bytes_out_total",
+)
+BROKER_RATES = (
+    "headrace_requests_total",
+    "headrace_bytes_received_total",
+    "headrace_bytes_sent_total",
+    "headrace_process_cpu_seconds_total",
+    "headrace_unclean_elections_total",
+)
+TOPIC_GAUGES: Mapping[str, Callable[[Iterable[float]], float]] = {
+    "headrace_topic_log_bytes": sum,
+    "headrace_topic_under_replicated": sum,
+    "headrace_topic_isr_size_min": min,
+    "headrace_topic_replica_lag_records": max,
+    "headrace_topic_replica_lag_seconds": max,
+    "headrace_topic_retention_fill_ratio": max,
+}
+BROKER_GAUGES = (
+    "headrace_process_resident_bytes",
+    "headrace_disk_free_bytes",
+    "headrace_disk_total_bytes",
+    "headrace_disk_reserve_bytes",
+    "headrace_connections_open",
+    "headrace_leaderless_partitions",
+)
+LAG = "headrace_group_lag"
+UP = "headrace_broker_up"
+INFO = "headrace_broker_info"
+WANTED = frozenset((*TOPIC_RATES, *BROKER_RATES, *TOPIC_GAUGES, *BROKER_GAUGES, INFO))
+RATES = (*TOPIC_RATES, *BROKER_RATES)
+
+
+class Sight(NamedTuple):
+    at: float
+    """Unix time."""
+    pages: Mapping[int, Page]
+    """By broker, of those that answered."""
+    missing: frozenset[int] = frozenset()
+    lags: Mapping[str, Mapping[TopicPartition, int]] = {}
+    """By group."""
+
+
+def recorded(sight: Sight, counters: Counters) -> dict[Series, float]:
+    values: dict[Series, float] = {}
+    values |= _rates(sight, counters)
+    values |= _topic_gauges(sight)
+    values |= dict(_broker_gauges(sight))
+    values |= dict(_lags(sight.lags))
+    return values
+
+
+def _rates(sight: Sight, counters: Counters) -> dict[Series, float]:
+    sums: defaultdict[Series, float] = defaultdict(float)
+    for broker, page in sight.pages.items():
+        of_broker = labels_of({"broker": broker})
+        for name, labels, rate in counters.rates(broker, page, RATES, sight.at):
+            sums[Series(name)] += rate
+            sums[Series(name, of_broker)] += rate
+            if name in TOPIC_RATES:
+                sums[Series(name, labels)] += rate
+    return sums
+
+
+def _topic_gauges(sight: Sight) -> dict[Series, float]:
+    found: defaultdict[Series, list[float]] = defaultdict(list)
+    for page in sight.pages.values():
+        for name in TOPIC_GAUGES:
+            for labels, value in page.get(name, {}).items():
+                found[Series(name, labels)].append(value)
+    values = {series: TOPIC_GAUGES[series.name](each) for series, each in found.items()}
+    for name, rule in TOPIC_GAUGES.items():
+        of_topics = [value for series, value in values.items() if series.name == name]
+        if of_topics:
+            values[Series(name)] = rule(of_topics)
+    return values
+
+
+def _broker_gauges(sight: Sight) -> Iterator[tuple[Series, float]]:
+    for broker, page in sight.pages.items():
+        labels = labels_of({"broker": broker})
+        yield Series(UP, labels), 1.0
+        for name in BROKER_GAUGES:
+            for value in page.get(name, {}).values():
+                yield Series(name, labels), value
+    for broker in sight.missing:
+        yield Series(UP, labels_of({"broker": broker})), 0.0
+
+
+def _lags(lags: Mapping[str, Mapping[TopicPartition, int]]) -> Iterator[tuple[Series, float]]:
+    for group, behind in lags.items():
+        yield Series(LAG, labels_of({"group": group})), sum(behind.values())
+        for id, lag in behind.items():
+            yield Series(LAG, lag_labels(group, id)), lag
+
+
+def lag_labels(group: str, id: TopicPartition) -> Labels:
+    return labels_of({"group": group, "topic": id.topic, "partition": id.partition})
