@@ -1,10 +1,16 @@
 """Rules for every test of this repository: under CI=true a test that skips has failed, since nobody would notice it."""
 
 import os
+import signal
 
 import pytest
 
 CI = os.environ.get("CI") == "true"
+
+
+def pytest_configure():
+    # A shell starts its background jobs deaf to Ctrl-C, and so would be every process that a test starts and interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -71,8 +71,9 @@ def test_more_partitions_on_a_live_topic(three) -> None:
     # The client looks for new partitions when it refreshes what it knows; not in five minutes, as by default, here.
     with Traffic(three.cluster.bootstrap, topic, **{"topic.metadata.refresh.interval.ms": 500}) as traffic:
         three.client.create_partitions(topic, 8)
-        seen = three.until_healthy()
-        assert len(seen.partitions) == 8
+        # The broker that made them knows them first.
+        three.until(lambda seen: len(seen.partitions) == 8)
+        three.until_healthy()
         while len(traffic.partitions) < 8:
             traffic.progress()
     traffic.check()
