@@ -1,0 +1,191 @@
+"""One topic: its partitions and who holds them, what comes in, its settings, and its live end."""
+
+from collections import deque
+from collections.abc import Mapping
+
+from nicegui import ui
+
+from headrace.base.errors import Refused
+from headrace.base.ids import TopicPartition
+from headrace.client.admin import TOPIC, Resource
+from headrace.client.configs import Config, describe_configs
+from headrace.client.survey import PartitionSeen
+from headrace.client.topics import offset_ranges
+from headrace.gateway.ui import words
+from headrace.gateway.ui.chart import Chart
+from headrace.gateway.ui.figures import BYTES_IN, BYTES_OUT, RECORDS_IN, lines, topic_series
+from headrace.gateway.ui.grid import Column, Grid, Row, acts, bar, tag
+from headrace.gateway.ui.live import keep_fresh
+from headrace.gateway.ui.message_views import COLUMNS as MESSAGE_COLUMNS
+from headrace.gateway.ui.message_views import ask_produce, message_row, open_message
+from headrace.gateway.ui.pieces import Panel, Tile, anchor, button, empty, head, tagged, tiles
+from headrace.gateway.ui.reading import Message
+from headrace.gateway.ui.tail import Tail
+from headrace.gateway.ui.topic_dialogs import ask_config, ask_delete, ask_partitions
+from headrace.gateway.ui.topic_view import TopicView, topics_of
+from headrace.gateway.ui.watch import Watch
+from headrace.wire.codes import ErrorCode
+
+TAIL_ROWS = 50
+TAIL_SECONDS = 1.0
+PARTITIONS = (
+    Column("partition", "Partition", "number", width="1%"),
+    Column("leader", "Leader"),
+    Column("replicas", "Replicas", "tags"),
+    Column("start", "First offset", "number"),
+    Column("end", "Next offset", "number"),
+    Column("size", "Size", "bar"),
+    Column("state", "State", "tags"),
+)
+SETTINGS = (
+    Column("name", "Setting"),
+    Column("value", "Value", "mono"),
+    Column("source", "Set by", "tags"),
+    Column("acts", "", "acts"),
+)
+
+
+async def topic(watch: Watch, name: str) -> None:
+    seen = topics_of(await watch.cluster.get()).get(name)
+    if seen is None:
+        # It may be seconds old.
+        watch.cluster.forget()
+        seen = topics_of(await watch.cluster.get()).get(name)
+    if seen is None:
+        with head(name, ("Topics", "/ui/topics")):
+            pass
+        empty("search_off", "There is no such topic", "It may have been deleted, or not be made yet.")
+        return
+    _build(watch, name, seen)
+
+
+def _build(watch: Watch, name: str, seen: TopicView) -> None:
+    count = len(seen.partitions)
+    with head(name, ("Topics", "/ui/topics")):
+        anchor("Messages", f"/ui/messages?topic={name}", "hr-link-act")
+        button("Write a message", lambda: ask_produce(watch, name, count))
+        button("Add partitions", lambda: ask_partitions(watch, name, count))
+        button("Delete", lambda: ask_delete(watch, name), danger=True)
+    _flow(watch, name)
+    _partitions(watch, name, seen)
+    _tail(watch, name, count)
+    _settings(watch, name)
+
+
+def _flow(watch: Watch, name: str) -> None:
+    with tagged("div", classes="hr-two"):
+        with Panel("Messages in").body():
+            messages = Chart("Messages a second", "/s")
+        with Panel("Bytes in and out").body():
+            volume = Chart("Bytes a second", "B/s")
+
+    async def refresh() -> None:
+        monitor = watch.monitor
+        messages.show(*lines(monitor, {"In": topic_series(RECORDS_IN, name)}))
+        flows = {"In": topic_series(BYTES_IN, name), "Out": topic_series(BYTES_OUT, name)}
+        volume.show(*lines(monitor, flows))
+
+    keep_fresh(refresh, 5.0)
+
+
+def _partitions(watch: Watch, name: str, seen: TopicView) -> None:
+    with tiles():
+        messages, size, stored, skew = Tile("Offsets"), Tile("Size"), Tile("On all replicas"), Tile("Skew")
+    with Panel("Partitions"):
+        grid = Grid("Partitions", PARTITIONS, "This topic has no partitions.")
+
+    def show(seen: TopicView, ranges: Mapping[TopicPartition, tuple[int | None, int | None]]) -> None:
+        largest = max(part.size_bytes for part in seen.partitions)
+        grid.show([_partition_row(part, ranges.get(part.id, (None, None)), largest) for part in seen.partitions])
+        held = sum(end - start for start, end in ranges.values() if start is not None and end is not None)
+        messages.show(words.count(held) if ranges else words.NOTHING, "between first and next")
+        size.show(words.size(seen.size_bytes), "of one copy")
+        stored.show(words.size(seen.stored_bytes), f"{seen.replication_factor} replicas each")
+        skew.show(f"{seen.skew:.2f}", "largest against mean", "warn" if seen.skew > 2 else "")
+
+    async def refresh() -> None:
+        now = topics_of(await watch.cluster.get()).get(name)
+        if now is None:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name} is gone")
+        show(now, await offset_ranges(watch.gateway.admin, [part.id for part in now.partitions]))
+
+    show(seen, {})
+    keep_fresh(refresh)
+
+
+def _partition_row(part: PartitionSeen, offsets: tuple[int | None, int | None], largest: int) -> Row:
+    states = []
+    if part.leader is None:
+        states.append(tag("no leader", "bad"))
+    if part.is_under_replicated:
+        states.append(tag("behind", "warn"))
+    if part.is_moving:
+        states.append(tag("moving", "calm"))
+    return {
+        "key": part.id.partition,
+        "partition": part.id.partition,
+        "leader": words.NOTHING if part.leader is None else f"Broker {part.leader}",
+        "replicas": [_replica_tag(part, broker) for broker in part.replicas],
+        "start": words.count(offsets[0]),
+        "end": words.count(offsets[1]),
+        "size": bar(part.size_bytes / largest if largest else 0, words.size(part.size_bytes)),
+        "state": states or [tag("in sync", "good")],
+    }
+
+
+def _replica_tag(part: PartitionSeen, broker: int) -> dict[str, str]:
+    if broker in part.isr:
+        return tag(str(broker), "good", f"Broker {broker} is in sync")
+    if broker in part.adding:
+        return tag(f"{broker} coming", "calm", f"Broker {broker} is catching up")
+    return tag(f"{broker} behind", "warn", f"Broker {broker} is not in sync")
+
+
+def _tail(watch: Watch, name: str, partitions: int) -> None:
+    with Panel("Live end") as panel:
+        with panel.doing:
+            running = ui.switch("Follow", value=True)
+        grid = Grid("Live end", MESSAGE_COLUMNS, "Nothing was written since you came. What comes appears here.")
+    shown: deque[Message] = deque(maxlen=TAIL_ROWS)
+    grid.on_open(lambda key: open_message(next(each for each in shown if each.key == key)))
+    tail = Tail(watch.gateway.client, [TopicPartition(name, index) for index in range(partitions)])
+
+    async def refresh() -> None:
+        if not running.value:
+            return
+        shown.extendleft(await tail.poll())
+        grid.show([message_row(message) for message in shown])
+        panel.note.text = f"{words.count(tail.skipped)} passed too fast to show" if tail.skipped else ""
+
+    keep_fresh(refresh, TAIL_SECONDS)
+
+
+def _settings(watch: Watch, name: str) -> None:
+    configs: dict[str, Config] = {}
+    with Panel("Settings") as panel:
+        with panel.doing:
+            everything = ui.switch("Defaults too", on_change=lambda: show())
+        grid = Grid("Settings", SETTINGS, "Everything is at the brokers' defaults.")
+        grid.on_act(lambda _, key: ask_config(watch, name, configs[key]))
+
+    def show() -> None:
+        listed = [each for each in configs.values() if everything.value or each.source == "topic"]
+        grid.show([_setting_row(each) for each in listed])
+
+    async def refresh() -> None:
+        found = await describe_configs(watch.gateway.admin, Resource(TOPIC, name))
+        configs.clear()
+        configs.update({each.name: each for each in found})
+        show()
+
+    keep_fresh(refresh, 5.0)
+
+
+def _setting_row(config: Config) -> Row:
+    return {
+        "key": config.name,
+        "name": config.name,
+        "value": "hidden" if config.sensitive else config.value or "",
+        "source": [tag(config.source, "calm" if config.source == "topic" else "")],
+        "acts": [] if config.read_only else acts(change="Change"),
+    }
