@@ -5,7 +5,7 @@ group is, its coordinator knows: we ask by the one, and where there is no such g
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from struct import Struct as Layout
 from typing import NamedTuple
@@ -192,7 +192,7 @@ async def commit(
     admin: Admin, group: str, offsets: Mapping[TopicPartition, NewCommit]
 ) -> dict[TopicPartition, Refused]:
     """As an administrator, of a group without members; what was refused, and why."""
-    ids = {topic.name or "": topic.topic_id for topic in (await admin.metadata({id.topic for id in offsets})).topics}
+    ids = await _topic_ids(admin, offsets)
     topics: dict[str, OffsetCommitRequestTopic] = {}
     for (topic, index), wanted in offsets.items():
         part = OffsetCommitRequestPartition(index, wanted.offset, committed_metadata=wanted.metadata)
@@ -214,6 +214,16 @@ async def commit(
         return refusals
 
     return await at_coordinator(admin, group, ask)
+
+
+async def _topic_ids(admin: Admin, partitions: Collection[TopicPartition]) -> dict[str, bytes]:
+    """Brokers keep a commit of any partition; one that does not exist is a slip that nobody would notice."""
+    found = (await admin.metadata({id.topic for id in partitions})).topics
+    known = {TopicPartition(topic.name or "", part.partition_index) for topic in found for part in topic.partitions}
+    for id in partitions:
+        if id not in known:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {id}")
+    return {topic.name or "": topic.topic_id for topic in found}
 
 
 def _refusal(code: int) -> Refused:

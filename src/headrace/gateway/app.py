@@ -7,18 +7,21 @@ from fastapi import APIRouter, FastAPI
 
 from headrace import __version__
 from headrace.gateway import problem
+from headrace.gateway.admin.routers import ROUTERS as ADMIN_ROUTERS
 from headrace.gateway.gateway import Gateway
+from headrace.gateway.groups.sessions import Sessions
 from headrace.gateway.messages import routes as message_routes
 from headrace.gateway.messages.store import MessageStore
 from headrace.gateway.monitor import routes as monitor_routes
 from headrace.gateway.monitor.monitor import Monitor
 from headrace.gateway.monitor.requests import CountRequests
 from headrace.gateway.settings import GatewaySettings
+from headrace.gateway.ui.mount import mount
 from headrace.gateway.webhooks import routes as webhook_routes
 from headrace.gateway.webhooks.webhooks import Webhooks
 
 # Each owner adds a line: `from headrace.gateway.admin import topics`, and `topics.router` here.
-ROUTERS: tuple[APIRouter, ...] = (message_routes.router, monitor_routes.router, webhook_routes.router)
+ROUTERS: tuple[APIRouter, ...] = (*ADMIN_ROUTERS, message_routes.router, monitor_routes.router, webhook_routes.router)
 
 
 def create_app(settings: GatewaySettings) -> FastAPI:
@@ -26,6 +29,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     gateway.add(MessageStore(gateway))
     # Each owner adds a line: gateway.add(Webhooks(gateway)).
     gateway.add(Webhooks(gateway))
+    gateway.add(Sessions(gateway))
     gateway.add(monitor := Monitor(gateway))
     app = FastAPI(
         title="Headrace",
@@ -40,6 +44,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     app.add_middleware(CountRequests, counts=monitor.requests)
     for router in ROUTERS:
         app.include_router(router)
+    mount(app, gateway)
     return app
 
 

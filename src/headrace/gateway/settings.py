@@ -53,6 +53,8 @@ class GatewaySettings(BaseSettings):
     alert_rules: Rules = Field({}, description="Changed alerts, as JSON: docs/monitoring.md.")
     otel_endpoint: str = Field("", description="URL of an OpenTelemetry collector; without one there are no traces.")
 
+    sessions_max: int = Field(200, ge=0, description="The most sessions of consumer groups at once.")
+
     @field_validator("broker_metrics", "allowed_hosts", "allowed_origins", "webhook_networks", mode="before")
     @classmethod
     def _words(cls, value: object) -> object:

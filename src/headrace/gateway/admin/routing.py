@@ -1,0 +1,65 @@
+"""What the routers of this folder share: their dependency, names in paths, bounded bodies, and errors in OpenAPI."""
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.types import Message
+
+from headrace.gateway.gateway import Gateway
+from headrace.gateway.gateway import gateway as shared
+from headrace.gateway.intake import Intake
+from headrace.gateway.problem import PROBLEM_REPLY
+
+INT32_MAX = 2**31 - 1
+INT64_MAX = 2**63 - 1
+GROUP_CHARACTERS_MAX = 249
+
+Shared = Annotated[Gateway, Depends(shared)]
+TopicName = Annotated[str, Field(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$", examples=["orders"])]
+Topic = Annotated[str, Path(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$", examples=["orders"])]
+Group = Annotated[str, Path(min_length=1, max_length=GROUP_CHARACTERS_MAX, examples=["billing"])]
+Broker = Annotated[int, Path(ge=0, le=INT32_MAX, examples=[1])]
+Number = Annotated[int, Field(ge=0, le=INT32_MAX)]
+Offset = Annotated[int, Field(ge=0, le=INT64_MAX)]
+Confirm = Annotated[bool, Query(description="Without it the plan is shown and nothing is done.")]
+
+
+class Asked(BaseModel):
+    """A body: a field with an unknown name is a mistake, and a number is not written as text."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {"default": PROBLEM_REPLY, 422: PROBLEM_REPLY}
+
+
+class BoundedRoute(APIRoute):
+    """The body is read within the gateway's limits of size and time before the framework sees it."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def bounded(request: Request) -> Response:
+            if request.method in ("GET", "HEAD"):
+                return await handle(request)
+            intake: Intake = request.app.state.gateway.intake
+            async with intake.body(request) as body:
+                return await handle(Request(request.scope, _replayed(request, body)))
+
+        return bounded
+
+
+def _replayed(request: Request, body: bytes) -> Callable[[], Coroutine[Any, Any, Message]]:
+    rest: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        return rest.pop() if rest else await request.receive()
+
+    return receive
+
+
+def admin_router(tag: str, prefix: str = "/api/v1") -> APIRouter:
+    return APIRouter(prefix=prefix, tags=[tag], route_class=BoundedRoute, responses=PROBLEMS)

@@ -1,0 +1,208 @@
+"""The consumer of one session: polled on a thread of its own into a small buffer, from which callers take.
+
+Polling goes on for as long as the session lives, so no rebalance of the group waits for a slow caller; while the buffer
+is full the partitions rest. What is revoked leaves the buffer on the thread that learns of it, before anybody else may
+be given the partition: a message that another member reads by now is never given out.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from headrace.base.ids import TopicPartition
+from headrace.client.groups import NewCommit
+
+POLL_SECONDS = 0.25
+CLOSE_SECONDS_MAX = 10.0
+BUFFER_MESSAGES_MAX = 1000
+BUFFER_BYTES_MAX = 4 << 20
+ERRORS_MAX = 10
+
+
+class Busy(Exception):
+    """A commit is still unanswered; which of two came first could not be told."""
+
+
+class GroupReader:
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._consumer = Consumer({"on_commit": self._on_commit, "error_cb": _ignore, **config})
+        self._loop = asyncio.get_running_loop()
+        self._lock = threading.Lock()
+        self._buffer: deque[Message] = deque()
+        self._buffer_bytes = 0
+        self._last: list[Message] = []
+        self._assigned: set[TopicPartition] = set()
+        self._revoked: set[TopicPartition] = set()
+        self._errors: deque[str] = deque(maxlen=ERRORS_MAX)
+        self._rests = False
+        self._committing: asyncio.Future[dict[TopicPartition, KafkaError]] | None = None
+        self._arrived = asyncio.Event()
+        self._stopping = threading.Event()
+        self._ended = asyncio.Event()
+        self.rebalances = 0
+        self.fatal: KafkaError | None = None
+
+    def subscribe(self, topics: list[str]) -> None:
+        """KafkaException when an expression is none. Call it once, before `start`."""
+        self._consumer.subscribe(topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke)
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="headrace-session", daemon=True).start()
+
+    async def stop(self) -> None:
+        """Leaves the group. A consumer that does not let go in time is left to end with the process."""
+        self._stopping.set()
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS_MAX):
+                await self._ended.wait()
+        except TimeoutError:
+            pass
+
+    # -- for the event loop ------------------------------------------------------------------------------------------
+
+    async def until_arrived(self, seconds_max: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds_max):
+                while not self._buffer and self.fatal is None and not self._stopping.is_set():
+                    await self._arrived.wait()
+                    self._arrived.clear()
+
+    def take(self, count: int, bytes_max: int) -> list[Message]:
+        """What is there, at least one message if there is any."""
+        taken: list[Message] = []
+        size = 0
+        with self._lock:
+            while self._buffer and len(taken) < count:
+                size += _size(self._buffer[0])
+                if taken and size > bytes_max:
+                    break
+                taken.append(self._buffer.popleft())
+                self._buffer_bytes -= _size(taken[-1])
+            self._last = taken
+        return taken
+
+    @property
+    def last_taken(self) -> list[Message]:
+        """As far as their partitions are still ours."""
+        with self._lock:
+            return self._last
+
+    @property
+    def assigned(self) -> list[TopicPartition]:
+        with self._lock:
+            return sorted(self._assigned)
+
+    def take_news(self) -> tuple[list[TopicPartition], list[str]]:
+        """Partitions that were revoked, and what the cluster complained of, since the last time."""
+        with self._lock:
+            revoked, self._revoked = sorted(self._revoked), set()
+            errors = list(self._errors)
+            self._errors.clear()
+        return revoked, errors
+
+    async def commit(
+        self, places: Mapping[TopicPartition, NewCommit], seconds_max: float
+    ) -> dict[TopicPartition, KafkaError]:
+        """What was refused. TimeoutError when the answer is not there in time; whether it was stored is then unknown."""
+        if self._committing is not None:
+            raise Busy
+        self._committing = answer = self._loop.create_future()
+        offsets = [KafkaPartition(*id, place.offset, metadata=place.metadata) for id, place in places.items()]
+        try:
+            self._consumer.commit(offsets=offsets, asynchronous=True)
+        except BaseException:
+            self._committing = None
+            raise
+        async with asyncio.timeout(seconds_max):
+            return await asyncio.shield(answer)
+
+    def _settle(self, refused: dict[TopicPartition, KafkaError]) -> None:
+        answer, self._committing = self._committing, None
+        if answer is not None and not answer.done():
+            answer.set_result(refused)
+
+    # -- the thread --------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                self._rest_if_full()
+                message = self._consumer.poll(POLL_SECONDS)
+                if message is not None:
+                    self._on_message(message)
+        finally:
+            self._consumer.close()
+            self._tell(self._ended)
+
+    def _rest_if_full(self) -> None:
+        if len(self._buffer) >= BUFFER_MESSAGES_MAX or self._buffer_bytes >= BUFFER_BYTES_MAX:
+            # Each time: a partition that was just given to us does not rest yet.
+            self._consumer.pause(self._consumer.assignment())
+            self._rests = True
+        elif self._rests:
+            self._consumer.resume(self._consumer.assignment())
+            self._rests = False
+
+    def _on_message(self, message: Message) -> None:
+        error = message.error()
+        with self._lock:
+            if error is None:
+                self._buffer.append(message)
+                self._buffer_bytes += _size(message)
+            else:
+                self._errors.append(f"{error.name()}: {error.str()}")
+                self.fatal = error if error.fatal() else self.fatal
+        if error is None or self.fatal is not None:
+            self._tell(self._arrived)
+
+    def _on_assign(self, _: Consumer, partitions: list[KafkaPartition]) -> None:
+        with self._lock:
+            self._assigned.update(TopicPartition(each.topic, each.partition) for each in partitions)
+            self.rebalances += 1
+
+    def _on_revoke(self, _: Consumer, partitions: list[KafkaPartition]) -> None:
+        gone = {TopicPartition(each.topic, each.partition) for each in partitions}
+        with self._lock:
+            self._assigned -= gone
+            self._revoked |= gone
+            self._last = [message for message in self._last if partition_of(message) not in gone]
+            self._buffer = deque(message for message in self._buffer if partition_of(message) not in gone)
+            self._buffer_bytes = sum(map(_size, self._buffer))
+            self.rebalances += 1
+
+    def _on_commit(self, error: KafkaError | None, partitions: list[KafkaPartition]) -> None:
+        refused = {
+            TopicPartition(each.topic, each.partition): each.error or error
+            for each in partitions
+            if each.error is not None or error is not None
+        }
+        self._call(self._settle, refused)
+
+    def _tell(self, event: asyncio.Event) -> None:
+        self._call(event.set)
+
+    def _call(self, callback: Any, *arguments: Any) -> None:
+        try:
+            self._loop.call_soon_threadsafe(callback, *arguments)
+        except RuntimeError:
+            pass  # the loop has ended before us
+
+
+def partition_of(message: Message) -> TopicPartition:
+    topic, partition = message.topic(), message.partition()
+    assert topic is not None and partition is not None, "what was read has a place"
+    return TopicPartition(topic, partition)
+
+
+def _size(message: Message) -> int:
+    return len(message.value() or b"") + len(message.key() or b"") + 100
+
+
+def _ignore(_: object) -> None:
+    """librdkafka tries again by itself; what concerns a partition comes as a message."""
