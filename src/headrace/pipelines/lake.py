@@ -1,0 +1,196 @@
+"""Topic to table. Batch by batch: tasks write Parquet files, then one commit adds them and moves the table's offsets.
+
+The table is the only memory of the job: its offsets say where the next run goes on, and a commit that does not begin where
+the table ends is refused. A driver that dies leaves files that no commit names; they count for nobody and are deleted
+later. So every record is in the table once, whatever was killed when.
+"""
+
+import datetime
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.base.errors import UserError
+from headrace.pipelines.columns import grown
+from headrace.pipelines.compaction import compact
+from headrace.pipelines.kafka import DEFAULT_BOOTSTRAP, Kafka, TopicView, look_at
+from headrace.pipelines.lake_rows import LakeWork, Written, write_range
+from headrace.pipelines.progress import Clock, Listener, ignore
+from headrace.pipelines.ranges import OffsetRange, Offsets, end_of, lag_of, plan_batch, split
+from headrace.pipelines.records import first_values
+from headrace.pipelines.spark_tasks import parallelism, run_tasks
+from headrace.pipelines.tables.open import Format, create_table, find_table
+from headrace.pipelines.tables.table import Source, Table
+from headrace.pipelines.values import Decode, chosen, first_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BATCH_ROWS = 2_000_000
+COMMIT_SECONDS = 30.0
+COMPACT_EVERY = 20
+FORGET_HOURS = 24.0
+
+
+class LakeReport(NamedTuple):
+    topic: str
+    table: str
+    format: str
+    rows: int
+    undecoded: int
+    lost: int
+    """Offsets that retention had deleted before they were read."""
+    batches: int
+    seconds: float
+    rows_per_second: float
+    files: int
+    bytes: int
+    compacted: int
+    deleted: int
+    offsets: Offsets
+
+
+class Lake:
+    """One run over one table."""
+
+    def __init__(self, spark: "SparkSession", kafka: Kafka, table: Table, topic: str, clock: Clock) -> None:
+        self.spark, self.kafka, self.table, self.topic, self.clock = spark, kafka, table, topic, clock
+        self.undecoded = self.lost = self.compacted = 0
+
+    def catch_up(self, batch_rows: int, allow_loss: bool) -> None:
+        """Until the table has what the topic had when this began."""
+        view = self._look()
+        start = self._start(view, allow_loss)
+        while ranges := plan_batch(self.topic, start, view.end, batch_rows):
+            self._batch(ranges, after=end_of(start, ranges), end=view.end)
+            start = end_of(start, ranges)
+
+    def _look(self) -> TopicView:
+        view, source = look_at(self.kafka, self.topic), self.table.source
+        if (view.cluster_id, view.topic_id) != (source.cluster_id, source.topic_id):
+            raise UserError(
+                f"the table has another topic: {source.topic} with id {source.topic_id} of cluster {source.cluster_id}, "
+                f"not {view.topic} with id {view.topic_id} of cluster {view.cluster_id}",
+                "offsets of one mean nothing in the other: write this topic to a folder of its own",
+            )
+        return view
+
+    def _start(self, view: TopicView, allow_loss: bool) -> Offsets:
+        committed = self.table.offsets()
+        start = {partition: committed.get(partition, first) for partition, first in view.start.items()}
+        for partition, end in view.end.items():
+            if start[partition] > end:
+                raise UserError(
+                    f"the table has partition {partition} of {self.topic} up to {start[partition]}, the topic to {end}",
+                    "records that were acknowledged are gone from the topic; write it to a folder of its own",
+                )
+        lost = {p: (start[p], first) for p, first in view.start.items() if start[p] < first}
+        if lost and not allow_loss:
+            ranges = ", ".join(f"partition {p}: {a} to {b - 1}" for p, (a, b) in lost.items())
+            raise UserError(
+                f"records of {self.topic} were deleted by retention before the table had them ({ranges})",
+                "--allow-data-loss goes on without them, and reports how many",
+            )
+        self.lost += sum(b - a for a, b in lost.values())
+        return start | {p: first for p, (_, first) in lost.items()}
+
+    def _batch(self, ranges: list[OffsetRange], after: Offsets, end: Mapping[int, int]) -> None:
+        before = self.table.offsets()
+        written = self._write(split(ranges, max(parallelism(self.spark), len(ranges))))
+        files = [file for each in written for file in each.files]
+        self.table.commit(files, before, after)
+        self.undecoded += sum(each.undecoded for each in written)
+        self.clock.on_batch(sum(each.rows for each in written), lag_of(after, end))
+
+    def _write(self, pieces: list[OffsetRange]) -> list[Written]:
+        known = self.table.columns()
+        written = self._run(pieces)
+        columns = grown(known, [each.columns for each in written])
+        if columns.equals(known):
+            return written
+        self.table.grow(columns)
+        for file in [file for each in written for file in each.files]:
+            Path(file.path).unlink()
+        return self._run(pieces)
+
+    def _run(self, pieces: list[OffsetRange]) -> list[Written]:
+        work = LakeWork(self.kafka, self.table.place, self.table.decode, self.table.columns())
+        return run_tasks(self.spark, partial(write_range, work), pieces)
+
+    def report(self, deleted: int) -> LakeReport:
+        files = self.table.files()
+        return LakeReport(
+            topic=self.topic,
+            table=str(getattr(self.table, "path", "")),
+            format=self.table.format,
+            rows=self.clock.rows,
+            undecoded=self.undecoded,
+            lost=self.lost,
+            batches=self.clock.batches,
+            seconds=round(self.clock.seconds, 3),
+            rows_per_second=round(self.clock.rows_per_second),
+            files=len(files),
+            bytes=sum(file.bytes for file in files),
+            compacted=self.compacted,
+            deleted=deleted,
+            offsets=self.table.offsets(),
+        )
+
+
+def lake(
+    topic: str,
+    to: str | Path,
+    *,
+    bootstrap: str = DEFAULT_BOOTSTRAP,
+    options: Mapping[str, str] | None = None,
+    format: Format = "iceberg",
+    decode: Decode = "auto",
+    schema_file: str | Path | None = None,
+    follow: bool = False,
+    batch_rows: int = BATCH_ROWS,
+    allow_data_loss: bool = False,
+    forget_hours: float = FORGET_HOURS,
+    spark: "SparkSession | None" = None,
+    master: str = "local[*]",
+    on_progress: Listener = ignore,
+) -> LakeReport:
+    """Brings the table at `to` up to the topic's end; with `follow`, until it is interrupted.
+
+    The table is made if there is none; of one that is there, its own format and decoding hold. Versions and left-over
+    files older than `forget_hours` are deleted at the end.
+    """
+    kafka = Kafka(bootstrap, options or {})
+    view = look_at(kafka, topic)
+    table = find_table(to) or _created(to, format, kafka, view, decode, schema_file)
+    if spark is None:
+        from headrace.spark import session
+
+        spark = session(master, name=f"headrace lake {topic}")
+    run = Lake(spark, kafka, table, topic, Clock("lake", on_progress))
+    try:
+        run.catch_up(batch_rows, allow_data_loss)
+        while follow:
+            time.sleep(COMMIT_SECONDS)
+            run.clock.on_idle()
+            run.catch_up(batch_rows, allow_data_loss)
+            if run.clock.batches % COMPACT_EVERY == 0:
+                run.compacted += compact(spark, table)
+    except KeyboardInterrupt:
+        if not follow:
+            raise
+    run.compacted += compact(spark, table)
+    oldest = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=forget_hours)
+    return run.report(table.forget(oldest))
+
+
+def _created(
+    to: str | Path, format: Format, kafka: Kafka, view: TopicView, decode: Decode, schema_file: str | Path | None
+) -> Table:
+    sample = first_values(kafka, view)
+    how = chosen(decode, schema_file, sample)
+    table = create_table(to, format, Source(view.cluster_id, view.topic, view.topic_id), how)
+    # Most fields are in the first records; without them the whole first batch would be read to find them, and again.
+    table.grow(first_columns(how, sample))
+    return table

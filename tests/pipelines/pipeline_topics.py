@@ -1,0 +1,36 @@
+"""Topics for these tests, and records in them."""
+
+import json
+import uuid
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+ADMIN_SECONDS = 60
+
+
+def create_topic(bootstrap: str, partitions: int = 1, **config: str) -> str:
+    name = f"pipeline-{uuid.uuid4().hex[:12]}"
+    settings = {key.replace("_", "."): value for key, value in config.items()}
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    wanted = NewTopic(name, num_partitions=partitions, replication_factor=1, config=settings)
+    admin.create_topics([wanted], request_timeout=ADMIN_SECONDS)[name].result(ADMIN_SECONDS)
+    return name
+
+
+def send(bootstrap: str, topic: str, values, **settings) -> None:
+    """Objects become JSON; a (key, value) pair has a key, and its partition follows from it."""
+    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "linger.ms": 5, **settings})
+    failures = []
+    for number, value in enumerate(values):
+        key, value = value if isinstance(value, tuple) else (None, value)
+        raw = json.dumps(value).encode() if isinstance(value, dict) else value
+        producer.produce(
+            topic,
+            raw,
+            key,
+            headers=[("n", b"%d" % number)],
+            on_delivery=lambda error, _: error and failures.append(error),
+        )
+        producer.poll(0)
+    assert producer.flush(60) == 0 and not failures
