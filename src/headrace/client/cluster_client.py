@@ -31,6 +31,7 @@ from headrace.wire.messages.offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
+from headrace.wire.schema import Request, Response
 
 EARLIEST, LATEST = -2, -1
 SECONDS_MAX = 30.0
@@ -53,6 +54,7 @@ _COME_AGAIN = {
 }
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Response)
 
 
 class Leader(NamedTuple):
@@ -101,15 +103,15 @@ class ClusterClient:
         """Of these topics, or of all. Never creates a topic."""
         wanted = None if topics is None else [MetadataRequestTopic(name=topic) for topic in topics]
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-        seen = cluster_metadata(await self._ask_any(request))
+        seen = cluster_metadata(await self._ask_any(request, MetadataResponse))
         self._remember(seen)
         return seen
 
-    async def _ask_any(self, request: MetadataRequest) -> MetadataResponse:
+    async def _ask_any(self, request: Request, response: type[R]) -> R:
         reasons = []
         for address in dict.fromkeys([*self._brokers, *self._bootstrap]):
             try:
-                return await self._peers.ask(address, request, MetadataResponse)
+                return await self._peers.ask(address, request, response)
             except Disconnected as error:
                 reasons.append(f"{address[0]}:{address[1]}: {error}")
         raise Disconnected("; ".join(reasons))

@@ -82,13 +82,18 @@ class Peers:
         self._shared, self._idle = {}, {}
 
     async def ask(
-        self, address: Address, request: Request, response: type[R], seconds_max: float = REPLY_SECONDS_MAX
+        self,
+        address: Address,
+        request: Request,
+        response: type[R],
+        seconds_max: float = REPLY_SECONDS_MAX,
+        version_max: int | None = None,
     ) -> R:
         async with self._opening.setdefault(address, asyncio.Lock()):
             peer = self._shared.get(address)
             if peer is None or peer.connection.is_lost:
                 peer = self._shared[address] = await self._open(address)
-        return await peer.ask(request, response, seconds_max)
+        return await peer.ask(request, response, seconds_max, version_max)
 
     async def poll(
         self, address: Address, request: Request, response: type[R], seconds_max: float, version_max: int

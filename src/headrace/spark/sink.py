@@ -1,0 +1,122 @@
+"""The sink of `format("headrace")`: rows of a DataFrame or a stream, written to topics.
+
+A batch write is at least once: a task that Spark runs again writes its rows again. A stream is exactly once unless
+at-least-once is asked for: each task writes its part of a micro-batch in a transaction that also stores the batch's
+number (`sink_transaction`), so a batch that Spark repeats after a crash finds its number there and is dropped. That holds
+as long as Spark gives a task the same rows again, which it does unless the plan shuffles by chance or the number of tasks
+was changed between crash and restart.
+
+Writers are made on the driver for every micro-batch and sent to the tasks: they hold options, no state.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from headrace.base.errors import UserError
+from headrace.spark.loop_thread import loop_thread
+from headrace.spark.sink_columns import Columns, columns_of
+from headrace.spark.sink_failure import in_plain_words
+from headrace.spark.sink_options import AT_LEAST_ONCE, EXACTLY_ONCE, SinkOptions, sink_options
+from headrace.spark.sink_task import SinkTask, sink_client
+from headrace.spark.sink_transaction import Transaction
+
+
+@dataclass
+class Part(WriterCommitMessage):
+    """What one task has done."""
+
+    rows: int
+    bytes: int
+    is_repeated: bool = False
+
+
+def writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> "BatchSink":
+    """For `DataSource.writer`."""
+    if overwrite:
+        raise UserError("a topic cannot be overwritten", 'use .mode("append")')
+    chosen = sink_options(options, AT_LEAST_ONCE)
+    if chosen.guarantee == EXACTLY_ONCE:
+        raise UserError("a batch write is at least once", "exactly-once is for streams: use writeStream")
+    return BatchSink(chosen, _columns(chosen, schema))
+
+
+def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> "StreamSink":
+    """For `DataSource.streamWriter`."""
+    if overwrite:
+        raise UserError("a topic cannot be overwritten", 'use .outputMode("append") or "update"')
+    chosen = sink_options(options, EXACTLY_ONCE)
+    return StreamSink(chosen, _columns(chosen, schema))
+
+
+def _columns(options: SinkOptions, schema: StructType) -> Columns:
+    return columns_of(schema, topic=options.topic, headers=options.include_headers, timestamp=options.include_timestamp)
+
+
+class BatchSink(DataSourceArrowWriter):
+    def __init__(self, options: SinkOptions, columns: Columns) -> None:
+        self._options, self._columns = options, columns
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Part:
+        with in_plain_words(self._options):
+            return Part(*SinkTask(self._options, self._columns).write(iterator))
+
+
+class StreamSink(DataSourceStreamArrowWriter):
+    def __init__(self, options: SinkOptions, columns: Columns) -> None:
+        self._options, self._columns = options, columns
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Part:
+        with in_plain_words(self._options):
+            if self._options.guarantee == AT_LEAST_ONCE:
+                return Part(*SinkTask(self._options, self._columns).write(iterator))
+            return _write_once(self._options, self._columns, iterator)
+
+
+def _write_once(options: SinkOptions, columns: Columns, batches: Iterator[pa.RecordBatch]) -> Part:
+    filled = _from_first_row(batches)
+    if filled is None:
+        # A task without rows has none in a repetition either.
+        return Part(0, 0)
+    name, batch_id = _task_name(options.transactional_id_prefix)
+    run = loop_thread().run
+    transaction = Transaction(sink_client(options), name, options.transaction_timeout_ms, options.delivery_seconds)
+    run(transaction.begin())
+    if run(transaction.last_batch()) >= batch_id:
+        return Part(sum(batch.num_rows for batch in filled), 0, is_repeated=True)
+    try:
+        written = SinkTask(options, columns, transaction).write(filled)
+    except BaseException:
+        run(transaction.abort())
+        raise
+    run(transaction.commit(batch_id))
+    return Part(*written)
+
+
+def _from_first_row(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch] | None:
+    for batch in batches:
+        if batch.num_rows:
+            return _chained(batch, batches)
+    return None
+
+
+def _chained(first: pa.RecordBatch, others: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield first
+    yield from others
+
+
+def _task_name(prefix: str) -> tuple[str, int]:
+    """A name that is the same whenever this query runs this task, and the number of the micro-batch."""
+    context = TaskContext.get()
+    assert context is not None
+    query_id, batch_id = (
+        context.getLocalProperty("sql.streaming.queryId"),
+        context.getLocalProperty("streaming.sql.batchId"),
+    )
+    if query_id is None or batch_id is None:
+        raise UserError("Spark does not say which query this is", "set guarantee=at-least-once")
+    return f"{prefix}-{query_id}-{context.partitionId()}", int(batch_id)

@@ -1,0 +1,138 @@
+"""What one task of the sink does: takes Arrow batches, and returns when everything is acknowledged.
+
+    rows of the batch ─► RecordBatches (this thread) ─► one batch at a time to each partition (the loop's thread)
+
+At most `kafka.buffer.memory` bytes are on their way; beyond that the task waits for the oldest. One batch at a time to a
+partition keeps the order whatever has to be sent again. Connections outlive the task, in the worker process.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from functools import cache
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from headrace.base.ids import TopicPartition
+from headrace.client.security import security_from
+from headrace.spark.loop_thread import loop_thread
+from headrace.spark.sink_batches import Identity, RecordBatches
+from headrace.spark.sink_client import SinkClient
+from headrace.spark.sink_columns import Columns, rows_of
+from headrace.spark.sink_options import SinkOptions
+from headrace.spark.sink_transaction import Transaction
+
+
+class Written(NamedTuple):
+    rows: int
+    bytes: int
+
+
+class _OnItsWay(NamedTuple):
+    done: "Future[None]"
+    size: int
+    release: Callable[[], None]
+
+
+class SinkTask:
+    """`transaction` is begun; without one, rows are readable as they arrive."""
+
+    def __init__(self, options: SinkOptions, columns: Columns, transaction: Transaction | None = None) -> None:
+        self._options = options
+        self._columns = columns
+        self._transaction = transaction
+        self._client = sink_client(options)
+        self._counts: dict[str, int] = {}
+        self._lanes: dict[TopicPartition, asyncio.Lock] = {}
+        self._sent: deque[_OnItsWay] = deque()
+        self._bytes_sent = 0
+        self._bytes_on_their_way = 0
+        self._has_failed = False
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> Written:
+        try:
+            return self._write(batches)
+        except BaseException:
+            self._abandon()
+            raise
+
+    def _write(self, batches: Iterable[pa.RecordBatch]) -> Written:
+        out = RecordBatches(
+            self._send, self._partition_count, self._identity(), self._options.codec, self._options.batch_bytes
+        )
+        rows = 0
+        for batch in batches:
+            out.add(rows_of(batch, self._columns), self._options.topic)
+            rows += batch.num_rows
+        out.flush()
+        self._wait_until_below(1)
+        return Written(rows, self._bytes_sent)
+
+    def _identity(self) -> Identity:
+        if self._transaction is not None:
+            return Identity(self._transaction.producer_id, self._transaction.producer_epoch, is_transactional=True)
+        if not self._options.is_idempotent:
+            return Identity()
+        given = loop_thread().run(self._client.producer_id(self._options.start_seconds))
+        return Identity(given.producer_id, given.producer_epoch)
+
+    def _partition_count(self, topic: str) -> int:
+        if topic not in self._counts:
+            seconds = self._options.start_seconds
+            self._counts[topic] = loop_thread().run(self._client.partition_count(topic, seconds))
+        return self._counts[topic]
+
+    def _send(self, id: TopicPartition, batch: memoryview, release: Callable[[], None]) -> None:
+        self._wait_until_below(self._options.buffer_bytes)
+        done = loop_thread().submit(self._deliver(id, batch))
+        self._sent.append(_OnItsWay(done, len(batch), release))
+        self._bytes_on_their_way += len(batch)
+        self._bytes_sent += len(batch)
+
+    def _wait_until_below(self, bytes_max: int) -> None:
+        while self._sent and (self._bytes_on_their_way >= bytes_max or self._sent[0].done.done()):
+            oldest = self._sent.popleft()
+            oldest.done.result()
+            oldest.release()
+            self._bytes_on_their_way -= oldest.size
+
+    async def _deliver(self, id: TopicPartition, batch: memoryview) -> None:
+        async with self._lanes.setdefault(id, asyncio.Lock()):
+            if self._has_failed:
+                return
+            try:
+                await self._produce(id, batch)
+            except BaseException:
+                self._has_failed = True
+                raise
+
+    async def _produce(self, id: TopicPartition, batch: memoryview) -> None:
+        if self._transaction is not None:
+            await self._transaction.include(id)
+        await self._client.produce(
+            id,
+            batch,
+            acks=self._options.acks,
+            transactional_id=self._transaction.name if self._transaction else None,
+            seconds_max=self._options.delivery_seconds,
+        )
+
+    def _abandon(self) -> None:
+        """Nothing more is sent, and nothing is on its way: the worker lives on, and its next attempt begins clean."""
+        self._has_failed = True
+        for each in self._sent:
+            each.done.exception()
+
+
+def sink_client(options: SinkOptions) -> SinkClient:
+    return _client_for(options.bootstrap, options.client_id, options.security)
+
+
+@cache
+def _client_for(bootstrap: str, client_id: str, security: tuple[tuple[str, str], ...]) -> SinkClient:
+    async def make() -> SinkClient:
+        return SinkClient(bootstrap, client_id=client_id, security=security_from(dict(security)))
+
+    return loop_thread().run(make())

@@ -1,0 +1,171 @@
+"""One task's rows of one micro-batch, written once: a Kafka transaction that also stores the number of the batch.
+
+    begin             a new epoch for the transactional id: an older attempt of the same task can write no more, and what
+                      it left open has been ended
+    last_batch        the number stored by the last transaction that was committed
+    include           before the first record in a partition
+    commit            stores the number as a group's offset and commits, both or neither
+
+The transactional id and the group are the same name, from the query and the task's number: they outlive the process. The
+requests are those of clients before Kafka 4, which every broker understands.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from headrace.base.errors import Refused
+from headrace.base.ids import TopicPartition
+from headrace.spark.sink_client import GROUP, TRANSACTION, SinkClient
+from headrace.wire.codes import CODES
+from headrace.wire.messages.group_offsets import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchResponse
+from headrace.wire.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
+
+NO_BATCH = -1
+# Later versions let brokers add partitions by themselves and raise the epoch at every end.
+_INIT, _ADD, _ADD_OFFSETS, _COMMIT_OFFSETS, _END, _FETCH_BY_NAME = 4, 3, 3, 4, 4, 9
+
+
+class Transaction:
+    def __init__(self, client: SinkClient, name: str, timeout_ms: int, seconds_max: float) -> None:
+        self.name = name
+        self.producer_id, self.producer_epoch = -1, -1
+        self._client = client
+        self._timeout_ms = timeout_ms
+        self._seconds_max = seconds_max
+        self._included: set[TopicPartition] = set()
+        self._wanted: set[TopicPartition] = set()
+        self._including = asyncio.Lock()
+
+    async def begin(self) -> None:
+        request = InitProducerIdRequest(self.name, self._timeout_ms)
+        answer: InitProducerIdResponse = await self._ask(request, InitProducerIdResponse, _INIT)
+        self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
+
+    async def last_batch(self) -> int:
+        """Whichever topic it was stored under: a query may write to other topics in every batch."""
+        request = OffsetFetchRequest(
+            group_id=self.name,
+            topics=None,
+            groups=[OffsetFetchRequestGroup(self.name, topics=None)],
+            require_stable=True,
+        )
+        answer = await self._client.ask_coordinator(
+            GROUP,
+            self.name,
+            request,
+            OffsetFetchResponse,
+            lambda answer: _check(_fetched_codes(answer), self.name),
+            version_max=_FETCH_BY_NAME,
+            seconds_max=self._seconds_max,
+        )
+        stored = [part.committed_offset for topic in _fetched_topics(answer) for part in topic.partitions]
+        return max(stored, default=NO_BATCH)
+
+    async def include(self, id: TopicPartition) -> None:
+        if id in self._included:
+            return
+        self._wanted.add(id)
+        async with self._including:
+            # Whoever was before us has asked for all that were wanted by then.
+            if id not in self._included:
+                wanted = self._wanted - self._included
+                await self._add_partitions(wanted)
+                self._included |= wanted
+
+    async def _add_partitions(self, ids: Iterable[TopicPartition]) -> None:
+        topics: dict[str, AddPartitionsToTxnTopic] = {}
+        for id in sorted(ids):
+            topics.setdefault(id.topic, AddPartitionsToTxnTopic(id.topic, [])).partitions.append(id.partition)
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.name,
+            v3_and_below_producer_id=self.producer_id,
+            v3_and_below_producer_epoch=self.producer_epoch,
+            v3_and_below_topics=list(topics.values()),
+        )
+        await self._ask(request, AddPartitionsToTxnResponse, _ADD)
+
+    async def commit(self, batch_id: int) -> None:
+        topic = min(self._included).topic
+        await self._ask(
+            AddOffsetsToTxnRequest(self.name, self.producer_id, self.producer_epoch, self.name),
+            AddOffsetsToTxnResponse,
+            _ADD_OFFSETS,
+        )
+        await self._store(batch_id, topic)
+        await self._end(committed=True)
+
+    async def _store(self, batch_id: int, topic: str) -> None:
+        stored = TxnOffsetCommitRequestPartition(0, batch_id, committed_metadata="batch of a Spark query")
+        request = TxnOffsetCommitRequest(
+            transactional_id=self.name,
+            group_id=self.name,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            topics=[TxnOffsetCommitRequestTopic(topic, [stored])],
+        )
+        await self._client.ask_coordinator(
+            GROUP,
+            self.name,
+            request,
+            TxnOffsetCommitResponse,
+            lambda answer: _check([part.error_code for each in answer.topics for part in each.partitions], self.name),
+            version_max=_COMMIT_OFFSETS,
+            seconds_max=self._seconds_max,
+        )
+
+    async def abort(self) -> None:
+        if self._included:
+            await self._end(committed=False)
+
+    async def _end(self, *, committed: bool) -> None:
+        request = EndTxnRequest(self.name, self.producer_id, self.producer_epoch, committed)
+        await self._ask(request, EndTxnResponse, _END)
+
+    async def _ask(self, request: Any, response: Any, version_max: int) -> Any:
+        return await self._client.ask_coordinator(
+            TRANSACTION,
+            self.name,
+            request,
+            response,
+            lambda answer: _check(_codes(answer), self.name),
+            version_max=version_max,
+            seconds_max=self._seconds_max,
+        )
+
+
+def _codes(answer: Any) -> list[int]:
+    if isinstance(answer, AddPartitionsToTxnResponse):
+        topics = answer.results_by_topic_v3_and_below
+        return [part.partition_error_code for topic in topics for part in topic.results_by_partition]
+    return [answer.error_code]
+
+
+def _fetched_topics(answer: OffsetFetchResponse) -> list[Any]:
+    return list(answer.groups[0].topics if answer.groups else answer.topics)
+
+
+def _fetched_codes(answer: OffsetFetchResponse) -> list[int]:
+    whole = answer.groups[0].error_code if answer.groups else answer.error_code
+    return [whole, *(part.error_code for topic in _fetched_topics(answer) for part in topic.partitions)]
+
+
+def _check(codes: Iterable[int], about: str) -> None:
+    for code in codes:
+        if code:
+            sentence = CODES[code].message if code in CODES else f"error {code}"
+            raise Refused(code, f"{about}: {sentence}")
