@@ -1,4 +1,4 @@
-"""A broker in a child process, as its parent sees it: start, wait until it serves, stop, kill.
+"""A broker, or the gateway, in a child process, as its parent sees it: start, wait until it serves, stop, kill.
 
 Two pipes tie them together. Down: the child reads from a pipe that only we hold open, so it stops even when we are
 killed with -9 (a death signal would tie it to one thread of ours). Up: the status line, and end of file at its death.
@@ -11,7 +11,9 @@ import signal
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from dataclasses import replace
+from pathlib import Path
 
 from headrace.base.errors import UserError
 from headrace.cli.serve_options import ServeOptions
@@ -20,15 +22,20 @@ from headrace.cli.status_line import Failed, Ready, parse_status
 STOP_SECONDS = 60.0
 
 
-class ServeChild:
-    def __init__(self, options: ServeOptions) -> None:
-        self.options = options
+class Child(ABC):
+    def __init__(self, name: str, pid_file: Path) -> None:
+        self.name = name
+        self.pid_file = pid_file
         self.ready: Ready | None = None
         self.failed: Failed | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._status_fd = -1
         self._life_fd = -1
         self._unread = b""
+
+    @abstractmethod
+    def command_with(self, ready_fd: int, parent_fd: int) -> list[str]:
+        """What to run, told to use these ends of the two pipes."""
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -52,10 +59,9 @@ class ServeChild:
         self.ready, self.failed, self._unread = None, None, b""
         self._status_fd, child_status = os.pipe()
         child_life, self._life_fd = os.pipe()
-        options = replace(self.options, ready_fd=child_status, parent_fd=child_life)
         try:
             self._process = subprocess.Popen(
-                self.command(options),
+                self.command_with(child_status, child_life),
                 stdin=subprocess.DEVNULL,
                 pass_fds=(child_status, child_life),
                 process_group=0,
@@ -63,10 +69,6 @@ class ServeChild:
         finally:
             os.close(child_status)
             os.close(child_life)
-
-    def command(self, options: ServeOptions) -> list[str]:
-        # -P: a file of the user's that is named like a module must not be imported for it.
-        return [sys.executable, "-P", "-m", "headrace.cli.serve", *options.to_arguments()]
 
     def read_news(self) -> bool:
         """Takes in what the status pipe holds; False when it is closed, which means that the process has ended."""
@@ -86,27 +88,25 @@ class ServeChild:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self._status_fd], [], [], left)[0]:
                 self.kill()
-                raise UserError(
-                    f"broker {self.options.id} did not start in {seconds:.0f} s", "its log says what it was doing"
-                )
+                raise UserError(f"{self.name} did not start in {seconds:.0f} s", "its log says what it was doing")
             if not self.read_news():
                 self.wait(STOP_SECONDS)
                 raise self.cause_of_death()
         return self.ready
 
     def cause_of_death(self) -> UserError:
-        name = f"broker {self.options.id}"
         if self.failed is not None:
-            return UserError(f"{name}: {self.failed.error}", self.failed.fix)
+            return UserError(f"{self.name}: {self.failed.error}", self.failed.fix)
         code = self.process.wait()
         if code < 0:
             return UserError(
-                f"{name} was ended by {signal.Signals(-code).name}", "see who sent it; the data is safe, start it again"
+                f"{self.name} was ended by {signal.Signals(-code).name}",
+                "see who sent it; the data is safe, start it again",
             )
-        return UserError(f"{name} ended with exit code {code}", "its last log lines say why")
+        return UserError(f"{self.name} ended with exit code {code}", "its last log lines say why")
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:
-        """Asks for a clean stop and waits; a broker that does not stop in time is killed, and that is said."""
+        """Asks for a clean stop and waits; one that does not stop in time is killed, and that is said."""
         if self.running:
             self.process.terminate()
         self.wait(seconds)
@@ -125,7 +125,7 @@ class ServeChild:
             self._process.kill()
             self._process.wait()
             raise UserError(
-                f"broker {self.options.id} did not stop in {seconds:.0f} s and was killed",
+                f"{self.name} did not stop in {seconds:.0f} s and was killed",
                 "its log says what it waited for",
             ) from None
         finally:
@@ -136,3 +136,18 @@ class ServeChild:
             if fd >= 0:
                 os.close(fd)
         self._status_fd = self._life_fd = -1
+
+
+class ServeChild(Child):
+    """A broker."""
+
+    def __init__(self, options: ServeOptions) -> None:
+        super().__init__(f"broker {options.id}", Path(options.broker_data) / "pid")
+        self.options = options
+
+    def command_with(self, ready_fd: int, parent_fd: int) -> list[str]:
+        return self.command(replace(self.options, ready_fd=ready_fd, parent_fd=parent_fd))
+
+    def command(self, options: ServeOptions) -> list[str]:
+        # -P: a file of the user's that is named like a module must not be imported for it.
+        return [sys.executable, "-P", "-m", "headrace.cli.serve", *options.to_arguments()]

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from headrace.base.errors import UserError
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap, parse_pairs
 
@@ -28,11 +29,11 @@ def gateway(
 
     from headrace.cli.logs import configure_logs
     from headrace.cli.output import remark, show_json
-    from headrace.cli.status_line import Ready, StatusPipe
+    from headrace.cli.status_line import Failed, Ready, StatusPipe
     from headrace.gateway.serve import serve
     from headrace.gateway.settings import GatewaySettings
 
-    configure_logs("json" if as_json else "text", log_level, 0)
+    configure_logs("json" if as_json else "text", log_level, None)
     status = StatusPipe(ready_fd)
     try:
         told = GatewaySettings(
@@ -48,10 +49,18 @@ def gateway(
 
     def on_ready(chosen: int) -> None:
         status.tell(Ready(0, host, chosen, chosen, os.getpid()))
+        if ready_fd >= 0:
+            return
         if as_json:
             show_json({"status": "serving", "url": f"http://{host}:{chosen}", "pid": os.getpid()})
-        elif ready_fd < 0:
+        else:
             remark(f"the gateway serves on http://{host}:{chosen}; Ctrl-C stops it")
 
-    serve(told, on_ready, parent_fd)
+    try:
+        serve(told, on_ready, parent_fd)
+    except UserError as error:
+        status.tell(Failed(error.cause, error.fix))
+        if ready_fd < 0:
+            raise
+        return ExitCode.FAILED
     return ExitCode.OK

@@ -8,7 +8,8 @@ import time
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
-def configure_logs(log_format: str, level: str, broker_id: int) -> None:
+def configure_logs(log_format: str, level: str, broker_id: int | None) -> None:
+    """Of a broker, or without a number of the gateway."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines(broker_id) if log_format == "json" else ReadableLines(broker_id))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
@@ -17,30 +18,28 @@ def configure_logs(log_format: str, level: str, broker_id: int) -> None:
 
 
 class ReadableLines(logging.Formatter):
-    def __init__(self, broker_id: int) -> None:
+    def __init__(self, broker_id: int | None) -> None:
         super().__init__()
-        self.broker_id = broker_id
+        self.name = "gateway" if broker_id is None else f"broker-{broker_id}"
 
     def format(self, record: logging.LogRecord) -> str:
         moment = time.strftime("%H:%M:%S", time.localtime(record.created))
         fields = "".join(f" {name}={value}" for name, value in _extra(record).items())
-        line = (
-            f"{moment}.{record.msecs:03.0f} {record.levelname:<7} broker-{self.broker_id} {record.getMessage()}{fields}"
-        )
+        line = f"{moment}.{record.msecs:03.0f} {record.levelname:<7} {self.name} {record.getMessage()}{fields}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
 class JsonLines(logging.Formatter):
-    def __init__(self, broker_id: int) -> None:
+    def __init__(self, broker_id: int | None) -> None:
         super().__init__()
-        self.broker_id = broker_id
+        self.who: dict[str, object] = {} if broker_id is None else {"broker": broker_id}
 
     def format(self, record: logging.LogRecord) -> str:
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         line = {
             "time": f"{moment}.{record.msecs:03.0f}Z",
             "level": record.levelname.lower(),
-            "broker": self.broker_id,
+            **self.who,
             "logger": record.name,
             "message": record.getMessage(),
             **_extra(record),

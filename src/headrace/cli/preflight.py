@@ -8,6 +8,7 @@ import os
 import resource
 import shutil
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from headrace.base.errors import UserError
@@ -19,6 +20,7 @@ from headrace.cli.ports import free_port, is_free, port_holder
 NEARLY_FULL_BYTES, NEARLY_FULL_SHARE = 1 << 30, 0.02
 FULL_BYTES = 64 << 20
 DESCRIPTORS_WANTED = 4096
+HTTP_PORT = 8080
 
 
 def require_port(host: str, port: int, option: str = "--port") -> None:
@@ -41,6 +43,26 @@ def metrics_port(host: str, wanted: int) -> int:
         return wanted if is_free(host, wanted) else free_port(host)
     except (OSError, OverflowError):
         return free_port(host)
+
+
+def has_gateway(remarks: list[str]) -> bool:
+    """Whether the extra is installed that the gateway needs."""
+    if find_spec("fastapi") and find_spec("uvicorn"):
+        return True
+    remarks.append("no gateway: install it with `pip install 'headrace[gateway]'`, or say --no-gateway")
+    return False
+
+
+def http_port(host: str, wanted: int | None, remarks: list[str]) -> int:
+    """One that was asked for must be free. The default may be taken, by another cluster's gateway for one."""
+    if wanted is not None:
+        require_port(host, wanted, "--http-port")
+        return wanted
+    if is_free(host, HTTP_PORT):
+        return HTTP_PORT
+    port = free_port(host)
+    remarks.append(f"port {HTTP_PORT} is taken: the gateway is on {port} (--http-port chooses another)")
+    return port
 
 
 def require_data_root(data: Path) -> None:

@@ -1,9 +1,9 @@
-"""Starts broker processes, waits for news of them, and stops them. Knows nothing of terminals: it tells a `Watcher`.
+"""Starts brokers and a gateway, waits for news of them, and stops them. Knows nothing of terminals: it tells a `Watcher`.
 
     starting --all ready--> serving --signal, or the last broker died--> stopping --all ended--> (exit code)
 
-A broker that dies while others live is reported and not started again by itself: the cause comes first. `headrace start`
-asks for it through the control socket, or for one more.
+A broker that dies while others live, or the gateway, is reported and not started again by itself: the cause comes first.
+`headrace start` asks for a broker through the control socket, or for one more.
 """
 
 import contextlib
@@ -17,20 +17,22 @@ from pathlib import Path
 from typing import Protocol
 
 from headrace.base.errors import UserError
-from headrace.cli.child import STOP_SECONDS, ServeChild
+from headrace.cli.child import STOP_SECONDS, Child, ServeChild
 from headrace.cli.control import Asked, Listener
 from headrace.cli.failure import ExitCode
+from headrace.cli.gateway_child import GatewayChild
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Watcher(Protocol):
-    def on_serving(self, children: Sequence[ServeChild]) -> None: ...
+    def on_serving(self, children: Sequence[ServeChild], gateway: GatewayChild | None) -> None: ...
 
     def on_start(self, child: ServeChild) -> None:
         """One that somebody asked for serves."""
 
-    def on_death(self, child: ServeChild, cause: UserError, left: int) -> None: ...
+    def on_death(self, child: Child, cause: UserError, left: int) -> None:
+        """`left` brokers live."""
 
     def on_stopping(self) -> None: ...
 
@@ -39,17 +41,23 @@ class Supervisor:
     """`another` makes a broker beyond those of the beginning, by its number."""
 
     def __init__(
-        self, children: Sequence[ServeChild], watcher: Watcher, data: Path, another: Callable[[int], ServeChild]
+        self,
+        children: Sequence[ServeChild],
+        watcher: Watcher,
+        data: Path,
+        another: Callable[[int], ServeChild],
+        gateway: GatewayChild | None = None,
     ) -> None:
         self.children = {child.options.id: child for child in children}
         self.watcher = watcher
         self.data = data
         self.another = another
+        self.gateway = gateway
         self.selector = selectors.DefaultSelector()
         self.signals = 0
         self._serving = False
-        self._living: set[ServeChild] = set()
-        self._asked: dict[ServeChild, Asked] = {}
+        self._living: set[Child] = set()
+        self._asked: dict[Child, Asked] = {}
 
     def run(self) -> int:
         with self._signals_wake_us():
@@ -64,12 +72,13 @@ class Supervisor:
     # -- starting and serving ----------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        for child in self.children.values():
+        first: list[Child] = [*self.children.values(), *([self.gateway] if self.gateway else [])]
+        for child in first:
             self._launch(child)
-        while not all(child.ready for child in self.children.values()) and not self.signals:
+        while not all(child.ready for child in first) and not self.signals:
             self._wait()
 
-    def _launch(self, child: ServeChild) -> None:
+    def _launch(self, child: Child) -> None:
         child.start()
         self._living.add(child)
         self.selector.register(child, selectors.EVENT_READ, partial(self._on_news, child))
@@ -77,40 +86,43 @@ class Supervisor:
     def _serve(self) -> int:
         self._serving = True
         if not self.signals:
-            self.watcher.on_serving(list(self.children.values()))
-        while self._living and not self.signals:
+            self.watcher.on_serving(list(self.children.values()), self.gateway)
+        while self._brokers_left() and not self.signals:
             self._wait()
-        return ExitCode.OK if self._living else ExitCode.FAILED
+        return ExitCode.OK if self._brokers_left() else ExitCode.FAILED
+
+    def _brokers_left(self) -> int:
+        return len(self._living - {self.gateway})
 
     def _wait(self, seconds: float | None = None) -> None:
         for key, _ in self.selector.select(seconds):
             key.data()
 
-    def _on_news(self, child: ServeChild) -> None:
+    def _on_news(self, child: Child) -> None:
         was_ready = child.ready
         if not child.read_news():
             self._on_death(child)
         elif child.ready and not was_ready:
-            _pid_file(child).write_text(f"{child.pid}\n")
+            child.pid_file.write_text(f"{child.pid}\n")
             if child in self._asked:
                 self._asked.pop(child).answer(child.ready._asdict())
-                self.watcher.on_start(child)
+                self.watcher.on_start(self.children[child.ready.id])
 
-    def _on_death(self, child: ServeChild) -> None:
+    def _on_death(self, child: Child) -> None:
         self.selector.unregister(child)
         self._living.discard(child)
         cause = self._cause(child)
         child.stop()
-        _pid_file(child).unlink(missing_ok=True)
+        child.pid_file.unlink(missing_ok=True)
         if child in self._asked:
             self._asked.pop(child).answer({"error": cause.cause, "fix": cause.fix})
         if not self._serving:
             raise cause
-        self.watcher.on_death(child, cause, len(self._living))
+        self.watcher.on_death(child, cause, self._brokers_left())
 
-    def _cause(self, child: ServeChild) -> UserError:
+    def _cause(self, child: Child) -> UserError:
         if child.failed is None and child.process.wait() == 0:
-            return UserError(f"broker {child.options.id} was stopped")
+            return UserError(f"{child.name} was stopped")
         return child.cause_of_death()
 
     # -- `headrace start` --------------------------------------------------------------------------------------------
@@ -157,10 +169,10 @@ class Supervisor:
             self._wait(seconds=1.0)
         for child in self._living:
             child.kill()
-        for child in self.children.values():
-            _pid_file(child).unlink(missing_ok=True)
+        for child in (*self.children.values(), *([self.gateway] if self.gateway else [])):
+            child.pid_file.unlink(missing_ok=True)
 
-    def _on_end(self, child: ServeChild) -> None:
+    def _on_end(self, child: Child) -> None:
         if not child.read_news():
             self.selector.unregister(child)
             child.stop()
@@ -185,7 +197,3 @@ class Supervisor:
 
     def _on_signal(self, *_: object) -> None:
         self.signals += 1
-
-
-def _pid_file(child: ServeChild) -> Path:
-    return Path(child.options.broker_data) / "pid"

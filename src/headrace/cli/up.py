@@ -18,7 +18,12 @@ def up(
     port: Annotated[
         int, typer.Option(help="Port of broker 1; the next brokers take the next ports.", min=1, max=65535)
     ] = 9092,
-    http_port: Annotated[int, typer.Option(help="Port of the gateway and the admin UI.", min=1, max=65535)] = 8080,
+    http_port: Annotated[
+        int | None,
+        typer.Option(
+            help="Port of the gateway and the admin UI; 8080, or a free one if that is taken.", min=1, max=65535
+        ),
+    ] = None,
     metrics_port: Annotated[int, typer.Option(help="Port of broker 1's /metrics.", min=1, max=65535)] = METRICS_PORT,
     data: Annotated[Path, typer.Option(help="Where everything is kept.")] = Path("data"),
     no_gateway: Annotated[bool, typer.Option("--no-gateway", help="Brokers only.")] = False,
@@ -33,6 +38,7 @@ def up(
     """Start a cluster on this machine. Ctrl-C stops it cleanly; the data stays."""
     from headrace.cli import preflight
     from headrace.cli.child import ServeChild
+    from headrace.cli.gateway_child import GatewayChild
     from headrace.cli.output import remark
     from headrace.cli.supervisor import Supervisor
     from headrace.cli.welcome import JsonWatcher, PanelWatcher
@@ -59,9 +65,13 @@ def up(
         )
 
     children = [child(number) for number in range(1, brokers + 1)]
+    gateway = None
+    if not no_gateway and preflight.has_gateway(remarks):
+        serve_options = [each.options for each in children]
+        gateway = GatewayChild(serve_options, HOST, preflight.http_port(HOST, http_port, remarks), data, as_json)
     for line in remarks:
         remark(f"warning: {line}")
-    return Supervisor(children, JsonWatcher() if as_json else PanelWatcher(data), data, child).run()
+    return Supervisor(children, JsonWatcher() if as_json else PanelWatcher(data), data, child, gateway).run()
 
 
 def default_settings(brokers: int) -> dict[str, str]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from headrace import __version__
 from headrace.base.errors import UserError
-from headrace.cli.child import ServeChild
+from headrace.cli.child import Child, ServeChild
 from headrace.cli.failure import show_failure
+from headrace.cli.gateway_child import GatewayChild
 from headrace.cli.options import DEFAULT_BOOTSTRAP
 from headrace.cli.output import console, count_of, remark, show_json
 
@@ -18,7 +19,7 @@ class PanelWatcher:
     def __init__(self, data: Path) -> None:
         self.data = data
 
-    def on_serving(self, children: Sequence[ServeChild]) -> None:
+    def on_serving(self, children: Sequence[ServeChild], gateway: GatewayChild | None) -> None:
         from rich.markup import escape
 
         bootstrap = bootstrap_of(children)
@@ -26,9 +27,11 @@ class PanelWatcher:
         what = f"{count_of(len(children), 'broker')}, data in {escape(str(self.data))}"
         screen.print(f"[bold green]Headrace {__version__} is up[/]: {what}\n")
         screen.print(f"  connect to  [bold]{bootstrap}[/]")
+        if gateway:
+            screen.print(f"  in browser  [bold]{gateway.url}[/]")
         screen.print(f"  metrics     {' '.join(metrics_urls(children))}\n")
         screen.print("  try it in another terminal:")
-        for line in lines_to_try(bootstrap):
+        for line in lines_to_try(bootstrap, gateway.url if gateway else ""):
             screen.print(f"    [cyan]{escape(line)}[/]", soft_wrap=True)
         screen.print("\n  Ctrl-C stops it; the data stays.")
         sys.stdout.flush()
@@ -36,8 +39,12 @@ class PanelWatcher:
     def on_start(self, child: ServeChild) -> None:
         remark(f"broker {child.options.id} serves on {child.options.host}:{child.options.port}")
 
-    def on_death(self, child: ServeChild, cause: UserError, left: int) -> None:
-        if not left:
+    def on_death(self, child: Child, cause: UserError, left: int) -> None:
+        if isinstance(child, GatewayChild):
+            fix = f"`headrace gateway --bootstrap {child.bootstrap} --port {child.port}` starts another"
+            show_failure(cause.cause, fix, as_json=False)
+            return
+        if not left or not isinstance(child, ServeChild):
             show_failure(cause.cause, cause.fix, as_json=False)
             return
         where = "" if self.data == Path("data") else f" --data {shlex.quote(str(self.data))}"
@@ -49,13 +56,14 @@ class PanelWatcher:
 
 
 class JsonWatcher:
-    def on_serving(self, children: Sequence[ServeChild]) -> None:
+    def on_serving(self, children: Sequence[ServeChild], gateway: GatewayChild | None) -> None:
         brokers = [
             {**child.ready._asdict(), "data": str(Path(child.options.broker_data).resolve())}
             for child in children
             if child.ready
         ]
-        show_json({"status": "serving", "bootstrap": bootstrap_of(children), "brokers": brokers})
+        http = {"url": gateway.url, "pid": gateway.pid} if gateway else None
+        show_json({"status": "serving", "bootstrap": bootstrap_of(children), "brokers": brokers, "gateway": http})
         sys.stdout.flush()
 
     def on_start(self, child: ServeChild) -> None:
@@ -63,7 +71,7 @@ class JsonWatcher:
             show_json({"status": "started", "broker": child.ready._asdict()})
             sys.stdout.flush()
 
-    def on_death(self, child: ServeChild, cause: UserError, left: int) -> None:
+    def on_death(self, child: Child, cause: UserError, left: int) -> None:
         show_failure(cause.cause, cause.fix, as_json=True)
 
     def on_stopping(self) -> None:
@@ -78,14 +86,16 @@ def metrics_urls(children: Sequence[ServeChild]) -> list[str]:
     return [f"http://{child.ready.host}:{child.ready.metrics_port}/metrics" for child in children if child.ready]
 
 
-def lines_to_try(bootstrap: str) -> list[str]:
+def lines_to_try(bootstrap: str, url: str) -> list[str]:
     command = "headrace" if shutil.which("headrace") else shlex.quote(sys.argv[0])
     where = "" if bootstrap.split(",")[0] == DEFAULT_BOOTSTRAP else f" --bootstrap {bootstrap}"
     python = (
         "from confluent_kafka import Producer; "
         f"p = Producer({{'bootstrap.servers': '{bootstrap}'}}); p.produce('demo', 'hello'); p.flush()"
     )
+    curl = f'curl {url}/api/v1/topics/demo/messages --json \'{{"value": "hello"}}\''
     return [
+        *([curl] if url else []),
         f"echo hello | {command} produce demo{where}",
         f"{command} consume demo --follow{where}",
         f"kcat -b {bootstrap} -t demo -C -e",

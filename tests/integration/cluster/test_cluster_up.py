@@ -27,7 +27,8 @@ class Up:
         self.bootstrap = ",".join(f"{HOST}:{self.port + number}" for number in range(brokers + 1))
         self.process = subprocess.Popen(
             self._command(
-                "up", f"--brokers={brokers}", f"--port={self.port}", f"--data={data}", "--log-level=error", "--json"
+                *("up", f"--brokers={brokers}", f"--port={self.port}", f"--data={data}"),
+                *("--no-gateway", "--log-level=error", "--json"),
             ),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -1,0 +1,34 @@
+"""The gateway that `headrace up` starts beside its brokers."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from headrace.cli.child import Child
+from headrace.cli.serve_options import ServeOptions
+
+
+class GatewayChild(Child):
+    def __init__(self, brokers: Sequence[ServeOptions], host: str, port: int, data: Path, as_json: bool) -> None:
+        super().__init__("the gateway", data / "gateway.pid")
+        self.bootstrap = ",".join(f"{each.host}:{each.port}" for each in brokers)
+        self.host = host
+        self.port = port
+        self._metrics = ",".join(f"{each.host}:{each.metrics_port}" for each in brokers)
+        self._words = ["--json"] if as_json else []
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+    def command_with(self, ready_fd: int, parent_fd: int) -> list[str]:
+        told = {
+            "bootstrap": self.bootstrap,
+            "host": self.host,
+            "port": self.port,
+            "set": f"broker_metrics={self._metrics}",
+            "ready-fd": ready_fd,
+            "parent-fd": parent_fd,
+        }
+        options = [f"--{name}={value}" for name, value in told.items()]
+        return [sys.executable, "-P", "-m", "headrace.cli", "gateway", *options, *self._words]
