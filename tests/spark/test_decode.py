@@ -33,7 +33,7 @@ END = 1 << 60
 
 
 def fetched(data: bytes, aborted: Sequence[Aborted] = ()) -> Fetched:
-    return Fetched(memoryview(data), END, END, 0, tuple(aborted))
+    return Fetched(memoryview(data), END, END, 0, tuple(aborted), END)
 
 
 def rows(data: bytes, first: int = 0, limit: int = END, aborted: Sequence[Aborted] = (), schema=SCHEMA, **options):

@@ -1,0 +1,33 @@
+"""The ranges that a query's tasks read, checked against what is still there."""
+
+from collections.abc import Mapping
+
+from headrace.base.ids import TopicPartition
+from headrace.spark.offsets import EARLIEST, LATEST
+from headrace.spark.ranges import OffsetRange, split_ranges
+from headrace.spark.source_failure import LostRecords, report
+from headrace.spark.source_options import SourceOptions
+from headrace.spark.subscription import offsets_at
+
+
+async def plan_ranges(
+    options: SourceOptions, starts: Mapping[TopicPartition, int], limits: Mapping[TopicPartition, int]
+) -> list[OffsetRange]:
+    begins = await offsets_at(options, limits, EARLIEST)
+    ends = await offsets_at(options, limits, LATEST)
+    ranges = []
+    for id, limit in sorted(limits.items()):
+        # A partition that was added since the query began is read from its first record.
+        first = _after_losses(options, id, starts.get(id, 0), limit, begins[id], ends[id])
+        ranges.append(OffsetRange(id, first, min(limit, ends[id])))
+    return split_ranges(ranges, options.max_records_per_partition, options.min_partitions)
+
+
+def _after_losses(options: SourceOptions, id: TopicPartition, first: int, limit: int, begin: int, end: int) -> int:
+    if first < begin and first < limit:
+        report(options, LostRecords(id, first, min(begin, limit), f"the partition begins at {begin}"))
+        return begin
+    if max(first, limit) > end:
+        why = f"the partition ends at {end}, so the topic was made anew, or these offsets are of another cluster"
+        report(options, LostRecords(id, min(first, end), max(first, limit), why))
+    return first

@@ -1,0 +1,69 @@
+"""The batch side of the source: `spark.read.format("headrace")`.
+
+Offsets are resolved when Spark plans the read; the tasks then read fixed ranges. Column pruning is `.schema(…)`: Spark
+tells a Python source nothing of the columns that a query uses.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.types import StructType
+
+from headrace.spark.columns import arrow_schema_of
+from headrace.spark.filters import Narrowed, narrow
+from headrace.spark.loop_thread import loop_thread
+from headrace.spark.plan import plan_ranges
+from headrace.spark.ranges import OffsetRange
+from headrace.spark.read import read_range
+from headrace.spark.source_failure import in_plain_words
+from headrace.spark.source_options import SourceOptions, source_options
+from headrace.spark.subscription import client_of, ending_offsets, find_partitions, starting_offsets
+
+
+class RangePartition(InputPartition):
+    def __init__(self, range: OffsetRange) -> None:
+        super().__init__(range)
+        self.range = range
+
+
+class BatchSource(DataSourceReader):
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        self._options = source_options(options, is_streaming=False)
+        self._schema = schema
+        self._narrowed = Narrowed()
+        arrow_schema_of(schema)
+
+    def partitions(self) -> list[InputPartition]:
+        with in_plain_words(self._options):
+            return [RangePartition(each) for each in loop_thread().run(_plan(self._options, self._narrowed))]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        # Spark turns an empty plan into one partition of nothing.
+        if isinstance(partition, RangePartition):
+            yield from read_range(self._options, arrow_schema_of(self._schema), partition.range)
+
+
+class FilteringBatchSource(BatchSource):
+    """Spark refuses a reader that takes filters in a session that has not switched them on."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        self._narrowed, left = narrow(filters)
+        return left
+
+
+async def _plan(options: SourceOptions, narrowed: Narrowed) -> list[OffsetRange]:
+    found = await find_partitions(options)
+    ids = [id for id in found.partitions if narrowed.has(id)]
+    if options.starting.each or options.ending.each:
+        # What these name is held against all partitions, so that a filter changes no error.
+        ids = found.partitions
+    starts = await starting_offsets(options, ids)
+    limits = await ending_offsets(options, ids)
+    if narrowed.time_min is not None:
+        later = await client_of(options).offsets(dict.fromkeys(ids, narrowed.time_min))
+        starts = {id: max(starts[id], at.offset if at.offset >= 0 else limits[id]) for id, at in later.items()}
+    # A filter makes a range shorter, down to nothing, and never one that lies outside of what is there.
+    starts = {id: max(starts[id], min(narrowed.offset_min, limits[id])) for id in ids if narrowed.has(id)}
+    limits = {id: min(limits[id], max(narrowed.offset_limit, start)) for id, start in starts.items()}
+    return await plan_ranges(options, starts, limits)

@@ -1,0 +1,110 @@
+"""Which partitions a query reads, and between which offsets: the options' words turned into numbers by asking a cluster."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache
+from typing import NamedTuple
+
+from headrace.base.errors import Refused, UserError
+from headrace.base.ids import TopicPartition
+from headrace.client.cluster_client import ClusterClient
+from headrace.client.security import security_from
+from headrace.spark.offsets import EARLIEST, LATEST, Offsets
+from headrace.spark.source_options import Bound, SourceOptions
+from headrace.wire.codes import CODES, ErrorCode
+
+
+class Subscribed(NamedTuple):
+    cluster_id: str
+    partitions: list[TopicPartition]
+
+
+def client_of(options: SourceOptions) -> ClusterClient:
+    """One per process and cluster: Spark reuses its Python workers, and what is connected stays so."""
+    return _client(options.bootstrap, options.client_id, options.security)
+
+
+@cache
+def _client(bootstrap: str, client_id: str, security: tuple[tuple[str, str], ...]) -> ClusterClient:
+    return ClusterClient(bootstrap, client_id=client_id, security=security_from(dict(security)))
+
+
+async def find_partitions(options: SourceOptions) -> Subscribed:
+    """UserError when a topic or partition that is named does not exist; a pattern may match nothing yet."""
+    client = client_of(options)
+    if options.pattern:
+        return await _matching(client, options.pattern)
+    topics = options.topics or tuple({id.topic: None for id in options.partitions})
+    seen = await client.metadata(topics)
+    for topic in topics:
+        code = seen.topics[topic].error_code
+        if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise UserError(f"topic {topic} does not exist", f"create it: headrace topic create {topic}")
+        if code:
+            raise Refused(code, f"{topic}: {CODES[code].message if code in CODES else code}")
+    there = [TopicPartition(topic, index) for topic in topics for index in seen.topics[topic].partitions]
+    for id in options.partitions:
+        if id not in there:
+            count = len(seen.topics[id.topic].partitions)
+            raise UserError(f"{id} does not exist: the topic has {count} partitions", "look at assign")
+    return Subscribed(seen.cluster_id, sorted(options.partitions or there))
+
+
+async def _matching(client: ClusterClient, pattern: str) -> Subscribed:
+    try:
+        expression = re.compile(pattern)
+    except re.error as error:
+        raise UserError(f"subscribePattern={pattern} is not an expression: {error}", "for example orders-.*") from error
+    seen = await client.metadata()
+    topics = [topic for topic in seen.topics.values() if not topic.is_internal and expression.fullmatch(topic.name)]
+    return Subscribed(
+        seen.cluster_id, sorted(TopicPartition(topic.name, i) for topic in topics for i in topic.partitions)
+    )
+
+
+async def offsets_at(options: SourceOptions, ids: Iterable[TopicPartition], where: int) -> Offsets:
+    """EARLIEST or LATEST of each."""
+    found = await client_of(options).offsets(dict.fromkeys(ids, where), read_committed=options.read_committed)
+    return {id: at.offset for id, at in found.items()}
+
+
+async def starting_offsets(options: SourceOptions, ids: Collection[TopicPartition]) -> Offsets:
+    wanted = _asked_of_each(options.starting, ids, "startingOffsets")
+    if not options.starting.is_time:
+        return await _resolved(options, wanted)
+    found = await client_of(options).offsets(wanted, read_committed=options.read_committed)
+    starts = {id: at.offset for id, at in found.items()}
+    late = [id for id in ids if starts[id] < 0]
+    if late and not options.is_late_start_allowed:
+        raise UserError(
+            f"{late[0]} has no record at or after {wanted[late[0]]}",
+            "choose an earlier time, or set startingOffsetsByTimestampStrategy=latest",
+        )
+    return starts | await offsets_at(options, late, LATEST)
+
+
+async def ending_offsets(options: SourceOptions, ids: Collection[TopicPartition]) -> Offsets:
+    wanted = _asked_of_each(options.ending, ids, "endingOffsets")
+    if not options.ending.is_time:
+        return await _resolved(options, wanted)
+    found = await client_of(options).offsets(wanted, read_committed=options.read_committed)
+    ends = {id: at.offset for id, at in found.items()}
+    return ends | await offsets_at(options, [id for id in ids if ends[id] < 0], LATEST)
+
+
+def _asked_of_each(bound: Bound, ids: Collection[TopicPartition], option: str) -> Mapping[TopicPartition, int]:
+    if bound.everywhere is not None:
+        return dict.fromkeys(ids, bound.everywhere)
+    if set(bound.each) != set(ids):
+        missing = sorted(set(ids) - set(bound.each))
+        foreign = sorted(set(bound.each) - set(ids))
+        problem = f"does not name {missing[0]}" if missing else f"names {foreign[0]}, which is not read"
+        raise UserError(f"{option} {problem}", "name every partition that is read; -2 is its first offset, -1 its end")
+    return bound.each
+
+
+async def _resolved(options: SourceOptions, wanted: Mapping[TopicPartition, int]) -> Offsets:
+    """Offsets stay; words become offsets."""
+    words = {id: offset for id, offset in wanted.items() if offset in (EARLIEST, LATEST)}
+    found = await client_of(options).offsets(words, read_committed=options.read_committed) if words else {}
+    return dict(wanted) | {id: at.offset for id, at in found.items()}
