@@ -15,19 +15,28 @@ from headrace.gateway.messages.store import MessageStore
 from headrace.gateway.monitor import routes as monitor_routes
 from headrace.gateway.monitor.monitor import Monitor
 from headrace.gateway.monitor.requests import CountRequests
+from headrace.gateway.push import routes as push_routes
+from headrace.gateway.push.hub import Hub
 from headrace.gateway.settings import GatewaySettings
 from headrace.gateway.ui.mount import mount
 from headrace.gateway.webhooks import routes as webhook_routes
 from headrace.gateway.webhooks.webhooks import Webhooks
 
 # Each owner adds a line: `from headrace.gateway.admin import topics`, and `topics.router` here.
-ROUTERS: tuple[APIRouter, ...] = (*ADMIN_ROUTERS, message_routes.router, monitor_routes.router, webhook_routes.router)
+ROUTERS: tuple[APIRouter, ...] = (
+    *ADMIN_ROUTERS,
+    message_routes.router,
+    monitor_routes.router,
+    push_routes.router,
+    webhook_routes.router,
+)
 
 
 def create_app(settings: GatewaySettings) -> FastAPI:
     gateway = Gateway(settings)
     gateway.add(MessageStore(gateway))
     # Each owner adds a line: gateway.add(Webhooks(gateway)).
+    gateway.add(Hub(gateway))
     gateway.add(Webhooks(gateway))
     gateway.add(Sessions(gateway))
     gateway.add(monitor := Monitor(gateway))

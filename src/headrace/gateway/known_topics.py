@@ -19,6 +19,7 @@ CREATE_SECONDS_MAX = 10.0
 PAUSE_SECONDS = 0.05
 # Ours: whoever writes there by hand breaks what we promise.
 RESERVED = ("_headrace_", "__")
+SECRET = frozenset({"_headrace_webhooks"})
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
@@ -57,6 +58,12 @@ class KnownTopics:
 def check_name(topic: str) -> None:
     if not _LEGAL.fullmatch(topic) or topic in (".", ".."):
         raise kafka_problem(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic:.80} cannot be the name of a topic")
+
+
+def check_readable(topic: str) -> None:
+    check_name(topic)
+    if topic in SECRET:
+        raise Problem(403, "Reserved topic", f"{topic} holds secrets of webhooks", "GET /api/v1/webhooks shows the rest")
 
 
 def _refusal(topic: str, code: int) -> str:

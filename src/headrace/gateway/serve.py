@@ -6,9 +6,11 @@ import socket
 from collections.abc import Callable
 
 import uvicorn
+from fastapi import FastAPI
 
 from headrace.base.errors import UserError
 from headrace.gateway.app import create_app
+from headrace.gateway.push.hub import Hub
 from headrace.gateway.settings import GatewaySettings
 
 STOP_SECONDS_MAX = 10
@@ -19,16 +21,19 @@ BACKLOG = 2048
 def serve(settings: GatewaySettings, on_ready: Callable[[int], None], parent_fd: int = -1) -> None:
     """`on_ready` is given the port. A pipe that only the parent holds open ends us with it."""
     listening = _listen(settings)
-    server = _Server(_config(settings), on_ready, parent_fd)
+    app = create_app(settings)
+    server = _Server(_config(app), app.state.gateway.part(Hub), on_ready, parent_fd)
     server.run([listening])
 
 
-def _config(settings: GatewaySettings) -> uvicorn.Config:
+def _config(app: FastAPI) -> uvicorn.Config:
     return uvicorn.Config(
-        create_app(settings),
+        app,
         loop="uvloop",
         http="httptools",
         ws="websockets-sansio",
+        # Each connection would compress the same frame again, and keep a window of its own for it.
+        ws_per_message_deflate=False,
         lifespan="on",
         log_config=None,
         access_log=False,
@@ -57,8 +62,9 @@ def _listen(settings: GatewaySettings) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[int], None], parent_fd: int) -> None:
+    def __init__(self, config: uvicorn.Config, hub: Hub, on_ready: Callable[[int], None], parent_fd: int) -> None:
         super().__init__(config)
+        self._hub = hub
         self._on_ready = on_ready
         self._parent_fd = parent_fd
 
@@ -69,6 +75,11 @@ class _Server(uvicorn.Server):
         assert sockets, "we listen ourselves"
         self._stop_with_parent()
         self._on_ready(sockets[0].getsockname()[1])
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # Streams have no end of their own, and uvicorn waits for one.
+        self._hub.end_all("the gateway stops")
+        await super().shutdown(sockets)
 
     def _stop_with_parent(self) -> None:
         """Nobody ever writes into this pipe: readable means closed."""

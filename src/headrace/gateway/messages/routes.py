@@ -8,7 +8,7 @@ from starlette.responses import StreamingResponse
 from headrace.base.ids import TopicPartition
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.gateway import gateway as shared
-from headrace.gateway.known_topics import check_name
+from headrace.gateway.known_topics import check_readable
 from headrace.gateway.messages import describe
 from headrace.gateway.messages.outgoing import Encoding, render_page
 from headrace.gateway.messages.page import Limits, Page, first_offset, read_page
@@ -79,7 +79,7 @@ Wanted = Annotated[Asked, Depends()]
 async def read(
     topic: Topic, partition: Annotated[int, Path(ge=0, le=PARTITION_MAX)], asked: Wanted, gateway: Shared
 ) -> Response:
-    check_name(topic)
+    check_readable(topic)
     return await _read(gateway, TopicPartition(topic, partition), asked)
 
 
@@ -92,7 +92,7 @@ async def read_short(
         int | None, Query(ge=0, le=PARTITION_MAX, description="Needed where the topic has more than one.")
     ] = None,
 ) -> Response:
-    check_name(topic)
+    check_readable(topic)
     if partition is None:
         partition = await _only_partition(gateway, topic)
     return await _read(gateway, TopicPartition(topic, partition), asked)

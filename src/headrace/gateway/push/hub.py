@@ -1,0 +1,181 @@
+"""One reader for the live ends of all topics that somebody listens to, and the one bound on what is kept for them.
+
+A single Consumer without a group reads every partition in question; it is started with the first listener. A feed that
+nobody listens to any more is closed after a while. The hub also looks after its listeners: idle ones get a sign of life
+now and then, one that takes nothing for too long is let go.
+"""
+
+import asyncio
+import logging
+import time
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import TopicPartition as Position
+
+from headrace.gateway.gateway import Gateway
+from headrace.gateway.intake import too_busy
+from headrace.gateway.push.block import Event
+from headrace.gateway.push.consumer_thread import ConsumerThread
+from headrace.gateway.push.feed import Feed
+from headrace.gateway.push.positions import Positions
+from headrace.gateway.push.records import record_of
+
+logger = logging.getLogger("headrace.gateway.push")
+
+SWEEP_SECONDS = 1.0
+BEHIND_READS_MAX = 8
+
+
+class Kept(Protocol):
+    """A listener as the hub sees it."""
+
+    def sweep(self, now: float) -> None: ...
+
+    def end(self, reason: str) -> None: ...
+
+
+class Hub:
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway = gateway
+        self.behind_reads = asyncio.Semaphore(BEHIND_READS_MAX)
+        self._feeds: dict[str, Feed] = {}
+        self._listeners: dict[Kept, None] = {}
+        self._groups = 0
+        self._reader: ConsumerThread | None = None
+        self._kept: deque[tuple[Feed, int]] = deque()
+        self._kept_bytes = 0
+        self._sweeping: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._sweeping = asyncio.create_task(self._run_sweeps())
+
+    async def stop(self) -> None:
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        self.end_all("the gateway stops")
+        for feed in self._feeds.values():
+            feed.close()
+        if self._reader is not None:
+            await self._reader.stop()
+
+    def end_all(self, reason: str) -> None:
+        """Streams have no end of their own: a server that stops has to end them first."""
+        for listener in list(self._listeners):
+            listener.end(reason)
+
+    # -- listeners ---------------------------------------------------------------------------------------------------
+
+    @property
+    def listeners(self) -> int:
+        return len(self._listeners)
+
+    @contextmanager
+    def keeping(self, listener: Kept, in_group: bool = False) -> Iterator[None]:
+        """For as long as it listens. Too many are turned away."""
+        settings = self.gateway.settings
+        if len(self._listeners) >= settings.push_listeners_max:
+            raise too_busy(f"there are {len(self._listeners)} listeners already (push_listeners_max)")
+        if in_group and self._groups >= settings.push_groups_max:
+            raise too_busy(f"there are {self._groups} listeners in groups already (push_groups_max)")
+        self._listeners[listener] = None
+        self._groups += in_group
+        try:
+            yield
+        finally:
+            self._groups -= in_group
+            del self._listeners[listener]
+
+    async def _run_sweeps(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            now = time.monotonic()
+            for listener in list(self._listeners):
+                listener.sweep(now)
+            for feed in list(self._feeds.values()):
+                if feed.is_stale(now):
+                    self._close(feed)
+
+    # -- feeds -------------------------------------------------------------------------------------------------------
+
+    def feed_at(self, topic: str, positions: Positions) -> Feed | None:
+        """The topic's feed, if it has all that whoever is there needs."""
+        feed = self._feeds.get(topic)
+        return feed if feed is not None and feed.covers(positions) else None
+
+    def open_feed(self, topic: str, positions: Positions) -> None:
+        """For a listener at the end of its partitions; those that the feed does not have yet are read from there."""
+        feed = self._feeds.get(topic)
+        if feed is None:
+            feed = self._feeds[topic] = Feed(topic, time.monotonic())
+        missing = {partition: at for partition, at in positions.items() if partition not in feed.positions}
+        if missing:
+            feed.add(missing)
+            self._read(feed, missing)
+
+    def _read(self, feed: Feed, positions: Positions) -> None:
+        loop = asyncio.get_running_loop()
+        wanted = [Position(feed.topic, partition, offset) for partition, offset in positions.items()]
+
+        def assign(consumer: Consumer) -> None:
+            consumer.incremental_assign(wanted)
+            loop.call_soon_threadsafe(feed.begin, list(positions))
+
+        self._started_reader().order(assign)
+
+    def _close(self, feed: Feed) -> None:
+        feed.close()
+        if self._feeds.get(feed.topic) is feed:
+            del self._feeds[feed.topic]
+        read = [Position(feed.topic, partition) for partition in feed.positions]
+        self._started_reader().order(lambda consumer: consumer.incremental_unassign(read))
+
+    # -- the reader --------------------------------------------------------------------------------------------------
+
+    def _started_reader(self) -> ConsumerThread:
+        if self._reader is None:
+            config = {
+                **self.gateway.kafka_config(),
+                # librdkafka wants a name even where no group is joined; nothing is ever committed under it.
+                "group.id": "headrace-gateway-push",
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "auto.offset.reset": "error",
+                "isolation.level": "read_committed",
+                "queued.max.messages.kbytes": 16384,
+                # A partition that is added waits for the fetch that goes on.
+                "fetch.wait.max.ms": 100,
+            }
+            self._reader = ConsumerThread(config, self._on_messages, self._on_error)
+            self._reader.start()
+        return self._reader
+
+    async def _on_messages(self, messages: Sequence[Message]) -> None:
+        by_topic: defaultdict[str, list[Event]] = defaultdict(list)
+        for message in messages:
+            topic, partition = message.topic(), message.partition()
+            assert topic is not None and partition is not None, "what was read has a place"
+            by_topic[topic].append(Event(partition, record_of(message)))
+        for topic, events in by_topic.items():
+            if (feed := self._feeds.get(topic)) is not None:
+                self._keep(feed, events)
+
+    def _keep(self, feed: Feed, events: Sequence[Event]) -> None:
+        for block in feed.append(events):
+            self._kept.append((feed, block.size))
+            self._kept_bytes += block.size
+        while self._kept_bytes > self.gateway.settings.push_buffer_bytes_max and len(self._kept) > 1:
+            oldest, size = self._kept.popleft()
+            self._kept_bytes -= size
+            if not oldest.is_closed:
+                oldest.drop_oldest()
+
+    def _on_error(self, error: KafkaError, message: Message) -> None:
+        """Whatever it is (the topic is gone, the offset is): listeners meet it themselves, and know what to do."""
+        feed = self._feeds.get(message.topic() or "")
+        logger.info("reading %s: %s", message.topic(), error)
+        if feed is not None:
+            self._close(feed)

@@ -1,0 +1,171 @@
+"""One listener of a topic: first by itself, from where it was to the end; then with all others at the live end.
+
+It falls back to reading by itself when it is too slow for the feed, when the feed was closed, and when the topic has new
+partitions, and so never misses anything that is still there. What retention took meanwhile is told as a gap.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from headrace.base.errors import Refused
+from headrace.base.ids import TopicPartition
+from headrace.client.cluster_client import EARLIEST
+from headrace.gateway.problem import kafka_problem
+from headrace.gateway.push.block import Block, Event, Gap
+from headrace.gateway.push.feed import BLOCK_BYTES_MAX, Feed
+from headrace.gateway.push.hub import Hub
+from headrace.gateway.push.positions import Positions
+from headrace.gateway.push.stream import Ended
+from headrace.gateway.visible import VisibleRecords
+from headrace.wire.codes import ErrorCode
+
+QUIET_SECONDS_MAX = 15.0
+
+
+class Listener:
+    def __init__(self, hub: Hub, topic: str, positions: Positions, all_partitions: bool) -> None:
+        self.topic = topic
+        self.positions = positions
+        self._hub = hub
+        self._all_partitions = all_partitions
+        self._behind = dict.fromkeys(positions)
+        self._feed: Feed | None = None
+        self._number = 0
+        self._woken: asyncio.Future[None] | None = None
+        self._ended = ""
+        self._last_sign = time.monotonic()
+        self._sending_since: float | None = None
+        self.on_end: Callable[[], object] = lambda: None
+
+    # -- what it is asked --------------------------------------------------------------------------------------------
+
+    async def next(self) -> Block | None:
+        """What comes next, when it comes; None when it is time for a sign of life. Raises Ended, Refused, Disconnected."""
+        self._last_sign = time.monotonic()
+        self._sending_since = None
+        while True:
+            if self._ended:
+                raise Ended(self._ended)
+            if self._feed is None:
+                block = await self._read_behind()
+            elif self._feed.is_lost(self._number):
+                await self._fall_behind()
+                continue
+            elif self._feed.has(self._number):
+                block = self._take()
+            elif not await self._until_more():
+                return None
+            else:
+                continue
+            if block is not None:
+                self._sending_since = time.monotonic()
+                return block
+
+    def wake(self) -> None:
+        if self._woken is not None and not self._woken.done():
+            self._woken.set_result(None)
+
+    def end(self, reason: str) -> None:
+        self._ended = reason
+        self.wake()
+        if self._sending_since is not None:
+            self.on_end()
+
+    def sweep(self, now: float) -> None:
+        seconds_max = self._hub.gateway.settings.push_send_seconds_max
+        if self._sending_since is not None:
+            if now - self._sending_since > seconds_max:
+                self.end(f"nothing was taken for {seconds_max:g} s (push_send_seconds_max)")
+        elif now - self._last_sign > QUIET_SECONDS_MAX:
+            self.wake()
+
+    # -- with the others ---------------------------------------------------------------------------------------------
+
+    def _take(self) -> Block | None:
+        assert self._feed is not None
+        shared = self._feed.block(self._number)
+        self._number += 1
+        if shared.before == self.positions:
+            self.positions = shared.after
+            return shared
+        return self._own_part(shared)
+
+    def _own_part(self, shared: Block) -> Block | None:
+        """Of a block that others are given whole: we are ahead of it, or read fewer partitions."""
+        before = self.positions
+        events = [each for each in shared.events if each.record.offset >= before.get(each.partition, _NEVER)]
+        self.positions = {each: max(offset, shared.after.get(each, 0)) for each, offset in before.items()}
+        return Block(before, events, self.positions) if events else None
+
+    async def _until_more(self) -> bool:
+        """False if it is a sign of life that is due."""
+        assert self._feed is not None
+        feed, number = self._feed, self._number
+        self._woken = asyncio.get_running_loop().create_future()
+        feed.wait(self)
+        try:
+            await self._woken
+        finally:
+            self._woken = None
+            feed.forget(self)
+        return bool(self._ended) or feed.has(number) or feed.is_lost(number)
+
+    async def _fall_behind(self) -> None:
+        self._feed = None
+        if self._all_partitions:
+            found = (await self._hub.gateway.client.metadata([self.topic])).topics[self.topic]
+            # Those that are new since are read from their beginning.
+            added = {partition: 0 for partition in found.partitions if partition not in self.positions}
+            self.positions = {**self.positions, **added}
+        self._behind = dict.fromkeys(self.positions)
+
+    # -- by itself ---------------------------------------------------------------------------------------------------
+
+    async def _read_behind(self) -> Block | None:
+        if not self._behind:
+            self._hub.open_feed(self.topic, self.positions)
+        feed = self._hub.feed_at(self.topic, self.positions)
+        if feed is not None:
+            self._feed, self._number = feed, feed.number_at(self.positions)
+            return None
+        if not self._behind:
+            self._behind = dict.fromkeys(self.positions)
+        return await self._read(next(iter(self._behind)))
+
+    async def _read(self, partition: int) -> Block | None:
+        id, offset = TopicPartition(self.topic, partition), self.positions[partition]
+        client = self._hub.gateway.client
+        try:
+            async with self._hub.behind_reads:
+                fetched = await client.fetch(id, offset, bytes_max=BLOCK_BYTES_MAX, wait_ms=0)
+        except Refused as refusal:
+            if refusal.code != ErrorCode.OFFSET_OUT_OF_RANGE:
+                raise
+            return await self._skip_gap(id, offset)
+        visible = VisibleRecords(fetched, offset)
+        events = [Event(partition, record) for record in visible]
+        next_offset = visible.next_offset
+        if next_offset == offset:
+            # At the end; or what is left below it was compacted away.
+            next_offset = max(offset, fetched.last_stable_offset)
+            del self._behind[partition]
+        return self._own_block(partition, events, next_offset)
+
+    async def _skip_gap(self, id: TopicPartition, offset: int) -> Block | None:
+        start = (await self._hub.gateway.client.offsets({id: EARLIEST}))[id].offset
+        if start <= offset:
+            raise kafka_problem(
+                ErrorCode.OFFSET_OUT_OF_RANGE, f"{id} does not reach to offset {offset}: is it a new topic?"
+            )
+        return self._own_block(id.partition, [], start, [Gap(id.partition, offset, start)])
+
+    def _own_block(
+        self, partition: int, events: list[Event], next_offset: int, gaps: list[Gap] | None = None
+    ) -> Block | None:
+        before = self.positions
+        self.positions = {**before, partition: next_offset}
+        return Block(before, events, self.positions, gaps or ()) if events or gaps else None
+
+
+_NEVER = 1 << 63

@@ -1,0 +1,89 @@
+"""The paths of push: the events of a topic, as server-sent events to a GET and as messages to a WebSocket."""
+
+import contextlib
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Response, WebSocket
+
+from headrace.gateway.gateway import Gateway
+from headrace.gateway.gateway import gateway as shared
+from headrace.gateway.messages.outgoing import Encoding
+from headrace.gateway.problem import Problem
+from headrace.gateway.push import socket as sockets
+from headrace.gateway.push.hub import Hub
+from headrace.gateway.push.listener import Listener
+from headrace.gateway.push.sse import EventStream
+from headrace.gateway.push.start import Start, starting_positions
+from headrace.gateway.push.stream import ENDS
+
+router = APIRouter(tags=["push"])
+
+PARTITION_MAX = 2**31 - 1
+Shared = Annotated[Gateway, Depends(shared)]
+Topic = Annotated[str, Path(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$")]
+STREAM: dict[str, Any] = {
+    "response_class": Response,
+    "responses": {200: {"description": "Events, without end.", "content": {"text/event-stream": {}}}},
+}
+
+
+class Asked:
+    """What a listener wants to hear."""
+
+    def __init__(
+        self,
+        topic: Topic,
+        partition: Annotated[
+            list[Annotated[int, Query(ge=0, le=PARTITION_MAX)]],
+            Query(max_length=10_000, description="Only these; all, and those that are added, if not given."),
+        ] = [],  # noqa: B006  FastAPI reads it
+        start: Annotated[Start, Query(description="Where to begin, without an id.")] = "latest",
+        after: Annotated[str, Query(description="Go on after the event with this id.")] = "",
+        last_event_id: Annotated[
+            str, Header(description="The same, as browsers send it when they come back; it goes before `after`.")
+        ] = "",
+        encoding: Annotated[Encoding, Query(description="How keys and values are written.")] = "auto",
+    ) -> None:
+        self.topic = topic
+        self.partitions = sorted(set(partition))
+        self.start = start
+        self.after = last_event_id or after
+        self.encoding = encoding
+
+    async def listener(self, gateway: Gateway) -> Listener:
+        positions = await starting_positions(gateway.client, self.topic, self.partitions, self.start, self.after)
+        return Listener(gateway.part(Hub), self.topic, positions, all_partitions=not self.partitions)
+
+
+@router.get("/api/v1/topics/{topic}/events", summary="Messages as they come", **STREAM)
+async def events(asked: Annotated[Asked, Depends()], gateway: Shared) -> Response:
+    """Server-sent events. The `id` of each says all that is needed to go on after it: send it as Last-Event-ID, which
+    browsers do by themselves. An event `gap` tells of messages that retention took, `end` why the stream ends."""
+    listener = await asked.listener(gateway)
+    kept = contextlib.ExitStack()
+    kept.enter_context(gateway.part(Hub).keeping(listener))
+
+    async def release() -> None:
+        kept.close()
+
+    return EventStream(listener, asked.encoding, release)
+
+
+@router.websocket("/api/v1/topics/{topic}/events")
+async def socket(websocket: WebSocket, asked: Annotated[Asked, Depends()], gateway: Shared) -> None:
+    try:
+        listener = await asked.listener(gateway)
+        with gateway.part(Hub).keeping(listener):
+            await websocket.accept()
+            await sockets.push(websocket, listener, asked.encoding, _nothing_to_say)
+    except ENDS as error:
+        await sockets.close(websocket, error)
+
+
+async def _nothing_to_say(_: str) -> None:
+    raise Problem(422, "Nothing to say", "a listener of a topic sends nothing", "POST messages instead")
+
+
+@router.get("/api/v1/push", summary="Who listens to this gateway")
+async def listeners(gateway: Shared) -> dict[str, int]:
+    return {"listeners": gateway.part(Hub).listeners}

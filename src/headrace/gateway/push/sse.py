@@ -1,0 +1,70 @@
+"""A stream of server-sent events: written straight to the connection, a block at a time.
+
+The reply begins before the first event, and has no end of its own. A client that goes ends it; so does the hub, with an
+event that says why. A quiet stream carries a comment now and then, so that everybody on the way keeps it open.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from headrace.gateway.messages.outgoing import Encoding
+from headrace.gateway.push.stream import ENDS, Stream, farewell
+
+RETRY_MS = 1000
+# The browser waits so long before it comes back.
+OPENING = b"retry: %d\n\n" % RETRY_MS
+SIGN_OF_LIFE = b": quiet\n\n"
+HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    # For proxies that would collect a reply before they pass it on.
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class EventStream(Response):
+    media_type = "text/event-stream"
+
+    def __init__(self, stream: Stream, encoding: Encoding, release: Callable[[], Awaitable[None]]) -> None:
+        super().__init__()
+        self._stream = stream
+        self._encoding = encoding
+        self._release = release
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        writing = asyncio.current_task()
+        assert writing is not None
+        watching = asyncio.create_task(_until_gone(receive))
+        watching.add_done_callback(lambda _: writing.cancel())
+        self._stream.on_end = writing.cancel
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+            await self._write(send)
+        except asyncio.CancelledError:
+            # The client is gone, or took nothing for too long: nobody is left to tell.
+            if not watching.done() and not writing.cancelling():
+                raise
+        finally:
+            watching.cancel()
+            await self._release()
+
+    async def _write(self, send: Send) -> None:
+        await send({"type": "http.response.body", "body": OPENING, "more_body": True})
+        encoding, stream = self._encoding, self._stream
+        while True:
+            try:
+                block = await stream.next()
+            except ENDS as error:
+                text = b"event: end\ndata: %s\n\n" % farewell(error)
+                await send({"type": "http.response.body", "body": text, "more_body": False})
+                return
+            text = SIGN_OF_LIFE if block is None else block.as_text(encoding)
+            await send({"type": "http.response.body", "body": text, "more_body": True})
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,50 @@
+"""Where a listener begins: after the event that it names, or at either end of the topic's partitions."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from headrace.base.ids import TopicPartition
+from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient
+from headrace.gateway.known_topics import check_readable
+from headrace.gateway.problem import Problem, kafka_problem
+from headrace.gateway.push.positions import Positions, parse_positions
+from headrace.wire.codes import CODES, ErrorCode
+
+Start = Literal["latest", "earliest"]
+
+
+def parse_id(text: str) -> dict[int, int]:
+    try:
+        return parse_positions(text)
+    except ValueError as error:
+        fix = "send the id of the last event you have seen, unchanged, or leave it away"
+        raise Problem(422, "Invalid event id", str(error), fix) from None
+
+
+async def starting_positions(
+    client: ClusterClient, topic: str, partitions: Sequence[int], start: Start, after: str
+) -> Positions:
+    """In the order of partitions, so that all who are at the same place have the same positions."""
+    seen = parse_id(after) if after else {}
+    wanted = await _wanted(client, topic, partitions)
+    ends = await client.offsets(dict.fromkeys(wanted, EARLIEST if start == "earliest" and not seen else LATEST))
+    for id, end in ends.items():
+        if seen.get(id.partition, 0) > end.offset:
+            detail = f"{id} ends at {end.offset}, before {seen[id.partition]}: is it a new topic of that name?"
+            raise Problem(416, "Offset out of range", detail, "begin anew, without the id")
+    # A partition that the id does not name is younger than the event: nothing of it has been seen.
+    begin = {id.partition: seen.get(id.partition, 0) if seen else ends[id].offset for id in wanted}
+    return dict(sorted(begin.items()))
+
+
+async def _wanted(client: ClusterClient, topic: str, partitions: Sequence[int]) -> list[TopicPartition]:
+    check_readable(topic)
+    found = (await client.metadata([topic])).topics[topic]
+    if found.error_code:
+        sentence = CODES[found.error_code].message if found.error_code in CODES else ""
+        raise kafka_problem(found.error_code, f"topic {topic}: {sentence}")
+    for partition in partitions:
+        if partition not in found.partitions:
+            detail = f"topic {topic} has no partition {partition}"
+            raise kafka_problem(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, detail)
+    return [TopicPartition(topic, partition) for partition in partitions or found.partitions]

@@ -1,0 +1,49 @@
+"""What a connection pushes: blocks, one after the other, until an exception says why there are no more."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import orjson
+from confluent_kafka import KafkaException
+
+from headrace.base.errors import Refused
+from headrace.client.connection import Disconnected
+from headrace.gateway.problem import Problem, kafka_problem, unreachable
+from headrace.gateway.push.block import Block
+from headrace.wire.batch import CorruptBatch
+
+
+class Ended(Exception):
+    """The gateway lets this listener go, and why."""
+
+
+ENDS = (Ended, Refused, Disconnected, KafkaException, CorruptBatch, Problem)
+
+
+class Stream(Protocol):
+    on_end: Callable[[], object]
+    """Called when the connection takes nothing any more, to cut it."""
+
+    async def next(self) -> Block | None:
+        """What comes next, when it comes; None when it is time for a sign of life. Raises one of ENDS."""
+
+
+def farewell(error: Exception) -> bytes:
+    """The last thing that a listener is told, as JSON."""
+    return orjson.dumps(_problem(error).fields())
+
+
+def _problem(error: Exception) -> Problem:
+    match error:
+        case Problem():
+            return error
+        case Ended():
+            return Problem(503, "Stream ended", str(error), "come back with the id of the last event")
+        case Refused():
+            return kafka_problem(error.code, error.message)
+        case KafkaException():
+            return kafka_problem(error.args[0].code(), error.args[0].str())
+        case CorruptBatch():
+            return Problem(500, "Corrupt batch", str(error), "`headrace log verify` on the broker looks closer")
+        case _:
+            return unreachable(f"no broker answers: {error}")

@@ -1,0 +1,81 @@
+"""WebSockets of a topic: the same events, resumed in the same way, by a real client library."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+from confluent_kafka import Producer
+from gateway_process import SECONDS, GatewayProcess
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+
+from headrace.testing import Broker
+
+
+@pytest.fixture
+def send(broker: Broker) -> Callable[..., None]:
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+
+    def send(topic: str, *values: str | bytes, **options: Any) -> None:
+        for value in values:
+            producer.produce(topic, value, **options)
+        assert producer.flush(SECONDS) == 0
+
+    return send
+
+
+@contextmanager
+def socket(gateway: GatewayProcess, path: str, **query: Any) -> Iterator[ClientConnection]:
+    url = str(httpx.URL(gateway.url.replace("http", "ws") + path, params=query))
+    with connect(url, proxy=None, open_timeout=SECONDS, close_timeout=SECONDS) as connection:
+        yield connection
+
+
+def events(topic: str) -> str:
+    return f"/api/v1/topics/{topic}/events"
+
+
+def take(connection: ClientConnection, count: int) -> list[dict[str, Any]]:
+    return [json.loads(connection.recv(SECONDS)) for _ in range(count)]
+
+
+def test_messages_arrive_and_are_resumed(gateway: GatewayProcess, new_topic: Callable[..., str], send: Any) -> None:
+    topic = new_topic(partitions=2)
+    with socket(gateway, events(topic)) as connection:
+        send(topic, "one", key="k", partition=0)
+        (first,) = take(connection, 1)
+        send(topic, "two", partition=1)
+        (second,) = take(connection, 1)
+    assert first | {"timestamp": 0} == {
+        "id": "0:1,1:0", "partition": 0, "offset": 0, "key": "k", "value": "one", "timestamp": 0, "headers": {},
+    }  # fmt: skip
+    assert second["id"] == "0:1,1:1"
+    with socket(gateway, events(topic), after=first["id"]) as connection:
+        assert take(connection, 1)[0]["value"] == "two"
+
+
+def test_a_long_past_and_the_live_end_join(gateway: GatewayProcess, topic: str, send: Any) -> None:
+    send(topic, *map(str, range(5000)))
+    with socket(gateway, events(topic), start="earliest") as connection:
+        seen = take(connection, 4000)
+        send(topic, *map(str, range(5000, 6000)))
+        seen += take(connection, 2000)
+    assert [event["value"] for event in seen] == [str(number) for number in range(6000)]
+
+
+def test_a_listener_has_nothing_to_say(gateway: GatewayProcess, topic: str) -> None:
+    with socket(gateway, events(topic)) as connection:
+        connection.send("hello")
+        assert json.loads(connection.recv(SECONDS))["title"] == "Nothing to say"
+        with pytest.raises(ConnectionClosed) as closed:
+            connection.recv(SECONDS)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1008
+
+
+def test_unknown_topic_is_refused(gateway: GatewayProcess) -> None:
+    with pytest.raises(Exception, match="403"), socket(gateway, events("no-such-topic")):
+        pass
