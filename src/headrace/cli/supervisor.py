@@ -1,6 +1,6 @@
 """Starts brokers and a gateway, waits for news of them, and stops them. Knows nothing of terminals: it tells a `Watcher`.
 
-    starting --all ready--> serving --signal, or the last broker died--> stopping --all ended--> (exit code)
+    starting --all brokers ready--> serving --signal, or the last broker died--> stopping --all ended--> (exit code)
 
 A broker that dies while others live, or the gateway, is reported and not started again by itself: the cause comes first.
 `headrace start` asks for a broker through the control socket, or for one more.
@@ -27,6 +27,9 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 class Watcher(Protocol):
     def on_serving(self, children: Sequence[ServeChild], gateway: GatewayChild | None) -> None: ...
+
+    def on_gateway(self, gateway: GatewayChild) -> None:
+        """It serves too, some seconds after the brokers."""
 
     def on_start(self, child: ServeChild) -> None:
         """One that somebody asked for serves."""
@@ -72,11 +75,13 @@ class Supervisor:
     # -- starting and serving ----------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        first: list[Child] = [*self.children.values(), *([self.gateway] if self.gateway else [])]
-        for child in first:
+        for child in self.children.values():
             self._launch(child)
-        while not all(child.ready for child in first) and not self.signals:
+        while not all(child.ready for child in self.children.values()) and not self.signals:
             self._wait()
+        # Not waited for, and not before: a web framework takes longer to load than a broker to start.
+        if self.gateway and not self.signals:
+            self._launch(self.gateway)
 
     def _launch(self, child: Child) -> None:
         child.start()
@@ -107,6 +112,8 @@ class Supervisor:
             if child in self._asked:
                 self._asked.pop(child).answer(child.ready._asdict())
                 self.watcher.on_start(self.children[child.ready.id])
+            elif isinstance(child, GatewayChild):
+                self.watcher.on_gateway(child)
 
     def _on_death(self, child: Child) -> None:
         self.selector.unregister(child)

@@ -28,13 +28,16 @@ class PanelWatcher:
         screen.print(f"[bold green]Headrace {__version__} is up[/]: {what}\n")
         screen.print(f"  connect to  [bold]{bootstrap}[/]")
         if gateway:
-            screen.print(f"  in browser  [bold]{gateway.url}[/]")
+            screen.print(f"  in browser  [bold]{gateway.url}[/], in a moment")
         screen.print(f"  metrics     {' '.join(metrics_urls(children))}\n")
         screen.print("  try it in another terminal:")
         for line in lines_to_try(bootstrap, gateway.url if gateway else ""):
             screen.print(f"    [cyan]{escape(line)}[/]", soft_wrap=True)
         screen.print("\n  Ctrl-C stops it; the data stays.")
         sys.stdout.flush()
+
+    def on_gateway(self, gateway: GatewayChild) -> None:
+        remark(f"the gateway serves on {gateway.url}")
 
     def on_start(self, child: ServeChild) -> None:
         remark(f"broker {child.options.id} serves on {child.options.host}:{child.options.port}")
@@ -64,6 +67,10 @@ class JsonWatcher:
         ]
         http = {"url": gateway.url, "pid": gateway.pid} if gateway else None
         show_json({"status": "serving", "bootstrap": bootstrap_of(children), "brokers": brokers, "gateway": http})
+        sys.stdout.flush()
+
+    def on_gateway(self, gateway: GatewayChild) -> None:
+        show_json({"status": "gateway", "url": gateway.url, "pid": gateway.pid})
         sys.stdout.flush()
 
     def on_start(self, child: ServeChild) -> None:
