@@ -17,6 +17,7 @@ from headrace.cli import (
     gateway,
     group,
     logdump,
+    pipeline,
     plan,
     process,
     produce,
@@ -28,7 +29,14 @@ from headrace.cli import (
 from headrace.cli.failure import ExitCode, Failure, show_failure
 
 STDOUT = 1
-_GROUPS = {"topic": topic.app, "log": logdump.app, "cluster": cluster.app, "group": group.app, "txn": txn.app}
+_GROUPS = {
+    "topic": topic.app,
+    "log": logdump.app,
+    "cluster": cluster.app,
+    "group": group.app,
+    "txn": txn.app,
+    "pipeline": pipeline.app,
+}
 
 app = typer.Typer(
     name="headrace",
@@ -48,6 +56,7 @@ app.add_typer(topic.app, name="topic")
 app.add_typer(group.app, name="group")
 app.add_typer(txn.app, name="txn")
 app.add_typer(cluster.app, name="cluster")
+app.add_typer(pipeline.app, name="pipeline")
 app.command("produce")(produce.produce)
 app.command("consume")(consume.consume)
 app.add_typer(logdump.app, name="log")

@@ -18,12 +18,13 @@ from headrace.pipelines.compaction import compact
 from headrace.pipelines.kafka import DEFAULT_BOOTSTRAP, Kafka, TopicView, look_at
 from headrace.pipelines.lake_rows import LakeWork, Written, write_range
 from headrace.pipelines.progress import Clock, Listener, ignore
-from headrace.pipelines.ranges import OffsetRange, Offsets, end_of, lag_of, plan_batch, split
+from headrace.pipelines.ranges import Offsets, end_of, lag_of, plan_batch
 from headrace.pipelines.records import first_values
 from headrace.pipelines.spark_tasks import parallelism, run_tasks
 from headrace.pipelines.tables.open import Format, create_table, find_table
 from headrace.pipelines.tables.table import Source, Table
 from headrace.pipelines.values import Decode, chosen, first_columns
+from headrace.spark.ranges import OffsetRange, split_ranges
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,7 +99,7 @@ class Lake:
 
     def _batch(self, ranges: list[OffsetRange], after: Offsets, end: Mapping[int, int]) -> None:
         before = self.table.offsets()
-        written = self._write(split(ranges, max(parallelism(self.spark), len(ranges))))
+        written = self._write(split_ranges(ranges, count_min=parallelism(self.spark)))
         files = [file for each in written for file in each.files]
         self.table.commit(files, before, after)
         self.undecoded += sum(each.undecoded for each in written)

@@ -12,10 +12,10 @@ import pyarrow as pa
 from headrace.pipelines.columns import RAW, grown
 from headrace.pipelines.day_files import DayFiles
 from headrace.pipelines.kafka import Kafka
-from headrace.pipelines.ranges import OffsetRange
 from headrace.pipelines.records import read_records
 from headrace.pipelines.tables.table import Place, TableFile
 from headrace.pipelines.values import decoder_of
+from headrace.spark.ranges import OffsetRange
 
 
 class LakeWork(NamedTuple):

@@ -6,7 +6,8 @@ Also where a job's time is measured, so that the line, the report and `--json` s
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 
@@ -57,19 +58,28 @@ class Clock:
         self._last = time.monotonic()
 
 
-def show(progress: Progress) -> None:
-    """For people, on stderr."""
-    line = (
+@contextmanager
+def one_line(as_json: bool) -> Iterator[Listener]:
+    """On stderr: stdout is for the report alone."""
+    is_terminal = sys.stderr.isatty() and not as_json
+
+    def show(progress: Progress) -> None:
+        text = _json(progress) if as_json else _words(progress)
+        print(f"\r\x1b[2K{text}" if is_terminal else text, end="" if is_terminal else "\n", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        if is_terminal:
+            print(file=sys.stderr)
+
+
+def _words(progress: Progress) -> str:
+    return (
         f"{progress.pipeline}: batch {progress.batch}, {progress.rows_total:,} rows, "
         f"{progress.rows_per_second:,.0f} rows/s, lag {progress.lag:,}"
     )
-    if sys.stderr.isatty():
-        print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)
-    else:
-        print(line, file=sys.stderr, flush=True)
 
 
-def show_json(progress: Progress) -> None:
-    """For programs, on stderr: stdout has the report alone."""
-    fields = progress._asdict() | {"rows_per_second": round(progress.rows_per_second)}
-    print(json.dumps(fields), file=sys.stderr, flush=True)
+def _json(progress: Progress) -> str:
+    return json.dumps(progress._asdict() | {"rows_per_second": round(progress.rows_per_second)})

@@ -1,46 +1,52 @@
 """Records of a range of offsets as Arrow, under the names that a lake table has for them."""
 
-import asyncio
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.base.ids import TopicPartition
-from headrace.client.cluster_client import ClusterClient
-from headrace.client.security import security_from
 from headrace.pipelines.columns import RAW
-from headrace.pipelines.kafka import CLIENT_ID, Kafka, TopicView
-from headrace.pipelines.ranges import OffsetRange
-from headrace.spark.decode import Decoder
+from headrace.pipelines.kafka import Kafka, TopicView
+from headrace.spark.ranges import OffsetRange
+from headrace.spark.read import read_range
+from headrace.spark.source_options import source_options
 
 SAMPLE_ROWS = 100
 _SOURCE_NAMES = {"kafka_offset": "offset", "timestamp_type": "timestampType"}
-_RAW = pa.schema([field for field in RAW if field.name != "decode_error"])
-_SOURCE = pa.schema([pa.field(_SOURCE_NAMES.get(field.name, field.name), field.type) for field in _RAW])
+_RECORD = pa.schema([field for field in RAW if field.name != "decode_error"])
+_SOURCE = pa.schema([pa.field(_SOURCE_NAMES.get(field.name, field.name), field.type) for field in _RECORD])
+_TIME = _RECORD.get_field_index("timestamp")
+# The years that have a name everywhere: a table's day is a date, and a date ends with the year 9999.
+_FIRST_US, _LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 
 def read_records(kafka: Kafka, range: OffsetRange) -> Iterator[pa.RecordBatch]:
-    id = TopicPartition(range.topic, range.partition)
-    decoder = Decoder(id, _SOURCE)
-    offset = range.start
-    with asyncio.Runner() as runner:
-        client = ClusterClient(kafka.bootstrap, client_id=CLIENT_ID, security=security_from(kafka.options))
-        while offset < range.end:
-            fetched = runner.run(client.fetch(id, offset, bytes_max=8 << 20))
-            for rows in decoder.decode(fetched, offset, range.end):
-                offset = rows.column("offset")[-1].as_py() + 1
-                yield pa.RecordBatch.from_arrays(rows.columns, schema=_RAW)
-            if not len(fetched.batches):
-                break
-        runner.run(client.close())
+    """Committed records only. A task that runs again reads the same ones."""
+    options = source_options(
+        kafka.source_options() | {"subscribe": range.id.topic, "includeHeaders": "true"}, is_streaming=False
+    )
+    for rows in read_range(options, _SOURCE, range):
+        columns = rows.columns
+        columns[_TIME] = _datable(columns[_TIME])
+        yield pa.RecordBatch.from_arrays(columns, schema=_RECORD)
 
 
 def first_values(kafka: Kafka, view: TopicView) -> pa.Array:
     """Some values of every partition, from its beginning."""
     samples = []
     for partition, start in view.start.items():
-        end = min(view.end[partition], start + SAMPLE_ROWS)
-        samples += [
-            rows.column("value") for rows in read_records(kafka, OffsetRange(view.topic, partition, start, end))
-        ]
+        limit = min(view.end[partition], start + SAMPLE_ROWS)
+        range = OffsetRange(TopicPartition(view.topic, partition), start, limit)
+        samples += [rows.column("value") for rows in read_records(kafka, range)]
     return pa.concat_arrays(samples) if samples else pa.array([], pa.binary())
+
+
+def _datable(times: pa.Array) -> pa.Array:
+    """A producer may stamp any number; one beyond all dates becomes the last date, or the first."""
+    numbers = times.cast(pa.int64())
+    ends = pc.min_max(numbers)
+    if ends["min"].as_py() >= _FIRST_US and ends["max"].as_py() <= _LAST_US:
+        return times
+    inside = pc.min_element_wise(pc.max_element_wise(numbers, _FIRST_US), _LAST_US)
+    return inside.cast(times.type)
