@@ -18,12 +18,8 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import StructType
 
 from headrace.base.errors import UserError
-from headrace.spark.loop_thread import loop_thread
 from headrace.spark.sink_columns import Columns, columns_of
-from headrace.spark.sink_failure import in_plain_words
 from headrace.spark.sink_options import AT_LEAST_ONCE, EXACTLY_ONCE, SinkOptions, sink_options
-from headrace.spark.sink_task import SinkTask, sink_client
-from headrace.spark.sink_transaction import Transaction
 
 
 @dataclass
@@ -62,8 +58,10 @@ class BatchSink(DataSourceArrowWriter):
         self._options, self._columns = options, columns
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Part:
-        with in_plain_words(self._options):
-            return Part(*SinkTask(self._options, self._columns).write(iterator))
+        # Compiled code and all: the driver, which only makes the writer, starts faster without.
+        from headrace.spark.sink_task import write_rows
+
+        return Part(*write_rows(self._options, self._columns, iterator))
 
 
 class StreamSink(DataSourceStreamArrowWriter):
@@ -71,52 +69,21 @@ class StreamSink(DataSourceStreamArrowWriter):
         self._options, self._columns = options, columns
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Part:
-        with in_plain_words(self._options):
-            if self._options.guarantee == AT_LEAST_ONCE:
-                return Part(*SinkTask(self._options, self._columns).write(iterator))
-            return _write_once(self._options, self._columns, iterator)
+        from headrace.spark.sink_task import write_rows, write_rows_once
 
-
-def _write_once(options: SinkOptions, columns: Columns, batches: Iterator[pa.RecordBatch]) -> Part:
-    filled = _from_first_row(batches)
-    if filled is None:
-        # A task without rows has none in a repetition either.
-        return Part(0, 0)
-    name, batch_id = _task_name(options.transactional_id_prefix)
-    run = loop_thread().run
-    transaction = Transaction(sink_client(options), name, options.transaction_timeout_ms, options.delivery_seconds)
-    run(transaction.begin())
-    if run(transaction.last_batch()) >= batch_id:
-        return Part(sum(batch.num_rows for batch in filled), 0, is_repeated=True)
-    try:
-        written = SinkTask(options, columns, transaction).write(filled)
-    except BaseException:
-        run(transaction.abort())
-        raise
-    run(transaction.commit(batch_id))
-    return Part(*written)
-
-
-def _from_first_row(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch] | None:
-    for batch in batches:
-        if batch.num_rows:
-            return _chained(batch, batches)
-    return None
-
-
-def _chained(first: pa.RecordBatch, others: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from others
+        if self._options.guarantee == AT_LEAST_ONCE:
+            return Part(*write_rows(self._options, self._columns, iterator))
+        name, batch_id = _task_name(self._options.transactional_id_prefix)
+        written = write_rows_once(self._options, self._columns, iterator, name, batch_id)
+        return Part(0, 0, is_repeated=True) if written is None else Part(*written)
 
 
 def _task_name(prefix: str) -> tuple[str, int]:
     """A name that is the same whenever this query runs this task, and the number of the micro-batch."""
     context = TaskContext.get()
     assert context is not None
-    query_id, batch_id = (
-        context.getLocalProperty("sql.streaming.queryId"),
-        context.getLocalProperty("streaming.sql.batchId"),
-    )
+    query_id = context.getLocalProperty("sql.streaming.queryId")
+    batch_id = context.getLocalProperty("streaming.sql.batchId")
     if query_id is None or batch_id is None:
         raise UserError("Spark does not say which query this is", "set guarantee=at-least-once")
     return f"{prefix}-{query_id}-{context.partitionId()}", int(batch_id)

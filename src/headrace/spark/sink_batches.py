@@ -13,8 +13,8 @@ from crc32c import crc32c
 
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
-from headrace.spark.sink_columns import Rows
-from headrace.spark.sink_encode import Longs, Octets, append, route, sizes
+from headrace.spark.sink_columns import Longs, Octets, Rows
+from headrace.spark.sink_encode import append, route, sizes
 from headrace.wire.batch import CRC_START, HEADER, HEADER_SIZE, LENGTH_END, MAGIC, TRANSACTIONAL
 from headrace.wire.compression import NONE, compress
 

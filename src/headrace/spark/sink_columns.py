@@ -12,6 +12,7 @@ Names are matched without regard to case. Other columns are ignored, as Spark's 
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import (
@@ -27,7 +28,10 @@ from pyspark.sql.types import (
 )
 
 from headrace.base.errors import UserError
-from headrace.spark.sink_encode import Ints, Longs, Octets
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Octets = npt.NDArray[np.uint8]
 
 # As they come from Arrow: not to be written.
 _NO_INTS: Ints = np.frombuffer(b"", np.int32)
@@ -153,7 +157,8 @@ def _strings(array: pa.Array) -> Strings:
     lengths = bounds[1:] - bounds[:-1]
     if array.null_count:
         lengths[~array.is_valid().to_numpy(zero_copy_only=False)] = -1
-    return Strings(bounds[:-1], _fixed(lengths), _NO_OCTETS if data is None else np.frombuffer(data, np.uint8))
+    octets = _NO_OCTETS if data is None else _fixed(np.frombuffer(data, np.uint8))
+    return Strings(_fixed(bounds[:-1]), _fixed(lengths), octets)
 
 
 def _headers(array: pa.ListArray) -> Headers:

@@ -9,11 +9,9 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-Octets = npt.NDArray[np.uint8]
+from headrace.spark.machine import copy_bytes
+from headrace.spark.sink_columns import Ints, Longs, Octets
 
 # Rows without a key keep together in runs of at least this many: a few small batches cost more than one.
 RUN_ROWS_MIN = 64
@@ -160,7 +158,7 @@ def append(
 def _put(out: Octets, position: int, data: Octets, start: int, length: int) -> int:
     position = _put_varint(out, position, length)
     if length > 0:
-        out[position : position + length] = data[start : start + length]
+        copy_bytes(out, position, data, start, length)  # type: ignore[call-arg]
         position += length
     return position
 

@@ -8,9 +8,10 @@ partition keeps the order whatever has to be sent again. Connections outlive the
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from headrace.spark.loop_thread import loop_thread
 from headrace.spark.sink_batches import Identity, RecordBatches
 from headrace.spark.sink_client import SinkClient
 from headrace.spark.sink_columns import Columns, rows_of
+from headrace.spark.sink_failure import in_plain_words
 from headrace.spark.sink_options import SinkOptions
 from headrace.spark.sink_transaction import Transaction
 
@@ -28,6 +30,50 @@ from headrace.spark.sink_transaction import Transaction
 class Written(NamedTuple):
     rows: int
     bytes: int
+
+
+def write_rows(options: SinkOptions, columns: Columns, batches: Iterable[pa.RecordBatch]) -> Written:
+    with in_plain_words(options):
+        return SinkTask(options, columns).write(batches)
+
+
+def write_rows_once(
+    options: SinkOptions, columns: Columns, batches: Iterator[pa.RecordBatch], name: str, batch_id: int
+) -> Written | None:
+    """None when an earlier attempt under this name has written this batch."""
+    filled = _from_first_row(batches)
+    if filled is None:
+        # A task without rows has none in a repetition either.
+        return Written(0, 0)
+    with in_plain_words(options):
+        return _write_once(options, columns, filled, name, batch_id)
+
+
+def _write_once(
+    options: SinkOptions, columns: Columns, batches: Iterator[pa.RecordBatch], name: str, batch_id: int
+) -> Written | None:
+    run = loop_thread().run
+    transaction = Transaction(sink_client(options), name, options.transaction_timeout_ms, options.delivery_seconds)
+    run(transaction.begin())
+    if run(transaction.last_batch()) >= batch_id:
+        for _ in batches:
+            # Spark expects its rows to be taken.
+            pass
+        return None
+    try:
+        written = SinkTask(options, columns, transaction).write(batches)
+    except BaseException:
+        run(transaction.abort())
+        raise
+    run(transaction.commit(batch_id))
+    return written
+
+
+def _from_first_row(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch] | None:
+    for batch in batches:
+        if batch.num_rows:
+            return chain([batch], batches)
+    return None
 
 
 class _OnItsWay(NamedTuple):
