@@ -15,6 +15,7 @@ from headrace.gateway.messages.store import MessageStore
 from headrace.gateway.monitor import routes as monitor_routes
 from headrace.gateway.monitor.monitor import Monitor
 from headrace.gateway.monitor.requests import CountRequests
+from headrace.gateway.monitor.traces import TraceRequests, Traces
 from headrace.gateway.push import routes as push_routes
 from headrace.gateway.push.hub import Hub
 from headrace.gateway.settings import GatewaySettings
@@ -51,6 +52,9 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     app.state.gateway = gateway
     problem.add_handlers(app)
     app.add_middleware(CountRequests, counts=monitor.requests)
+    if settings.otel_endpoint:
+        gateway.add(traces := Traces(settings.otel_endpoint))
+        app.add_middleware(TraceRequests, provider=traces.provider)
     for router in ROUTERS:
         app.include_router(router)
     mount(app, gateway)

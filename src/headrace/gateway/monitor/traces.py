@@ -1,0 +1,79 @@
+"""A span for every request, to an OpenTelemetry collector: only with `otel_endpoint` set and the extra `traces` installed.
+
+A caller's `traceparent` makes our span a child of its own. Spans leave in batches, from a thread of the SDK; when the
+collector is away they are dropped, and requests go on.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from headrace import __version__
+from headrace.base.errors import UserError
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+
+SECONDS_MAX = 5
+
+
+class Traces:
+    """As a part of the gateway it only ends: what was not sent yet is sent then."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.provider = _provider(endpoint)
+
+    async def start(self) -> None:
+        return
+
+    async def stop(self) -> None:
+        await asyncio.to_thread(self.provider.shutdown)
+
+
+def _provider(endpoint: str) -> "TracerProvider":
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError as error:
+        raise UserError(f"otel_endpoint is set, but {error}", "pip install 'headrace[traces]'") from None
+    resource = Resource.create({"service.name": "headrace-gateway", "service.version": __version__})
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    exporter = OTLPSpanExporter(f"{endpoint.rstrip('/')}/v1/traces", timeout=SECONDS_MAX)
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    return provider
+
+
+class TraceRequests:
+    """Plain ASGI: the span of a stream ends with the stream."""
+
+    def __init__(self, app: ASGIApp, provider: "TracerProvider") -> None:
+        from opentelemetry.trace import SpanKind
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        self._app = app
+        self._tracer = provider.get_tracer("headrace.gateway")
+        self._propagator = TraceContextTextMapPropagator()
+        self._kind = SpanKind.SERVER
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        context = self._propagator.extract(carrier)
+        method = scope["method"]
+        with self._tracer.start_as_current_span(method, context, self._kind) as span:
+
+            async def traced_send(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    route = getattr(scope.get("route"), "path", "")
+                    span.update_name(f"{method} {route}".strip())
+                    span.set_attribute("http.request.method", method)
+                    span.set_attribute("http.route", route)
+                    span.set_attribute("http.response.status_code", message["status"])
+                await send(message)
+
+            await self._app(scope, receive, traced_send)
