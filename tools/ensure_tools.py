@@ -1,4 +1,4 @@
-"""Puts what the integration tests drive on this machine: kcat, Java, Maven, Go, etcd, the jars and the client programs.
+"""Puts what the tests drive on this machine: kcat, Java, Maven, Go, etcd, Chromium, the jars and the client programs.
 
 As root on Debian a missing program is installed; elsewhere the command to install it is printed and nothing is changed.
 It never fails by itself: a test whose tool is missing skips, and under CI=true a skip fails (tests/conftest.py).
@@ -28,6 +28,7 @@ PROGRAMS = (
     Program("mvn", "maven", "fetching Kafka's jars"),
     Program("go", "golang-go", "the franz-go client"),
     Program("etcd", "etcd-server", "the metadata store of many hosts"),
+    Program("chromium", "chromium", "the browser that walks through the UI"),
 )
 
 

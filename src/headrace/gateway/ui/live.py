@@ -1,6 +1,7 @@
 """Pages that stay true while they are open, and things that people do on them: both fail with a sentence, not a page."""
 
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from confluent_kafka import KafkaException
 from nicegui import ui
@@ -9,10 +10,12 @@ from headrace.base.errors import Refused
 from headrace.client.connection import Disconnected
 from headrace.gateway.kafka_problems import problem_words
 from headrace.gateway.problem import Problem
-from headrace.gateway.ui.pieces import Notice
+from headrace.gateway.ui.pieces import Notice, button, empty
 
 EVERY_SECONDS = 2.0
 TROUBLE = (Refused, Disconnected, Problem, KafkaException, TimeoutError, OSError, ValueError, BufferError)
+
+T = TypeVar("T")
 
 
 def keep_fresh(refresh: Callable[[], Awaitable[None]], seconds: float = EVERY_SECONDS) -> Callable[[], Awaitable[None]]:
@@ -29,6 +32,16 @@ def keep_fresh(refresh: Callable[[], Awaitable[None]], seconds: float = EVERY_SE
 
     ui.timer(seconds, tick)
     return tick
+
+
+async def answered(question: Awaitable[T]) -> T | None:
+    """For a page that cannot be built without: says in its place why it is not there."""
+    try:
+        return await question
+    except TROUBLE as error:
+        empty("cloud_off", "This cannot be shown now", sentence(error))
+        button("Try again", ui.navigate.reload).style("align-self: center")
+        return None
 
 
 async def attempt(deed: Awaitable[object], done: str) -> bool:

@@ -4,6 +4,7 @@ Bytes that are UTF-8 without control characters are text; others are shown as he
 result as text.
 """
 
+import codecs
 import json
 import re
 from typing import Literal
@@ -20,6 +21,15 @@ def text_of(raw: bytes) -> str | None:
     """None when it is not text."""
     try:
         text = raw.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if _CONTROL.search(text) else text
+
+
+def _text_of_start(raw: bytes, size: int) -> str | None:
+    try:
+        # The cut may go through the middle of a character: only what follows would complete it.
+        text = codecs.getincrementaldecoder("utf-8")().decode(raw[:size], final=len(raw) <= size)
     except UnicodeDecodeError:
         return None
     return None if _CONTROL.search(text) else text
@@ -44,10 +54,7 @@ def preview(raw: bytes | None) -> str:
     """One line, for a table; None is a record without a value."""
     if raw is None:
         return "null"
-    text = text_of(raw[: PREVIEW_CHARACTERS * 4])
-    if text is None and len(raw) > PREVIEW_CHARACTERS * 4:
-        # The cut may have gone through the middle of a character.
-        text = text_of(raw[: PREVIEW_CHARACTERS * 4].decode(errors="ignore").encode())
+    text = _text_of_start(raw, PREVIEW_CHARACTERS * 4)
     line = raw[:PREVIEW_CHARACTERS].hex(" ") if text is None else " ".join(text.split())
     return line if len(line) <= PREVIEW_CHARACTERS else f"{line[:PREVIEW_CHARACTERS]}…"
 

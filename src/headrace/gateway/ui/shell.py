@@ -72,6 +72,10 @@ ROUTES: dict[str, Callable[..., object]] = {
 async def shell(watch: Watch) -> None:
     with contextlib.suppress(*TROUBLE):
         await asyncio.wait_for(watch.cluster.get(FIRST_AGE_SECONDS_MAX), FIRST_WAIT_SECONDS_MAX)
+    page = ui.context.client.content.parent_slot
+    if page is not None:
+        # Quasar's page is a main landmark around everything; ours is the part that changes.
+        page.parent.props("role=presentation")
     with tagged("div", classes="hr-frame"):
         _side(watch)
         with tagged("main", classes="hr-main") as main:

@@ -12,6 +12,7 @@ from headrace.client.groups import GroupListed, list_groups
 from headrace.client.survey import Survey, survey
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.monitor.monitor import Monitor
+from headrace.gateway.ui.topic_view import TopicView, topics_of
 
 AGE_SECONDS_MAX = 2.0
 ANSWER_SECONDS_MAX = 15.0
@@ -50,6 +51,11 @@ class Watch:
         self.gateway = gateway
         self.cluster: Kept[Survey] = Kept(lambda: survey(gateway.admin))
         self.groups: Kept[list[GroupListed]] = Kept(lambda: list_groups(gateway.admin))
+
+    async def topics(self, wanted: str = "") -> dict[str, TopicView]:
+        """What is known may be seconds old: a topic that is not among it is asked for again."""
+        known = topics_of(await self.cluster.get())
+        return known if not wanted or wanted in known else topics_of(await self.cluster.get(0))
 
     @property
     def monitor(self) -> Monitor:

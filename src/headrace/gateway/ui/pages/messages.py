@@ -1,33 +1,35 @@
 """Messages of a topic: from the end, an offset or a time, with a search; opened, written and exported."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from nicegui import ui
 
 from headrace.base.ids import TopicPartition
 from headrace.gateway.ui import words
 from headrace.gateway.ui.grid import Grid
-from headrace.gateway.ui.live import TROUBLE, sentence
+from headrace.gateway.ui.live import TROUBLE, answered, sentence
 from headrace.gateway.ui.message_views import COLUMNS, ask_produce, export, message_row, open_message
 from headrace.gateway.ui.moments import milliseconds
 from headrace.gateway.ui.pieces import Notice, Panel, button, empty, head, tagged
 from headrace.gateway.ui.reading import Look, Message, Query, read_messages
-from headrace.gateway.ui.topic_view import topics_of
+from headrace.gateway.ui.topic_view import TopicView
 from headrace.gateway.ui.watch import Watch
 
 STARTS = {"latest": "The newest", "earliest": "The oldest", "offset": "Offset", "time": "Time"}
 LIMITS = (20, 100, 500, 2_000)
 
 
-def messages(watch: Watch, topic: str = "") -> None:
-    _Browser(watch, topic)
+async def messages(watch: Watch, topic: str = "") -> None:
+    topics = await answered(watch.topics(topic))
+    if topics is not None:
+        _Browser(watch, topic, topics)
 
 
 class _Browser:
-    def __init__(self, watch: Watch, topic: str) -> None:
+    def __init__(self, watch: Watch, topic: str, topics: Mapping[str, TopicView]) -> None:
         self._watch = watch
         self._found: dict[str, Message] = {}
-        self._topics = topics_of(watch.cluster.last) if watch.cluster.last else {}
+        self._topics = topics
         with head("Messages"):
             self._write = button("Write a message", self._on_write)
             self._export = button("Export", lambda: export(list(self._found.values()), self._topic.value))

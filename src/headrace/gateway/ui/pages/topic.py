@@ -15,14 +15,14 @@ from headrace.gateway.ui import words
 from headrace.gateway.ui.chart import Chart
 from headrace.gateway.ui.figures import BYTES_IN, BYTES_OUT, RECORDS_IN, lines, topic_series
 from headrace.gateway.ui.grid import Column, Grid, Row, acts, bar, tag
-from headrace.gateway.ui.live import keep_fresh
+from headrace.gateway.ui.live import answered, keep_fresh
 from headrace.gateway.ui.message_views import COLUMNS as MESSAGE_COLUMNS
 from headrace.gateway.ui.message_views import ask_produce, message_row, open_message
 from headrace.gateway.ui.pieces import Panel, Tile, anchor, button, empty, head, tagged, tiles
 from headrace.gateway.ui.reading import Message
 from headrace.gateway.ui.tail import Tail
 from headrace.gateway.ui.topic_dialogs import ask_config, ask_delete, ask_partitions
-from headrace.gateway.ui.topic_view import TopicView, topics_of
+from headrace.gateway.ui.topic_view import TopicView
 from headrace.gateway.ui.watch import Watch
 from headrace.wire.codes import ErrorCode
 
@@ -46,11 +46,10 @@ SETTINGS = (
 
 
 async def topic(watch: Watch, name: str) -> None:
-    seen = topics_of(await watch.cluster.get()).get(name)
-    if seen is None:
-        # It may be seconds old.
-        watch.cluster.forget()
-        seen = topics_of(await watch.cluster.get()).get(name)
+    topics = await answered(watch.topics(name))
+    if topics is None:
+        return
+    seen = topics.get(name)
     if seen is None:
         with head(name, ("Topics", "/ui/topics")):
             pass
@@ -104,7 +103,7 @@ def _partitions(watch: Watch, name: str, seen: TopicView) -> None:
         skew.show(f"{seen.skew:.2f}", "largest against mean", "warn" if seen.skew > 2 else "")
 
     async def refresh() -> None:
-        now = topics_of(await watch.cluster.get()).get(name)
+        now = (await watch.topics()).get(name)
         if now is None:
             raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name} is gone")
         show(now, await offset_ranges(watch.gateway.admin, [part.id for part in now.partitions]))

@@ -1,0 +1,170 @@
+"""The UI before one broker: every page opens, hostile text stays text, keys are enough, and nothing comes from elsewhere."""
+
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from playwright.sync_api import expect
+
+from browser.pages import MS, Pages
+from gateway.gateway_process import GatewayProcess
+from headrace.testing import Broker
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+PLACES = ("Overview", "Topics", "Messages", "Groups", "Brokers", "Webhooks", "Pipelines", "Planner")
+
+Open = Callable[..., Pages]
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker({"num.partitions": 2}) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def gateway(broker: Broker) -> Iterator[GatewayProcess]:
+    running = GatewayProcess(broker.bootstrap, "--set", f"broker_metrics=127.0.0.1:{broker.metrics_port}").start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def pages(gateway: GatewayProcess, open_pages: Open) -> Pages:
+    return open_pages(gateway.url)
+
+
+@pytest.fixture
+def topic(broker: Broker) -> str:
+    """With two messages, one of them hostile in every part."""
+    name = f"orders-{uuid.uuid4().hex[:8]}"
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    producer.produce(name, b'{"amount": 12.5, "items": [1, 2]}', key=b"customer-1", partition=0)
+    producer.produce(name, HOSTILE.encode(), key=HOSTILE.encode(), headers={HOSTILE: HOSTILE}, partition=1)
+    assert producer.flush(MS / 1000) == 0
+    return name
+
+
+def test_every_page_opens_and_is_left_without_a_reload(pages: Pages) -> None:
+    pages.open("/", "Overview")
+    pages.page.evaluate("window.stayed = true")
+    for place in PLACES:
+        pages.go(place)
+        pages.see_current(place)
+    assert pages.page.evaluate("window.stayed"), "the navigation loaded the page again"
+    pages.page.go_back()
+    pages.see_title("Pipelines")
+
+
+@pytest.mark.parametrize("place", PLACES[1:])
+def test_every_page_has_an_address(pages: Pages, place: str) -> None:
+    pages.open(f"/ui/{place.lower()}", place)
+
+
+def test_hostile_text_is_shown_as_text(pages: Pages, topic: str) -> None:
+    pages.open(f"/ui/messages?topic={topic}", "Messages")
+    pages.see_row("Messages", HOSTILE).click()
+    expect(pages.dialog.get_by_text(HOSTILE).first).to_be_visible()
+    assert pages.dialog.get_by_text(HOSTILE).count() >= 3, "key, value and header"
+    assert pages.page.locator("img").count() == 0
+
+
+def test_a_group_of_any_name_is_found(pages: Pages, broker: Broker, topic: str) -> None:
+    group = f"{HOSTILE}/{{{{ 1 }}}} ${{2}} {topic}"
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group, "log_level": 0})
+    consumer.commit(offsets=[TopicPartition(topic, 0, 1)], asynchronous=False)
+    consumer.close()
+    pages.open("/ui/groups", "Groups")
+    pages.fill("Search groups", topic)
+    pages.see_row("Groups", group).get_by_role("link").click()
+    pages.see_title(group)
+    pages.see_row("Partitions", topic)
+
+
+def test_a_path_of_any_kind_makes_no_markup(pages: Pages) -> None:
+    pages.open("/ui/topics/%3Cimg%20src=x%20onerror=alert(1)%3E", HOSTILE)
+    pages.see("There is no such topic")
+    assert pages.page.locator("img").count() == 0
+
+
+def test_values_are_shown_as_json_text_and_hex(pages: Pages, topic: str) -> None:
+    pages.open(f"/ui/messages?topic={topic}", "Messages")
+    pages.see_row("Messages", "customer-1").click()
+    value = pages.dialog.locator("pre").nth(1)
+    expect(value).to_contain_text('"items": [')
+    pages.press("Hex", pages.dialog.get_by_label("How to show the value"))
+    expect(value).to_contain_text("00000000  7b 22 61 6d")
+
+
+def test_messages_are_searched_and_exported(pages: Pages, topic: str) -> None:
+    pages.open(f"/ui/messages?topic={topic}", "Messages")
+    pages.see("2 messages, 2 read")
+    pages.fill("Search in key, value, headers", "CUSTOMER-1")
+    pages.press("Read")
+    pages.see("1 message, 2 read")
+    with pages.page.expect_download() as download:
+        pages.press("Export")
+    assert download.value.suggested_filename == f"{topic}.ndjson"
+    assert '"amount":12.5' in download.value.path().read_text()
+
+
+def test_the_keyboard_is_enough(pages: Pages, topic: str) -> None:
+    pages.open("/ui/topics", "Topics")
+    keys = pages.page.keyboard
+    keys.press("Tab")
+    expect(pages.page.locator(":focus")).to_have_text("Skip to the content")
+    keys.press("Enter")
+    expect(pages.page.get_by_role("main")).to_be_focused()
+    pages.page.get_by_label("Search topics").focus()
+    keys.type(topic)
+    pages.see_row("Topics", topic)
+    pages.page.get_by_role("link", name=topic).focus()
+    keys.press("Enter")
+    pages.see_title(topic)
+    pages.page.get_by_role("button", name="Add partitions").focus()
+    keys.press("Enter")
+    expect(pages.dialog).to_be_visible()
+    keys.press("Escape")
+    expect(pages.dialog).to_have_count(0)
+
+
+def test_light_and_dark_follow_the_system_until_chosen(gateway: GatewayProcess, open_pages: Open) -> None:
+    pages = open_pages(gateway.url, dark=True)
+    pages.open("/ui/planner", "Planner")
+    expect(pages.page.locator("body.body--dark")).to_have_count(1)
+    pages.press("Theme: system")
+    pages.press("Theme: light")
+    pages.press("Theme: dark")
+    pages.press("Theme: system")
+    expect(pages.page.locator("body.body--light")).to_have_count(1)
+    pages.page.reload()
+    expect(pages.page.locator("body.body--light")).to_have_count(1)
+    pages.see("Theme: light")
+
+
+def test_the_planner_says_what_is_no_number(pages: Pages) -> None:
+    pages.open("/ui/planner", "Planner")
+    expect(pages.tile("A day")).to_have_text("86.4 TB")
+    pages.fill("Messages", "many")
+    pages.see("is not a rate such as")
+    pages.fill("Messages", "2M/s")
+    expect(pages.tile("A day")).to_have_text("173 TB")
+
+
+def test_a_webhook_that_is_refused_says_why(pages: Pages, topic: str) -> None:
+    pages.open("/ui/webhooks", "Webhooks")
+    pages.press("Add webhook")
+    pages.fill("Topic", topic, pages.dialog)
+    pages.page.get_by_role("option", name=topic).click()
+    pages.fill("URL", "http://127.0.0.1:1/hook", pages.dialog)
+    pages.press("Add webhook", pages.dialog)
+    pages.see("webhook_networks")
+
+
+def test_rest_keeps_its_errors(gateway: GatewayProcess) -> None:
+    """The UI takes no path that is not its own."""
+    with gateway.client() as client:
+        for path in ("/nothing", "/api/v1/nothing", "/uix", "/_niceguix"):
+            reply = client.get(path)
+            assert (reply.status_code, reply.headers["content-type"]) == (404, "application/problem+json"), path
