@@ -17,6 +17,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, PartitionMetadata
 
 from chaos.ledger import Place
+from chaos.store_lock import writers_to
 from headrace.base.errors import UserError
 from headrace.cli.child import ServeChild
 from headrace.cli.ports import free_port
@@ -113,8 +114,15 @@ class Cluster:
             self._paused.discard(broker)
 
     def pause(self, broker: int) -> None:
+        """Not in the midst of a write to the embedded store: frozen there, it would hold the store's lock until it wakes,
+        and nobody could take over meanwhile (docs/guarantees.md says so)."""
+        pid = self._children[broker].pid
         self._paused.add(broker)
-        os.kill(self._children[broker].pid, signal.SIGSTOP)
+        os.kill(pid, signal.SIGSTOP)
+        while pid in writers_to(self.data / "meta"):
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(0.01)
+            os.kill(pid, signal.SIGSTOP)
 
     def resume(self, broker: int) -> None:
         if broker in self._paused:
