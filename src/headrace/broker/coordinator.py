@@ -17,6 +17,8 @@ from headrace.groups.topics import Topics
 from headrace.groups.transactional_commit import TransactionalCommit
 from headrace.wire.batch import BatchHeader
 from headrace.wire.codes import CODES, ErrorCode
+from headrace.wire.messages.groups_classic import JoinGroupRequest
+from headrace.wire.messages.groups_consumer import ConsumerGroupHeartbeatRequest
 from headrace.wire.records import Marker, build_batch, read_marker, read_records
 from headrace.wire.records import Record as LogRecord
 from headrace.wire.schema import Response
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 # A member id is stored with its group; a client's name must not make that large.
 NAMED_AFTER_MAX = 255
+# Who may be a new member. For others no id is made: chance costs a system call.
+_JOINS = (JoinGroupRequest, ConsumerGroupHeartbeatRequest)
 
 
 class GroupCoordinator(LoggedCoordinator):
@@ -44,9 +48,12 @@ class GroupCoordinator(LoggedCoordinator):
             answer(refused(request, version, ErrorCode.NOT_COORDINATOR))
             return
         ticket = self._take_ticket(Asked(request, version, answer))
-        named_after = getattr(request, "group_instance_id", None) or client_id
-        fresh_id = f"{named_after[:NAMED_AFTER_MAX]}-{self._broker.new_uuid()}"
+        fresh_id = self._fresh_id(request, client_id) if isinstance(request, _JOINS) else ""
         self._handle_when_active(Command(ticket, request, version, client_id, client_host, fresh_id))
+
+    def _fresh_id(self, request: Any, client_id: str) -> str:
+        named_after = getattr(request, "group_instance_id", None) or client_id
+        return f"{named_after[:NAMED_AFTER_MAX]}-{self._broker.new_uuid()}"
 
     def commit_in_transaction(
         self, asked: TransactionalCommit, verification: Verification | None, answer: Callable[[Response], None]

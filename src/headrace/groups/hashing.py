@@ -1,5 +1,9 @@
 """Which partition of __consumer_offsets keeps a group: the same one that Kafka's own tools compute."""
 
+import sys
+
+_UTF_16 = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
+
 
 def partition_of(group_id: str, partition_count: int) -> int:
     hashed = java_hash(group_id)
@@ -10,7 +14,6 @@ def partition_of(group_id: str, partition_count: int) -> int:
 def java_hash(text: str) -> int:
     """String.hashCode: over UTF-16 code units, wrapping at 32 bits, signed."""
     hashed = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for at in range(0, len(units), 2):
-        hashed = (hashed * 31 + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
+    for unit in memoryview(text.encode(_UTF_16, "surrogatepass")).cast("H"):
+        hashed = (hashed * 31 + unit) & 0xFFFFFFFF
     return hashed - 2**32 if hashed >= 2**31 else hashed
