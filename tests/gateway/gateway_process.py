@@ -16,8 +16,9 @@ SECONDS = 60
 class GatewayProcess:
     """`headrace gateway` as a child; its port stays the same over kill and start."""
 
-    def __init__(self, bootstrap: str, *arguments: str) -> None:
+    def __init__(self, bootstrap: str, *arguments: str, program: tuple[str, ...] = ("-m", "headrace.cli")) -> None:
         self.bootstrap = bootstrap
+        self.program = program
         self.port = free_port("127.0.0.1")
         self.arguments = arguments
         self.process: subprocess.Popen[bytes] | None = None
@@ -28,7 +29,7 @@ class GatewayProcess:
 
     def start(self) -> "GatewayProcess":
         ready, child_end = os.pipe()
-        command = [sys.executable, "-m", "headrace.cli", "gateway", "--bootstrap", self.bootstrap]
+        command = [sys.executable, *self.program, "gateway", "--bootstrap", self.bootstrap]
         command += ["--port", str(self.port), "--ready-fd", str(child_end), *self.arguments]
         self.process = subprocess.Popen(command, pass_fds=(child_end,))
         os.close(child_end)

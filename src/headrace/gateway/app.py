@@ -4,13 +4,17 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from fastapi import APIRouter, FastAPI
+from starlette.middleware.cors import CORSMiddleware
 
 from headrace import __version__
 from headrace.gateway import problem
 from headrace.gateway.admin.routers import ROUTERS as ADMIN_ROUTERS
+from headrace.gateway.doorkeeper import Doorkeeper
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.groups.sessions import Sessions
+from headrace.gateway.idempotency.once import Once
 from headrace.gateway.messages import routes as message_routes
+from headrace.gateway.messages.fast_lane import FastLane
 from headrace.gateway.messages.store import MessageStore
 from headrace.gateway.monitor import routes as monitor_routes
 from headrace.gateway.monitor.monitor import Monitor
@@ -36,6 +40,7 @@ ROUTERS: tuple[APIRouter, ...] = (
 def create_app(settings: GatewaySettings) -> FastAPI:
     gateway = Gateway(settings)
     gateway.add(MessageStore(gateway))
+    gateway.add(Once(gateway))
     # Each owner adds a line: gateway.add(Webhooks(gateway)).
     gateway.add(Hub(gateway))
     gateway.add(Webhooks(gateway))
@@ -51,10 +56,17 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     )
     app.state.gateway = gateway
     problem.add_handlers(app)
+    # The last that is added is the first that is asked.
+    app.add_middleware(FastLane, gateway=gateway, **message_routes.post_routes())
     app.add_middleware(CountRequests, counts=monitor.requests)
     if settings.otel_endpoint:
         gateway.add(traces := Traces(settings.otel_endpoint))
         app.add_middleware(TraceRequests, provider=traces.provider)
+    if settings.allowed_origins:
+        app.add_middleware(
+            CORSMiddleware, allow_origins=list(settings.allowed_origins), allow_methods=["*"], allow_headers=["*"]
+        )
+    app.add_middleware(Doorkeeper, settings=settings)
     for router in ROUTERS:
         app.include_router(router)
     mount(app, gateway)

@@ -41,24 +41,24 @@ class Gateway:
     def __init__(self, settings: GatewaySettings) -> None:
         self.settings = settings
         self.intake = Intake(settings)
-        self._parts: list[Part] = []
+        self._parts: dict[type, Part] = {}
 
     def add(self, part: Part) -> None:
-        self._parts.append(part)
+        self._parts[type(part)] = part
 
     def part(self, kind: type[P]) -> P:
-        return next(each for each in self._parts if isinstance(each, kind))
+        return cast(P, self._parts[kind])
 
     async def start(self) -> None:
         security = security_from(self.settings.kafka)
         self.client = ClusterClient(self.settings.bootstrap, client_id=CLIENT_ID, security=security)
         self.admin = Admin(parse_bootstrap(self.settings.bootstrap), CLIENT_ID, security)
         self.producer = AsyncProducer({**self.producer_config(), "enable.idempotence": True})
-        for part in self._parts:
+        for part in self._parts.values():
             await part.start()
 
     async def stop(self) -> None:
-        for part in reversed(self._parts):
+        for part in reversed(self._parts.values()):
             await part.stop()
         await self.producer.close(CLOSE_SECONDS_MAX)
         self.admin.close()

@@ -5,6 +5,8 @@ acknowledge wait outside, not in our memory.
 """
 
 import asyncio
+import contextlib
+from collections.abc import Iterator
 from types import TracebackType
 
 from starlette.requests import ClientDisconnect, Request
@@ -21,6 +23,7 @@ class Intake:
         self.seconds_max = settings.body_seconds_max
         self._bytes_max = settings.in_flight_bytes_max
         self._taken = 0
+        self._polls_left = settings.polls_max
 
     def body(self, request: Request) -> "Body":
         """`async with intake.body(request) as data`; its bytes count until the end of the block."""
@@ -34,6 +37,17 @@ class Intake:
     def give_back(self, count: int) -> None:
         self._taken -= count
         assert self._taken >= 0, self._taken
+
+    @contextlib.contextmanager
+    def poll(self) -> Iterator[None]:
+        """For as long as a caller waits for messages to come: each holds a connection to a broker."""
+        if self._polls_left <= 0:
+            raise too_busy("as many callers wait for messages as may (polls_max)")
+        self._polls_left -= 1
+        try:
+            yield
+        finally:
+            self._polls_left += 1
 
 
 class Body:

@@ -93,27 +93,27 @@ def unreachable(detail: str) -> Problem:
     return Problem(NO_ANSWER.status, NO_ANSWER.title, detail, NO_ANSWER.fix, headers={"Retry-After": "1"})
 
 
+def problem_of(error: Problem | Refused | Disconnected) -> Problem:
+    match error:
+        case Problem():
+            return error
+        case Refused():
+            return kafka_problem(error.code, error.message or problem_words(error.code).sentence)
+        case _:
+            return unreachable(f"no broker answers: {error}")
+
+
 def add_handlers(app: FastAPI) -> None:
-    app.add_exception_handler(Problem, _on_problem)
-    app.add_exception_handler(Refused, _on_refused)
-    app.add_exception_handler(Disconnected, _on_disconnected)
+    for expected in (Problem, Refused, Disconnected):
+        app.add_exception_handler(expected, _on_expected)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(Exception, _on_fault)
 
 
-async def _on_problem(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Problem), error
-    return error.response()
-
-
-async def _on_refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused), error
-    return kafka_problem(error.code, error.message or problem_words(error.code).sentence).response()
-
-
-async def _on_disconnected(_: Request, error: Exception) -> Response:
-    return unreachable(f"no broker answers: {error}").response()
+async def _on_expected(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem | Refused | Disconnected), error
+    return problem_of(error).response()
 
 
 async def _on_invalid(_: Request, error: Exception) -> Response:

@@ -10,10 +10,11 @@ from fastapi import FastAPI
 
 from headrace.base.errors import UserError
 from headrace.gateway.app import create_app
+from headrace.gateway.protocol import BoundedProtocol, sweep
 from headrace.gateway.push.hub import Hub
 from headrace.gateway.settings import GatewaySettings
 
-STOP_SECONDS_MAX = 10
+STOP_SECONDS_MAX = 3
 KEEP_ALIVE_SECONDS = 75
 BACKLOG = 2048
 
@@ -30,7 +31,7 @@ def _config(app: FastAPI) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         loop="uvloop",
-        http="httptools",
+        http=BoundedProtocol,
         ws="websockets-sansio",
         # Each connection would compress the same frame again, and keep a window of its own for it.
         ws_per_message_deflate=False,
@@ -50,6 +51,9 @@ def _listen(settings: GatewaySettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # Inherited by every connection: who takes nothing of a reply for so long is cut off, or would keep its place for ever.
+    taken_ms_max = int(settings.push_send_seconds_max * 1000)
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, taken_ms_max)
     try:
         listening.bind((settings.host, settings.port))
     except OSError as error:
@@ -73,10 +77,12 @@ class _Server(uvicorn.Server):
         if self.should_exit:
             raise UserError("the gateway could not start", "its log says why")
         assert sockets, "we listen ourselves"
+        self._sweep = asyncio.create_task(sweep(self.server_state.connections))
         self._stop_with_parent()
         self._on_ready(sockets[0].getsockname()[1])
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._sweep.cancel()
         # Streams have no end of their own, and uvicorn waits for one.
         self._hub.end_all("the gateway stops")
         await super().shutdown(sockets)

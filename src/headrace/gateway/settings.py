@@ -34,6 +34,7 @@ class GatewaySettings(BaseSettings):
     body_seconds_max: float = Field(30.0, gt=0, description="How long a sender may take for a body, or for a pause.")
     delivery_seconds_max: float = Field(30.0, gt=0, description="How long a message may take to be acknowledged.")
     wait_seconds_max: float = Field(30.0, gt=0, description="The longest long poll.")
+    polls_max: int = Field(1000, gt=0, description="Long polls and streams of lines at once; beyond it, 429.")
 
     push_listeners_max: int = Field(
         20_000, gt=0, description="Open event streams and WebSockets at once; beyond it, 429."

@@ -12,6 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from headrace.gateway.gateway import Gateway
+from headrace.gateway.idempotency.once import HEADER as IDEMPOTENCY_KEY
+from headrace.gateway.idempotency.once import Once
 from headrace.gateway.messages.incoming import invalid, parse_message
 from headrace.gateway.messages.store import MessageStore, Result, failure
 from headrace.gateway.messages.stream_in import NDJSON, store_stream
@@ -23,18 +25,41 @@ MULTI_STATUS = 207
 
 
 async def post_messages(gateway: Gateway, request: Request, topic: str) -> Response:
-    store = gateway.part(MessageStore)
     acks = request.query_params.get("acks") or "all"
-    if request.headers.get("content-type", "").startswith(NDJSON):
+    headers = request.headers
+    key = headers.get(IDEMPOTENCY_KEY)
+    if key is None and headers.get("content-type", "").startswith(NDJSON):
         return await store_stream(gateway, request, topic, acks)
     async with gateway.intake.body(request) as body:
-        asked = _parse(body)
-        if type(asked) is dict and "messages" not in asked:
-            acks = asked.pop("acks", acks)
-            (result,) = await store.store(topic, [parse_message(asked)], acks)
-            return _one(topic, result)
-        messages, acks = _batch(asked, acks, gateway.settings.messages_max)
-        return _many(topic, await store.store(topic, messages, acks))
+        messages, acks, is_batch = _asked(body, headers.get("content-type", ""), acks, gateway.settings.messages_max)
+        if key is not None:
+            return await _post_once(gateway, key, body, topic, messages, acks, is_batch)
+        results = await gateway.part(MessageStore).store(topic, messages, acks)
+        return _many(topic, results) if is_batch else _one(topic, results[0])
+
+
+async def _post_once(
+    gateway: Gateway, key: str, body: bytes, topic: str, messages: list[Outgoing], acks: str, is_batch: bool
+) -> Response:
+    """All or none: such a batch is a transaction."""
+    await gateway.part(MessageStore).require(topic, acks)
+    answer = await gateway.part(Once).store(key, body, topic, messages)
+    results: list[Result] = list(answer.entry.results)
+    response = _many(topic, results) if is_batch else _one(topic, results[0])
+    response.headers["Idempotency-Replayed"] = "true" if answer.is_replay else "false"
+    return response
+
+
+def _asked(body: bytes, content_type: str, acks: str, count_max: int) -> tuple[list[Outgoing], str, bool]:
+    """The messages, whose acknowledgement they need, and whether they came as a batch."""
+    if content_type.startswith(NDJSON):
+        lines = [_parse(line) for line in body.splitlines() if line.strip()]
+        return *_batch(lines, acks, count_max), True
+    asked = _parse(body)
+    if type(asked) is dict and "messages" not in asked:
+        acks = asked.pop("acks", acks)
+        return [parse_message(asked)], acks, False
+    return *_batch(asked, acks, count_max), True
 
 
 def _parse(body: bytes) -> Any:

@@ -1,9 +1,12 @@
 """The paths of both dialects, and what OpenAPI says of them. The work is in `post`, `page` and the streams."""
 
+import contextlib
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
-from starlette.responses import StreamingResponse
+from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute
 
 from headrace.base.ids import TopicPartition
 from headrace.gateway.gateway import Gateway
@@ -17,10 +20,12 @@ from headrace.gateway.messages.start import parse_start
 from headrace.gateway.messages.stream_in import NDJSON
 from headrace.gateway.messages.stream_out import FOLLOW_WAIT_SECONDS, lines
 from headrace.gateway.problem import Problem
+from headrace.gateway.steady import SteadyResponse, SteadyStream
 
 router = APIRouter(tags=["messages"])
 
 DEFAULT_LIMIT = 100
+STREAM_PAGE_BYTES = 1 << 20
 PARTITION_MAX = 2**31 - 1
 
 Shared = Annotated[Gateway, Depends(shared)]
@@ -31,6 +36,13 @@ Topic = Annotated[str, Path(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9.
 @router.post("/topics/{topic}/messages", summary="Store messages (short dialect)", **describe.POST)
 async def store(request: Request, topic: Topic, gateway: Shared) -> Response:
     return await post_messages(gateway, request, topic)
+
+
+def post_routes() -> dict[str, BaseRoute]:
+    """Those of POST: with the long path, and with the short one."""
+    paths = {"long": "/api/v1/topics/{topic}/messages", "short": "/topics/{topic}/messages"}
+    posts = [route for route in router.routes if isinstance(route, APIRoute) and "POST" in (route.methods or ())]
+    return {name: next(route for route in posts if route.path == path) for name, path in paths.items()}
 
 
 class Asked:
@@ -69,7 +81,8 @@ class Asked:
                 422, "Invalid limit", f"limit={count}", f"ask for at most {settings.messages_max} (messages_max)"
             )
         wait = FOLLOW_WAIT_SECONDS if self.follow else min(self.wait_ms / 1000, settings.wait_seconds_max)
-        return Limits(min(count, settings.messages_max), settings.reply_bytes_max, wait, self.read_committed)
+        bytes_max = STREAM_PAGE_BYTES if self.as_lines else settings.reply_bytes_max
+        return Limits(min(count, settings.messages_max), bytes_max, wait, self.read_committed)
 
 
 Wanted = Annotated[Asked, Depends()]
@@ -118,9 +131,16 @@ async def _read(gateway: Gateway, id: TopicPartition, asked: Asked) -> Response:
     if asked.as_lines:
         first = await read_page(gateway.client, id, offset, limits._replace(wait_seconds=0.0))
         stream = lines(gateway.client, id, first, limits, asked.encoding, asked.limit)
-        return StreamingResponse(stream, media_type=NDJSON)
-    page = await read_page(gateway.client, id, offset, limits)
-    return Response(_render(page, asked.encoding), media_type="application/json")
+        return SteadyStream(_counted(gateway, stream), NDJSON, gateway.intake.seconds_max)
+    with gateway.intake.poll() if limits.wait_seconds else contextlib.nullcontext():
+        page = await read_page(gateway.client, id, offset, limits)
+    return SteadyResponse(_render(page, asked.encoding), "application/json", gateway.intake)
+
+
+async def _counted(gateway: Gateway, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    with gateway.intake.poll():
+        async for part in stream:
+            yield part
 
 
 def _render(page: Page, encoding: Encoding) -> bytes:

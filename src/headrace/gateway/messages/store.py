@@ -49,7 +49,7 @@ class MessageStore:
     async def require(self, topic: str, acks: str) -> None:
         """Whether messages may be sent there, with such acknowledgements; the Problem if not."""
         if acks not in ACKS:
-            raise Problem(422, "Invalid acks", f"there is no acks={acks:.40}", f"use one of {', '.join(ACKS)}")
+            raise Problem(422, "Invalid acks", f"there is no acks={acks!s:.40}", f"use one of {', '.join(ACKS)}")
         await self.topics.require(topic)
         if acks == "quorum":
             await self._quorum.require(topic)

@@ -14,7 +14,7 @@ from headrace.client.cluster_client import ClusterClient
 from headrace.client.connection import Disconnected
 from headrace.gateway.messages.outgoing import Encoding, render_line
 from headrace.gateway.messages.page import Limits, Page, read_page
-from headrace.gateway.problem import Problem, kafka_problem, unreachable
+from headrace.gateway.problem import Problem, problem_of
 
 FOLLOW_WAIT_SECONDS = 10.0
 
@@ -34,15 +34,5 @@ async def lines(
         try:
             page = await read_page(client, id, page.next_offset, limits)
         except (Problem, Refused, Disconnected) as error:
-            yield orjson.dumps({"error": _problem(error).fields()}) + b"\n"
+            yield orjson.dumps({"error": problem_of(error).fields()}) + b"\n"
             return
-
-
-def _problem(error: Problem | Refused | Disconnected) -> Problem:
-    match error:
-        case Problem():
-            return error
-        case Refused():
-            return kafka_problem(error.code, error.message)
-        case _:
-            return unreachable(str(error))

@@ -1,0 +1,62 @@
+"""Replies for readers of any speed: they are given in parts, and one who takes none for too long is let go.
+
+A server that is handed a large reply at once keeps all of it for a reader that may have stopped reading. In parts it takes
+the next one only when the last is nearly gone; what waits here counts as in flight.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from headrace.gateway.intake import Intake
+
+PART_BYTES = 256 << 10
+
+
+class SteadyResponse(Response):
+    def __init__(self, content: bytes, media_type: str, intake: Intake) -> None:
+        super().__init__(content, media_type=media_type)
+        self._intake = intake
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        size = len(self.body)
+        if size <= PART_BYTES:
+            await super().__call__(scope, receive, send)
+            return
+        self._intake.take(size)
+        try:
+            await self._send_parts(_patient(send, self._intake.seconds_max))
+        except TimeoutError:
+            # Returning with the reply unfinished makes the server close the connection.
+            return
+        finally:
+            self._intake.give_back(size)
+
+    async def _send_parts(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        parts = memoryview(self.body)
+        for at in range(0, len(parts), PART_BYTES):
+            part = parts[at : at + PART_BYTES]
+            await send({"type": "http.response.body", "body": part, "more_body": at + PART_BYTES < len(parts)})
+
+
+class SteadyStream(StreamingResponse):
+    def __init__(self, parts: AsyncIterator[bytes], media_type: str, seconds_max: float) -> None:
+        super().__init__(parts, media_type=media_type)
+        self._seconds_max = seconds_max
+
+    async def stream_response(self, send: Send) -> None:
+        try:
+            await super().stream_response(_patient(send, self._seconds_max))
+        except TimeoutError:
+            return
+
+
+def _patient(send: Send, seconds_max: float) -> Send:
+    async def send_in_time(message: Message) -> None:
+        async with asyncio.timeout(seconds_max):
+            await send(message)
+
+    return send_in_time

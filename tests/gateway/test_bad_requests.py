@@ -1,0 +1,256 @@
+"""What is wrong is refused with its cause and its fix, and never costs more than the limits allow."""
+
+import contextlib
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from gateway_process import GatewayProcess
+
+SECONDS = 60
+
+
+def refusal(reply: httpx.Response) -> tuple[int, str]:
+    said = reply.json()
+    assert reply.headers["content-type"] == "application/problem+json"
+    assert said["status"] == reply.status_code
+    assert said["detail"] and said["fix"]
+    return reply.status_code, said["title"]
+
+
+BODIES: list[tuple[bytes, tuple[int, str]]] = [
+    (b"", (400, "Bad JSON")),
+    (b"{", (400, "Bad JSON")),
+    (b'{"value": "\xff"}', (400, "Bad JSON")),
+    (b'{"value": "\\ud800"}', (400, "Bad JSON")),
+    (b'{"value": NaN}', (400, "Bad JSON")),
+    (b"[" * 100_000, (400, "Bad JSON")),
+    (b"7", (422, "Invalid message")),
+    (b"[]", (422, "Invalid message")),
+    (b"[7]", (422, "Invalid message")),
+    (b"{}", (422, "Invalid message")),
+    (b'{"messages": []}', (422, "Invalid message")),
+    (b'{"messages": {"value": 1}}', (422, "Invalid message")),
+    (b'{"messages": [{"value": 1}], "more": 1}', (422, "Invalid message")),
+    (b'{"value": 1, "vlaue": 2}', (422, "Invalid message")),
+    (b'{"value": 1, "partition": -1}', (422, "Invalid message")),
+    (b'{"value": 1, "partition": "0"}', (422, "Invalid message")),
+    (b'{"value": 1, "partition": true}', (422, "Invalid message")),
+    (b'{"value": 1, "partition": 99999999999}', (422, "Invalid message")),
+    (b'{"value": 1, "timestamp": -1}', (422, "Invalid message")),
+    (b'{"value": 1, "timestamp": 1e99}', (422, "Invalid message")),
+    (b'{"value": 1, "encoding": "base64"}', (422, "Invalid message")),
+    (b'{"value": "a", "encoding": "rot13"}', (422, "Invalid message")),
+    (b'{"value": "a", "encoding": ["text"]}', (422, "Invalid message")),
+    (b'{"value": "*", "encoding": "base64"}', (422, "Invalid message")),
+    (b'{"value": 1, "headers": 7}', (422, "Invalid message")),
+    (b'{"value": 1, "headers": {"a": 7}}', (422, "Invalid message")),
+    (b'{"value": 1, "headers": [["a"]]}', (422, "Invalid message")),
+    (b'{"value": 1, "headers": [[1, "a"]]}', (422, "Invalid message")),
+    (b'{"value": 1, "acks": "none"}', (422, "Invalid acks")),
+    (b'{"value": 1, "acks": {}}', (422, "Invalid acks")),
+    (b'{"value": 1, "partition": 99}', (404, "Unknown partition")),
+]
+
+
+@pytest.mark.parametrize(("body", "expected"), BODIES, ids=[repr(body[:50]) for body, _ in BODIES])
+def test_bad_bodies(http: httpx.Client, topic: str, body: bytes, expected: tuple[int, str]) -> None:
+    assert refusal(http.post(f"/topics/{topic}/messages", content=body)) == expected
+    assert http.get(f"/topics/{topic}/messages").json()["messages"] == []
+
+
+QUERIES: list[tuple[dict[str, Any], int]] = [
+    ({"offset": "-1"}, 422),
+    ({"offset": "x"}, 422),
+    ({"offset": 10**30}, 422),
+    ({"offset": "٣"}, 422),
+    ({"offset": 0, "time": 0}, 422),
+    ({"time": "yesterday"}, 422),
+    ({"limit": 0}, 422),
+    ({"limit": 10**9}, 422),
+    ({"limit": "x"}, 422),
+    ({"wait_ms": -1}, 422),
+    ({"encoding": "rot13"}, 422),
+    ({"isolation": "none"}, 422),
+    ({"partition": -1}, 422),
+    ({"partition": 99}, 404),
+    ({"offset": 1}, 416),
+]
+
+
+@pytest.mark.parametrize(("query", "status"), QUERIES)
+def test_bad_queries(http: httpx.Client, topic: str, query: dict[str, Any], status: int) -> None:
+    assert refusal(http.get(f"/topics/{topic}/messages", params=query))[0] == status
+
+
+def test_an_offset_out_of_range_says_which_there_are(http: httpx.Client, topic: str) -> None:
+    http.post(f"/topics/{topic}/messages", json=[{"value": 1}, {"value": 2}])
+    said = http.get(f"/topics/{topic}/messages", params={"offset": 7}).json()
+    assert (said["earliest"], said["latest"]) == (0, 2)
+
+
+@pytest.mark.parametrize("name", ["no-such-topic", "..", ".", "%2e%2e", "a%2fb", "a%00b", "ä", "x" * 300, "a b"])
+def test_topics_that_are_none(http: httpx.Client, name: str) -> None:
+    # A client that tidies up dots asks for something else, which is not there either.
+    assert refusal(http.post(f"/api/v1/topics/{name}/messages", json={"value": 1}))[0] in (404, 405, 422)
+    assert refusal(http.get(f"/api/v1/topics/{name}/partitions/0/messages"))[0] in (404, 422)
+
+
+@pytest.mark.parametrize(
+    "path", ["/../etc/passwd", "//topics", "/%2e%2e/%2e%2e/etc/passwd", "/ui/../../x", "/static/%00"]
+)
+def test_path_tricks_lead_nowhere(gateway: GatewayProcess, path: str) -> None:
+    """As raw bytes: a client library would tidy them up."""
+    reply = raw(gateway, f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+    assert reply.split(b" ")[1] in (b"404", b"400", b"307")
+    assert b"root:" not in reply
+
+
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "_headrace_idempotency", "_headrace_webhooks"])
+def test_our_own_topics_are_not_written_by_others(http: httpx.Client, topic: str) -> None:
+    assert refusal(http.post(f"/topics/{topic}/messages", json={"value": 1})) == (403, "Reserved topic")
+
+
+def test_wrong_methods_and_unknown_paths(http: httpx.Client, topic: str) -> None:
+    assert refusal(http.put(f"/topics/{topic}/messages", json={}))[0] == 405
+    assert refusal(http.get("/api/v1/nothing"))[0] == 404
+
+
+def test_a_message_that_is_too_large(http: httpx.Client, new_topic: Callable[..., str]) -> None:
+    topic = new_topic(config={"max.message.bytes": "1000"})
+    assert refusal(http.post(f"/topics/{topic}/messages", json={"value": "x" * 5000})) == (413, "Message too large")
+
+
+# -- limits ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tight(broker: Any) -> Iterator[GatewayProcess]:
+    limits = {"body_bytes_max": 100_000, "messages_max": 10, "in_flight_bytes_max": 250_000, "body_seconds_max": 0.5}
+    words = [word for name, value in limits.items() for word in ("--set", f"{name}={value}")]
+    running = GatewayProcess(broker.bootstrap, *words).start()
+    yield running
+    running.stop()
+
+
+def test_a_body_too_large(tight: GatewayProcess, topic: str) -> None:
+    with tight.client() as http:
+        path = f"/topics/{topic}/messages"
+        assert refusal(http.post(path, json={"value": "x" * 200_000})) == (413, "Body too large")
+        chunked = (b"x" * 50_000 for _ in range(5))
+        assert refusal(http.post(path, content=chunked)) == (413, "Body too large")
+
+
+def test_too_many_messages(tight: GatewayProcess, topic: str) -> None:
+    with tight.client() as http:
+        reply = http.post(f"/topics/{topic}/messages", json=[{"value": 1}] * 11)
+        assert refusal(reply) == (413, "Too many messages")
+        assert refusal(http.get(f"/topics/{topic}/messages", params={"limit": 11})) == (422, "Invalid limit")
+
+
+def head(topic: str, length: int) -> bytes:
+    return f"POST /topics/{topic}/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n".encode()
+
+
+def test_more_in_flight_than_allowed_is_told_to_come_back(
+    new_gateway: Callable[..., GatewayProcess], topic: str
+) -> None:
+    """Two senders claim all of it with bodies that do not come; the third is turned away at once."""
+    limits = ("--set", "body_bytes_max=100000", "--set", "in_flight_bytes_max=200000")
+    running = new_gateway(*limits)
+    slow = [connect(running) for _ in range(2)]
+    for each in slow:
+        each.sendall(head(topic, 100_000) + b"{")
+    with running.client() as http:
+        # Until both heads are read, nothing is claimed.
+        while (reply := http.post(f"/topics/{topic}/messages", json={"value": 1})).status_code == 200:
+            time.sleep(0.05)
+        assert refusal(reply) == (429, "Too many requests")
+        assert int(reply.headers["retry-after"]) >= 1
+        for each in slow:
+            each.close()
+        while http.post(f"/topics/{topic}/messages", json={"value": 1}).status_code == 429:
+            time.sleep(0.05)
+
+
+def test_a_slow_sender_is_cut_off(tight: GatewayProcess, topic: str) -> None:
+    reply = raw(tight, head(topic, 1000) + b"{")
+    assert reply.startswith(b"HTTP/1.1 408")
+    assert json.loads(reply.partition(b"\r\n\r\n")[2])["title"] == "Request timed out"
+
+
+@pytest.mark.parametrize("end", [b"\r\n\r\n", b""])
+def test_an_endless_head(gateway: GatewayProcess, end: bytes) -> None:
+    reply = raw(gateway, b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X-Filler: " + b"x" * 70_000 + end)
+    # Cut off while it still sends, a client may see the reset and not the reply.
+    assert reply.startswith(b"HTTP/1.1 431") or not reply
+
+
+def test_bytes_that_are_no_http(gateway: GatewayProcess) -> None:
+    reply = raw(gateway, b"\x00\x01\x02 hello\r\n\r\n")
+    assert reply.startswith(b"HTTP/1.1 400")
+    assert b"application/problem+json" in reply
+
+
+def connect(gateway: GatewayProcess) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", gateway.port), timeout=SECONDS)
+
+
+def raw(gateway: GatewayProcess, request: bytes) -> bytes:
+    """What comes back until the gateway closes."""
+    with connect(gateway) as connection:
+        connection.sendall(request)
+        reply = b""
+        with contextlib.suppress(ConnectionResetError):
+            while chunk := connection.recv(65536):
+                reply += chunk
+    return reply
+
+
+# -- other sites -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "null", "http://localhost.evil.example", "http://127.0.0.1:1"]
+)
+def test_pages_of_other_sites_change_nothing(http: httpx.Client, topic: str, origin: str) -> None:
+    reply = http.post(f"/topics/{topic}/messages", json={"value": 1}, headers={"Origin": origin})
+    assert refusal(reply) == (403, "Foreign origin")
+    assert http.get(f"/topics/{topic}/messages").json()["messages"] == []
+
+
+def test_our_own_pages_may(gateway: GatewayProcess, http: httpx.Client, topic: str) -> None:
+    reply = http.post(f"/topics/{topic}/messages", json={"value": 1}, headers={"Origin": gateway.url})
+    assert reply.status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8080", "", "127.0.0.1.evil.example"])
+def test_a_name_that_is_not_ours_is_not_answered(http: httpx.Client, topic: str, host: str) -> None:
+    reply = http.get(f"/topics/{topic}/messages", headers={"Host": host})
+    assert refusal(reply) == (421, "Unknown host")
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:99", "127.0.0.1", "[::1]:8080", "192.0.2.7"])
+def test_names_and_addresses_of_ours_are(http: httpx.Client, topic: str, host: str) -> None:
+    assert http.get(f"/topics/{topic}/messages", headers={"Host": host}).status_code == 200
+
+
+def test_what_is_allowed_by_settings(new_gateway: Callable[..., GatewayProcess], topic: str) -> None:
+    words = ("--set", "allowed_hosts=queue.example", "--set", "allowed_origins=https://app.example")
+    with new_gateway(*words).client(headers={"Host": "queue.example"}) as http:
+        reply = http.post(f"/topics/{topic}/messages", json={"value": 1}, headers={"Origin": "https://app.example"})
+        assert reply.status_code == 200
+        assert reply.headers["access-control-allow-origin"] == "https://app.example"
+        reply = http.post(f"/topics/{topic}/messages", json={"value": 1}, headers={"Origin": "https://other.example"})
+        assert refusal(reply) == (403, "Foreign origin")
+
+
+def test_replies_are_not_to_be_guessed_at(http: httpx.Client, topic: str) -> None:
+    http.post(f"/topics/{topic}/messages", json={"value": "<script>alert(1)</script>"})
+    reply = http.get(f"/topics/{topic}/messages")
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    assert reply.headers["content-type"] == "application/json"
