@@ -86,7 +86,8 @@ def _sasl_from(options: Mapping[str, str]) -> Sasl:
     mechanism = (options.get("sasl.mechanism") or options.get("sasl.mechanisms") or "").upper()
     if mechanism not in MECHANISMS:
         raise UserError(f"sasl.mechanism={mechanism or '(not set)'} is not offered", f"use {', '.join(MECHANISMS)}")
-    jaas = {name: quoted or single for name, quoted, single in _JAAS.findall(options.get("sasl.jaas.config", ""))}
+    said = _JAAS.findall(options.get("sasl.jaas.config", ""))
+    jaas = {name: re.sub(r"\\(.)", r"\1", quoted or single) for name, quoted, single in said}
     username = options.get("sasl.username") or jaas.get("username")
     password = options.get("sasl.password") or jaas.get("password")
     if not username or password is None:

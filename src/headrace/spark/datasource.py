@@ -26,9 +26,9 @@ class HeadraceDataSource(DataSource):
         return "headrace"
 
     def schema(self) -> StructType:
-        from headrace.spark.columns import topic_schema
+        from headrace.spark.columns import schema_of
 
-        return topic_schema(self._checked().include_headers)
+        return schema_of(self._checked())
 
     def _checked(self) -> "SourceOptions":
         from headrace.spark.source_options import source_options

@@ -7,6 +7,7 @@ on, never the group: committing is for people who look, so a refusal is a warnin
 import logging
 from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import NamedTuple
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
@@ -21,39 +22,52 @@ from headrace.spark.source_options import SourceOptions
 
 # Beside an offset that is where the query begins, not where it has come to.
 START = "headrace: start of a query"
+# Beside those where it has come to: the admin UI lists groups with either as pipelines.
+PROGRESS = "headrace: progress of a query"
 
 log = logging.getLogger("headrace.spark")
 
 
-async def keep_start(options: SourceOptions, starts: Mapping[TopicPartition, int]) -> None:
-    await _commit(options, {id: NewCommit(offset, START) for id, offset in starts.items()})
+class Group(NamedTuple):
+    """With an empty id there is none, and nothing is stored."""
+
+    id: str
+    bootstrap: str
+    security: tuple[tuple[str, str], ...] = ()
 
 
-async def kept_start(options: SourceOptions, ids: Iterable[TopicPartition]) -> Offsets | None:
+def group_of(options: SourceOptions) -> Group:
+    return Group(options.group_id, options.bootstrap, options.security)
+
+
+async def keep_start(group: Group, starts: Mapping[TopicPartition, int]) -> None:
+    await _commit(group, {id: NewCommit(offset, START) for id, offset in starts.items()})
+
+
+async def kept_start(group: Group, ids: Iterable[TopicPartition]) -> Offsets | None:
     """What was kept by a run of this query that died before its first batch was done."""
-    if not options.group_id:
+    if not group.id:
         return None
-    committed = await committed_by(_admin(options.bootstrap, options.security), options.group_id)
+    committed = await committed_by(_admin(group), group.id)
     if not all(id in committed and committed[id].metadata == START for id in ids):
         return None
     return {id: committed[id].offset for id in ids}
 
 
-async def commit_progress(options: SourceOptions, ends: Mapping[TopicPartition, int]) -> None:
+async def commit_progress(group: Group, ends: Mapping[TopicPartition, int]) -> None:
     try:
-        await _commit(options, {id: NewCommit(offset) for id, offset in ends.items()})
+        await _commit(group, {id: NewCommit(offset, PROGRESS) for id, offset in ends.items()})
     except (Refused, Disconnected) as error:
-        log.warning("group %s was not told of the query's progress: %s", options.group_id, error)
+        log.warning("group %s was not told of the query's progress: %s", group.id, error)
 
 
-async def _commit(options: SourceOptions, offsets: Mapping[TopicPartition, NewCommit]) -> None:
-    if not options.group_id or not offsets:
+async def _commit(group: Group, offsets: Mapping[TopicPartition, NewCommit]) -> None:
+    if not group.id or not offsets:
         return
-    admin = _admin(options.bootstrap, options.security)
-    for id, refused in (await commit(admin, options.group_id, offsets)).items():
-        raise Refused(refused.code, f"group {options.group_id} does not take an offset of {id}: {refused.message}")
+    for id, refused in (await commit(_admin(group), group.id, offsets)).items():
+        raise Refused(refused.code, f"group {group.id} does not take an offset of {id}: {refused.message}")
 
 
 @cache
-def _admin(bootstrap: str, security: tuple[tuple[str, str], ...]) -> Admin:
-    return Admin(parse_bootstrap(bootstrap), "headrace-spark", security_from(dict(security)))
+def _admin(group: Group) -> Admin:
+    return Admin(parse_bootstrap(group.bootstrap), "headrace-spark", security_from(dict(group.security)))

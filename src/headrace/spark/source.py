@@ -10,12 +10,12 @@ from typing import Any
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from headrace.spark.columns import arrow_schema_of
+from headrace.spark.columns import check_schema
 from headrace.spark.filters import Narrowed, narrow
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.plan import plan_ranges
 from headrace.spark.ranges import OffsetRange
-from headrace.spark.read import read_range
+from headrace.spark.rows import read_rows
 from headrace.spark.source_failure import in_plain_words
 from headrace.spark.source_options import SourceOptions, source_options
 from headrace.spark.subscription import client_of, ending_offsets, find_partitions, starting_offsets
@@ -32,7 +32,7 @@ class BatchSource(DataSourceReader):
         self._options = source_options(options, is_streaming=False)
         self._schema = schema
         self._narrowed = Narrowed()
-        arrow_schema_of(schema)
+        check_schema(self._options, schema)
 
     def partitions(self) -> list[InputPartition]:
         with in_plain_words(self._options):
@@ -41,7 +41,7 @@ class BatchSource(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         # Spark turns an empty plan into one partition of nothing.
         if isinstance(partition, RangePartition):
-            yield from read_range(self._options, arrow_schema_of(self._schema), partition.range)
+            yield from read_rows(self._options, self._schema, partition.range)
 
 
 class FilteringBatchSource(BatchSource):

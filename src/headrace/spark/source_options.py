@@ -69,7 +69,12 @@ _REFUSED = {
 # Spark's own, which it hands to every source.
 _SPARKS = ("path", "checkpointlocation", "queryname")
 _SECURITY = ("kafka.security.", "kafka.sasl.", "kafka.ssl.", "kafka.enable.ssl.")
-_UNITS = {"ms": 1, "s": 1000, "sec": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "hour": 3_600_000}
+_MILLISECONDS = {
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1),
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1000),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), 60_000),
+    **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
+}
 
 
 class Bound(NamedTuple):
@@ -226,7 +231,7 @@ def _number(options: Mapping[str, str], name: str, default: int) -> int:
 def _duration(options: Mapping[str, str], name: str, default: str) -> int:
     text = options.get(name.lower(), default).strip().lower().replace(" ", "")
     digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
-    unit = text[len(digits) :].rstrip("s") or text[len(digits) :]
-    if not digits.isdecimal() or unit not in _UNITS:
+    unit = text[len(digits) :]
+    if not digits.isdecimal() or unit not in _MILLISECONDS:
         raise UserError(f"{name}={text} is not a time", f"for example {name}=30s or {name}=15m")
-    return int(digits) * _UNITS[unit]
+    return int(digits) * _MILLISECONDS[unit]

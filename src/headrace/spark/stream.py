@@ -24,14 +24,14 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from headrace.base.errors import UserError
-from headrace.spark.columns import arrow_schema_of
-from headrace.spark.group_progress import commit_progress, keep_start, kept_start
+from headrace.spark.columns import check_schema
+from headrace.spark.group_progress import commit_progress, group_of, keep_start, kept_start
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.offsets import LATEST, Offsets, cluster_of, offsets_from_json, offsets_to_json
 from headrace.spark.plan import plan_ranges
 from headrace.spark.ranges import take
-from headrace.spark.read import read_range
 from headrace.spark.record_size import bytes_per_record
+from headrace.spark.rows import read_rows
 from headrace.spark.source import RangePartition
 from headrace.spark.source_failure import LostRecords, in_plain_words, report
 from headrace.spark.source_options import source_options
@@ -53,7 +53,8 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Offsets | None = None
         """Where a query with Trigger.AvailableNow stops."""
         self._last_batch_at = 0.0
-        arrow_schema_of(schema)
+        self._cluster_id: str | None = None
+        check_schema(self._options, schema)
 
     # -- offsets, on the driver -------------------------------------------------------------------------------------
 
@@ -61,10 +62,10 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._initial is None:
             with in_plain_words(self._options):
                 found = self._find()
-                starts = self._ask(kept_start(self._options, found.partitions))
+                starts = self._ask(kept_start(group_of(self._options), found.partitions))
                 if starts is None:
                     starts = self._ask(starting_offsets(self._options, found.partitions))
-                    self._ask(keep_start(self._options, starts))
+                    self._ask(keep_start(group_of(self._options), starts))
                 self._initial = offsets_to_json(starts, found.cluster_id)
         return self._initial
 
@@ -80,7 +81,7 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Told, limit: ReadLimit) -> Told:
         with in_plain_words(self._options):
             found = self._find()
-            self._check_cluster(start, found.cluster_id)
+            self._check_cluster(start)
             starts = self._starts(offsets_from_json(start), found)
             ends = self._until_news(starts, found, is_all_wanted=isinstance(limit, ReadAllAvailable))
             if ends is None:
@@ -100,7 +101,7 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: Told) -> None:
         """Spark has written down that everything before is done; so lag tools see it, a batch late."""
         with in_plain_words(self._options):
-            self._ask(commit_progress(self._options, offsets_from_json(end)))
+            self._ask(commit_progress(group_of(self._options), offsets_from_json(end)))
 
     def _until_news(self, starts: Offsets, found: Subscribed, is_all_wanted: bool) -> Offsets | None:
         """Where the partitions end as soon as there is enough to read, or None after a while."""
@@ -145,16 +146,20 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
             report(self._options, LostRecords(id, starts[id], starts[id], "the topic or partition is gone"))
         return {id: starts.get(id, 0) for id in found.partitions}
 
-    def _check_cluster(self, start: Told, cluster_id: str) -> None:
+    def _check_cluster(self, start: Told) -> None:
+        if self._cluster_id is None:
+            self._find()
         stored = cluster_of(start)
-        if stored and stored != cluster_id:
+        if stored and stored != self._cluster_id:
             raise UserError(
-                f"this checkpoint is of cluster {stored}, {self._options.bootstrap} is cluster {cluster_id}",
+                f"this checkpoint is of cluster {stored}, {self._options.bootstrap} is cluster {self._cluster_id}",
                 "start with a new checkpointLocation, or look at kafka.bootstrap.servers",
             )
 
     def _find(self) -> Subscribed:
-        return self._ask(find_partitions(self._options))
+        found = self._ask(find_partitions(self._options))
+        self._cluster_id = found.cluster_id
+        return found
 
     @staticmethod
     def _ask(question: Coroutine[Any, Any, T]) -> T:
@@ -164,10 +169,11 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Told, end: Told) -> list[InputPartition]:
         starts, limits = offsets_from_json(start), offsets_from_json(end)
-        self._check_cluster(start, cluster_of(end))
         with in_plain_words(self._options):
+            # A batch that died half-way is planned from the checkpoint alone.
+            self._check_cluster(end)
             return [RangePartition(each) for each in self._ask(plan_ranges(self._options, starts, limits))]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         if isinstance(partition, RangePartition):
-            yield from read_range(self._options, arrow_schema_of(self._schema), partition.range)
+            yield from read_rows(self._options, self._schema, partition.range)

@@ -1,0 +1,44 @@
+"""Records whose values do not parse, written to a topic of their own as they were, with the reason in headers."""
+
+from functools import cache
+
+import pyarrow as pa
+
+from headrace.base.ids import TopicPartition
+from headrace.client.security import security_from
+from headrace.spark.loop_thread import loop_thread
+from headrace.spark.sink_client import SinkClient
+from headrace.spark.source_options import SourceOptions
+from headrace.wire.records import Record, build_batch
+
+SECONDS_MAX = 60.0
+_ALL = -1
+
+
+def send_dead_letters(options: SourceOptions, id: TopicPartition, records: pa.RecordBatch, reasons: list[str]) -> None:
+    """Returns when they are stored."""
+    letters = [_letter(id, row, reason) for row, reason in zip(records.to_pylist(), reasons, strict=True)]
+    loop_thread().run(_send(options, id.partition, letters))
+
+
+async def _send(options: SourceOptions, partition: int, letters: list[Record]) -> None:
+    client = _client(options.bootstrap, options.client_id, options.security)
+    count = await client.partition_count(options.dead_letter_topic, SECONDS_MAX)
+    target = TopicPartition(options.dead_letter_topic, partition % count)
+    for letter in letters:
+        # One by one: they are few, and together they might be more than a broker takes in a batch.
+        batch = memoryview(build_batch([letter]))
+        await client.produce(target, batch, acks=_ALL, transactional_id=None, seconds_max=SECONDS_MAX)
+
+
+@cache
+def _client(bootstrap: str, client_id: str, security: tuple[tuple[str, str], ...]) -> SinkClient:
+    return SinkClient(bootstrap, client_id=client_id, security=security_from(dict(security)))
+
+
+def _letter(id: TopicPartition, row: dict[str, object], reason: str) -> Record:
+    origin = {"reason": reason, "topic": id.topic, "partition": str(id.partition), "offset": str(row["offset"])}
+    own = [(header["key"], header["value"]) for header in row["headers"] or ()]  # type: ignore[attr-defined]
+    told = [(f"headrace.{name}", text.encode()) for name, text in origin.items()]
+    timestamp = int(row["timestamp"].timestamp() * 1000)  # type: ignore[attr-defined]
+    return Record(timestamp=timestamp, key=row["key"], value=row["value"], headers=[*own, *told])  # type: ignore[arg-type]

@@ -1,0 +1,125 @@
+"""Values as columns: JSON or Avro by a schema, many at a time; what does not parse is told apart, with the reason.
+
+JSON goes through Arrow's own reader, one call for a whole batch. Where that fails, the batch is halved until the values
+that it stumbles over stand alone. Missing fields are null, fields that the schema does not have are left out.
+"""
+
+import io
+import json
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+import pyarrow.json
+
+from headrace.base.errors import UserError
+
+
+class Parsed(NamedTuple):
+    rows: pa.RecordBatch
+    """As many as there were values; null in every column where there was no value, or none that parses."""
+    reasons: list[str | None]
+    """Why not, for those that do not parse."""
+
+
+class ValueParser(Protocol):
+    def parse(self, values: list[bytes | None]) -> Parsed: ...
+
+
+def value_parser(format: str, schema_text: str, schema: pa.Schema) -> ValueParser:
+    return JsonValues(schema) if format == "json" else AvroValues(schema_text, schema)
+
+
+class JsonValues:
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+
+    def parse(self, values: list[bytes | None]) -> Parsed:
+        reasons: list[str | None] = [None] * len(values)
+        lines: dict[int, bytes] = {}
+        for i, value in enumerate(values):
+            if value is not None:
+                # Between the braces of one object a line break is no more than a space, so lines keep apart.
+                line = value.strip().replace(b"\n", b" ").replace(b"\r", b" ")
+                if not (line.startswith(b"{") and line.endswith(b"}")):
+                    reasons[i] = "not a JSON object"
+                elif not _is_text(line):
+                    reasons[i] = "not UTF-8"
+                else:
+                    lines[i] = line
+        good = self._read(lines, list(lines), reasons)
+        return Parsed(_spread(self._schema, good, len(values)), reasons)
+
+    def _read(
+        self, lines: dict[int, bytes], places: list[int], reasons: list[str | None]
+    ) -> list[tuple[list[int], pa.RecordBatch]]:
+        if not places:
+            return []
+        data = b"\n".join(lines[place] for place in places)
+        reading = pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1)
+        try:
+            table = pa.json.read_json(io.BytesIO(data), reading, self._options)
+            if table.num_rows == len(places):
+                columns = [table.column(name).combine_chunks() for name in self._schema.names]
+                return [(places, pa.RecordBatch.from_arrays(columns, schema=self._schema))]
+            why = f"{table.num_rows} JSON objects in one value"
+        except pa.ArrowInvalid as error:
+            why = str(error)
+        if len(places) == 1:
+            reasons[places[0]] = why
+            return []
+        half = len(places) // 2
+        return self._read(lines, places[:half], reasons) + self._read(lines, places[half:], reasons)
+
+
+class AvroValues:
+    def __init__(self, schema_text: str, schema: pa.Schema) -> None:
+        import fastavro
+
+        self._schema = schema
+        try:
+            self._avro = fastavro.parse_schema(json.loads(schema_text))
+        except Exception as error:
+            raise UserError(
+                f"valueSchema is not an Avro schema: {error}", "give the JSON of a record's schema"
+            ) from error
+
+    def parse(self, values: list[bytes | None]) -> Parsed:
+        reasons: list[str | None] = [None] * len(values)
+        good: list[tuple[list[int], pa.RecordBatch]] = []
+        for i, value in enumerate(values):
+            if value is not None:
+                try:
+                    good.append(([i], self._row(value)))
+                except Exception as error:  # a decoder of other people's bytes raises whatever it likes
+                    reasons[i] = f"{type(error).__name__}: {error}"
+        return Parsed(_spread(self._schema, good, len(values)), reasons)
+
+    def _row(self, value: bytes) -> pa.RecordBatch:
+        import fastavro
+
+        stream = io.BytesIO(value)
+        record = fastavro.schemaless_reader(stream, self._avro, None)
+        left = len(value) - stream.tell()
+        if left:
+            raise ValueError(f"{left} bytes are left over")
+        return pa.RecordBatch.from_pylist([record], schema=self._schema)
+
+
+def _is_text(line: bytes) -> bool:
+    """Arrow takes the bytes of a string at their word."""
+    try:
+        return line.isascii() or bool(line.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def _spread(schema: pa.Schema, good: list[tuple[list[int], pa.RecordBatch]], count: int) -> pa.RecordBatch:
+    """The rows at their places, null between them."""
+    rows = pa.Table.from_batches([batch for _, batch in good], schema)
+    if rows.num_rows < count:
+        at: list[int | None] = [None] * count
+        for row, place in enumerate(place for places, _ in good for place in places):
+            at[place] = row
+        rows = rows.combine_chunks().take(pa.array(at, pa.int64()))
+    return pa.RecordBatch.from_arrays([column.combine_chunks() for column in rows.columns], schema=schema)
