@@ -1,7 +1,9 @@
 """The UI as somebody uses it: by what is written on it, not by how it is built."""
 
+from io import BytesIO
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import BrowserContext, Locator, Page, Request, expect
 
 MS = 30_000
@@ -91,5 +93,7 @@ class Pages:
         return self.page.locator("dl.hr-tile").filter(has=self.page.get_by_text(name, exact=True)).locator("dd")
 
     def picture(self, path: Path) -> None:
+        """In few colours: a page has not many, and the file stays small."""
         self.page.mouse.move(0, 0)
-        self.page.screenshot(path=path)
+        taken = Image.open(BytesIO(self.page.screenshot()))
+        taken.convert("RGB").quantize(256).save(path, optimize=True)

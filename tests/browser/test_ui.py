@@ -1,5 +1,6 @@
 """The UI before one broker: every page opens, hostile text stays text, keys are enough, and nothing comes from elsewhere."""
 
+import re
 import uuid
 from collections.abc import Callable, Iterator
 
@@ -9,6 +10,7 @@ from playwright.sync_api import expect
 
 from browser.pages import MS, Pages
 from gateway.gateway_process import GatewayProcess
+from headrace.gateway.ui.jobs import MARK
 from headrace.testing import Broker
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -160,6 +162,29 @@ def test_a_webhook_that_is_refused_says_why(pages: Pages, topic: str) -> None:
     pages.fill("URL", "http://127.0.0.1:1/hook", pages.dialog)
     pages.press("Add webhook", pages.dialog)
     pages.see("webhook_networks")
+
+
+def test_a_spark_query_is_a_pipeline(pages: Pages, broker: Broker, topic: str) -> None:
+    group = f"nightly-{topic}"
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group, "log_level": 0})
+    consumer.commit(offsets=[TopicPartition(topic, 0, 0, f"{MARK}progress of a query")], asynchronous=False)
+    consumer.close()
+    pages.open("/ui/pipelines", "Pipelines")
+    row = pages.see_row("Spark jobs", group, topic)
+    expect(row.locator("td").nth(2)).to_have_text("1")
+    row.get_by_role("link").click()
+    pages.see_title(group)
+
+
+def test_what_never_changes_is_kept_by_the_browser(gateway: GatewayProcess) -> None:
+    with gateway.client() as client:
+        page = client.get("/")
+        assert page.headers["cache-control"] == "no-store"
+        assert "default-src 'self'" in page.headers["content-security-policy"]
+        script = re.search(r'src="(/_nicegui/[^"]+/quasar[^"]+)"', page.text)
+        assert script, "the page has no script of Quasar's"
+        assert "immutable" in client.get(script[1]).headers["cache-control"]
+        assert "immutable" not in client.get(f"{script[1]}.no").headers.get("cache-control", "")
 
 
 def test_rest_keeps_its_errors(gateway: GatewayProcess) -> None:

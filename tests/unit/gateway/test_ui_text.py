@@ -6,10 +6,12 @@ from headrace.base.ids import TopicPartition
 from headrace.client.survey import BrokerSeen, PartitionSeen, ReplicaSeen, Survey
 from headrace.gateway.ui import payload, words
 from headrace.gateway.ui.grid import matching
+from headrace.gateway.ui.jobs import MARK
 from headrace.gateway.ui.message_views import parse_headers
 from headrace.gateway.ui.reading import matches
 from headrace.gateway.ui.shell import PLACES, health
 from headrace.gateway.ui.topic_view import topics_of
+from headrace.spark.group_progress import PROGRESS, START
 from headrace.wire.records import Record
 
 
@@ -138,3 +140,8 @@ def test_health_is_the_worst_that_is_true() -> None:
 )
 def test_a_path_belongs_to_one_place(path: str, place: str) -> None:
     assert [each.name for each in PLACES if each.holds(path)] == ([place] if place else [])
+
+
+def test_what_queries_commit_is_known_by_its_mark() -> None:
+    assert START.startswith(MARK)
+    assert PROGRESS.startswith(MARK)

@@ -4,12 +4,15 @@ NiceGUI would take every path that nobody else has; a caller of REST who mistype
 so it is given only its own.
 """
 
+from http import HTTPStatus
 from pathlib import Path
 
+import nicegui
 from fastapi import FastAPI, Request
 from nicegui import ui
+from nicegui.middlewares import RedirectWithPrefixMiddleware, SetCacheControlMiddleware
 from starlette.routing import Match, Mount
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.ui.shell import shell
@@ -18,6 +21,18 @@ from headrace.gateway.ui.watch import Watch
 _HERE = Path(__file__).parent
 _OURS = ("/ui", "/_nicegui", "/_nicegui_ws", "/favicon.ico")
 _WATCH = "headrace.watch"
+# A second wall behind the first: whatever a page was made to say, it asks nobody but us. NiceGUI's own
+# scripts are in line, and Vue compiles templates in the browser.
+_POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; object-src 'none'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'self'"
+)
+_GUARD = (b"content-security-policy", _POLICY.encode())
+# The version is in these paths, so what is found there never changes.
+_FIXED = f"/_nicegui/{nicegui.__version__}/"
+_MADE_HERE = f"{_FIXED}dynamic_resources/"
+_KEEP = (b"cache-control", b"public, max-age=31536000, immutable")
 
 # Where a broken connection stays in doubt: longer than a fail-over, so that a page outlives one.
 RECONNECT_SECONDS = 20.0
@@ -35,8 +50,21 @@ class _Pages(Mount):
         return Match.NONE, {}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = _headers(scope["path"], message)
+            await send(message)
+
         scope[_WATCH] = self.watch
-        await super().handle(scope, receive, send)
+        await super().handle(scope, receive, send_with_headers)
+
+
+def _headers(path: str, message: Message) -> list[tuple[bytes, bytes]]:
+    headers = [*message["headers"], _GUARD]
+    is_fixed = path.startswith(_FIXED) and not path.startswith(_MADE_HERE)
+    if not is_fixed or message["status"] != HTTPStatus.OK:
+        return headers
+    return [*(each for each in headers if each[0] != b"cache-control"), _KEEP]
 
 
 def mount(app: FastAPI, gateway: Gateway) -> None:
@@ -54,6 +82,9 @@ def mount(app: FastAPI, gateway: Gateway) -> None:
     )
     ui.add_css((_HERE / "theme.css").read_text(), shared=True)
     ui.add_head_html(f"<script>{(_HERE / 'theme.js').read_text()}</script>", shared=True)
+    # NiceGUI's own take a reader who goes away for a fault of ours; what the second does, `_headers` does.
+    needless: tuple[object, ...] = (RedirectWithPrefixMiddleware, SetCacheControlMiddleware)
+    nicegui.app.user_middleware = [each for each in nicegui.app.user_middleware if each.cls not in needless]
     everything = app.router.routes.pop()
     assert isinstance(everything, Mount), everything
     pages = _Pages("/", app=everything.app)

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient
+from headrace.gateway.known_topics import check_readable
 from headrace.gateway.visible import VisibleRecords
 from headrace.wire.records import Record
 
@@ -88,6 +89,7 @@ async def _begins(client: ClusterClient, query: Query, ends: Mapping[TopicPartit
 async def _records(
     client: ClusterClient, id: TopicPartition, offset: int, end: int, deadline: float
 ) -> AsyncIterator[Record]:
+    check_readable(id.topic)
     while offset < end and time.monotonic() < deadline:
         visible = VisibleRecords(await client.fetch(id, offset, seconds_max=SCAN_SECONDS_MAX), offset)
         for record in visible:

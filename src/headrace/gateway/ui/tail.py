@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import LATEST, ClusterClient
+from headrace.gateway.known_topics import check_readable
 from headrace.gateway.ui.reading import Message
 from headrace.gateway.visible import VisibleRecords
 from headrace.wire.codes import ErrorCode
@@ -25,6 +26,8 @@ class Tail:
 
     async def poll(self) -> list[Message]:
         """In order of time. The first look only finds the end."""
+        for topic in {id.topic for id in self._partitions}:
+            check_readable(topic)
         if not self._next:
             ends = await self._client.offsets(dict.fromkeys(self._partitions, LATEST), seconds_max=ANSWER_SECONDS_MAX)
             self._next = {id: at.offset for id, at in ends.items()}

@@ -12,6 +12,7 @@ from headrace.client.groups import GroupListed, list_groups
 from headrace.client.survey import Survey, survey
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.monitor.monitor import Monitor
+from headrace.gateway.ui.jobs import Job, find_jobs
 from headrace.gateway.ui.topic_view import TopicView, topics_of
 
 AGE_SECONDS_MAX = 2.0
@@ -51,6 +52,11 @@ class Watch:
         self.gateway = gateway
         self.cluster: Kept[Survey] = Kept(lambda: survey(gateway.admin))
         self.groups: Kept[list[GroupListed]] = Kept(lambda: list_groups(gateway.admin))
+
+        self.jobs: Kept[list[Job]] = Kept(self._find_jobs)
+
+    async def _find_jobs(self) -> list[Job]:
+        return await find_jobs(self.gateway.admin, await self.groups.get())
 
     async def topics(self, wanted: str = "") -> dict[str, TopicView]:
         """What is known may be seconds old: a topic that is not among it is asked for again."""

@@ -1,21 +1,21 @@
 """Spark jobs as the queue sees them: those that commit their progress to a group have a lag like any other reader."""
 
-from headrace.client.groups import GroupListed
 from headrace.gateway.ui import words
 from headrace.gateway.ui.chart import Chart
-from headrace.gateway.ui.figures import group_lag, lines, total_lag_series
+from headrace.gateway.ui.figures import lines, total_lag_series
 from headrace.gateway.ui.grid import Column, Grid, Row, link
+from headrace.gateway.ui.jobs import Job
 from headrace.gateway.ui.live import keep_fresh
-from headrace.gateway.ui.pages.groups import group_href, state_tag
+from headrace.gateway.ui.pages.groups import group_href
 from headrace.gateway.ui.pieces import Panel, Tile, empty, head, tiles
 from headrace.gateway.ui.watch import Watch
 
-PREFIXES = ("headrace-spark", "headrace-pipeline", "spark-kafka-source")
+AGE_SECONDS_MAX = 5.0
 LINES_MAX = 8
 COLUMNS = (
     Column("name", "Job", "link"),
+    Column("topics", "Reads"),
     Column("lag", "Behind", "number"),
-    Column("state", "State", "tags"),
 )
 
 
@@ -31,27 +31,28 @@ def pipelines(watch: Watch) -> None:
         nothing = empty(
             "account_tree",
             "No job has reported yet",
-            'A Spark query that reads with format("headrace") commits its progress to a group, and appears here.',
+            'A Spark query with format("headrace") and kafka.group.id commits its progress to that group.',
         )
 
-    async def refresh() -> None:
-        found = [each for each in await watch.groups.get() if each.group.startswith(PREFIXES)]
-        behind_by = {each.group: group_lag(watch.monitor, each.group) for each in found}
+    def show(found: list[Job]) -> None:
         jobs.show(words.count(len(found)))
-        behind.show(words.count(sum(lag or 0 for lag in behind_by.values())), "messages")
+        behind.show(words.count(sum(job.behind for job in found)), "messages")
         grid.visible, nothing.visible = bool(found), not found
-        grid.show([_row(each, behind_by[each.group]) for each in found])
-        farthest = sorted(behind_by, key=lambda group: behind_by[group] or 0, reverse=True)[:LINES_MAX]
-        chart.show(*lines(watch.monitor, total_lag_series(sorted(farthest))))
+        grid.show([_row(job) for job in found])
+        farthest = sorted(found, key=lambda job: job.behind, reverse=True)[:LINES_MAX]
+        chart.show(*lines(watch.monitor, total_lag_series(sorted(job.group for job in farthest))))
 
-    grid.visible = False
+    async def refresh() -> None:
+        show(await watch.jobs.get(AGE_SECONDS_MAX))
+
+    show(watch.jobs.last or [])
     keep_fresh(refresh)
 
 
-def _row(each: GroupListed, behind: int | None) -> Row:
+def _row(job: Job) -> Row:
     return {
-        "key": each.group,
-        "name": link(each.group, group_href(each.group)),
-        "lag": words.count(behind),
-        "state": [state_tag(each.state)],
+        "key": job.group,
+        "name": link(job.group, group_href(job.group)),
+        "topics": ", ".join(job.topics),
+        "lag": words.count(job.behind),
     }
