@@ -3,8 +3,10 @@
 import json
 import uuid
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+
+from headrace.pipelines.kafka import Kafka, look_at
 
 ADMIN_SECONDS = 60
 
@@ -34,3 +36,24 @@ def send(bootstrap: str, topic: str, values, **settings) -> None:
         )
         producer.poll(0)
     assert producer.flush(60) == 0 and not failures
+
+
+def records_of(bootstrap, topic):
+    """(partition, offset, (key, value, headers, time)), in order."""
+    view = look_at(Kafka(bootstrap), topic)
+    config = {"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False, "log_level": 0}
+    consumer = Consumer(config | {"enable.partition.eof": True})
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in view.end])
+    found, open_partitions = [], set(view.end)
+    try:
+        while open_partitions:
+            message = consumer.poll(60)
+            assert message is not None, "nothing came"
+            if message.error():
+                open_partitions.discard(message.partition())
+                continue
+            content = (message.key(), message.value(), message.headers(), message.timestamp())
+            found.append((message.partition(), message.offset(), content))
+    finally:
+        consumer.close()
+    return sorted(found, key=lambda record: record[:2])

@@ -48,22 +48,13 @@ def kills_then_a_quiet_run(broker, topic, path, format, kills, seed):
     found = duckdb.sql(f"select partition, kafka_offset, id from read_parquet({files}, union_by_name=true)").fetchall()
     assert sorted(id for _, _, id in found) == list(range(ROWS)), f"seed {seed}"
     assert len({(partition, offset) for partition, offset, _ in found}) == ROWS
-    return json.loads(report)
-
-
-@pytest.mark.timeout(600)
-def test_a_killed_lake_has_each_record_once(broker, new_topic, tmp_path):
-    topic = new_topic(3)
-    send(broker.bootstrap, topic, [(b"%d" % n, {"id": n}) for n in range(ROWS)])
-    seed = random.randrange(1 << 32)
-    report = kills_then_a_quiet_run(broker, topic, tmp_path, "iceberg", 1, seed)
-    assert 0 < report["rows"] < ROWS
+    assert json.loads(report)["rows"] < ROWS, "the kills came before the first commit"
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_lake_killed_many_times_has_each_record_once(broker, new_topic, tmp_path, format):
+def test_a_lake_that_is_killed_again_and_again_has_each_record_once(broker, new_topic, tmp_path, format):
     topic = new_topic(3)
     send(broker.bootstrap, topic, [(b"%d" % n, {"id": n}) for n in range(ROWS)])
     kills_then_a_quiet_run(broker, topic, tmp_path, format, 3, random.randrange(1 << 32))

@@ -21,6 +21,7 @@ from headrace.cli import (
     plan,
     process,
     produce,
+    spark,
     topic,
     txn,
     up,
@@ -57,6 +58,7 @@ app.add_typer(group.app, name="group")
 app.add_typer(txn.app, name="txn")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(pipeline.app, name="pipeline")
+app.command("spark")(spark.spark)
 app.command("produce")(produce.produce)
 app.command("consume")(consume.consume)
 app.add_typer(logdump.app, name="log")

@@ -54,6 +54,10 @@ class AvroValues:
         arrays = [self._column(field, rows) for field in self.columns]
         return Decoded(arrays, pa.array(errors, pa.string()), self._known)
 
+    def reason_against(self, value: bytes) -> str | None:
+        """Why it is not of this schema; None if it is."""
+        return self._decode_row(value)[1]
+
     def _decode_row(self, value: bytes | None) -> tuple[dict[str, Any], str | None]:
         if value is None:
             return {}, None

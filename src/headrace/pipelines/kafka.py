@@ -35,7 +35,7 @@ class Kafka(NamedTuple):
             **{f"kafka.{name}": value for name, value in self.options.items()},
         }
 
-    def client_config(self) -> dict[str, str | int]:
+    def client_config(self) -> dict[str, str | int | float | bool]:
         """As confluent-kafka takes them."""
         return {"bootstrap.servers": self.bootstrap, "client.id": CLIENT_ID, "log_level": 0, **self.options}
 

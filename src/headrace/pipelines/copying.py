@@ -1,0 +1,75 @@
+"""Rows with offsets of their own into topics, in order and once: what mirror, replay and clean have in common.
+
+Each piece is one transaction on the target, which also stores up to which offset of the source it reaches; so the target
+itself says where to go on, and a piece that a task, or a whole run, repeats is seen to be there. The name under which that
+is stored is the transactional id too: of two runs at the same time one is fenced.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+import pyarrow as pa
+
+from headrace.pipelines.columns import RAW
+from headrace.pipelines.kafka import Kafka
+from headrace.spark.loop_thread import loop_thread
+from headrace.spark.sink_columns import Columns
+from headrace.spark.sink_failure import in_plain_words
+from headrace.spark.sink_options import EXACTLY_ONCE, SinkOptions, sink_options
+from headrace.spark.sink_task import SinkTask, Written, sink_client
+from headrace.spark.sink_transaction import Transaction
+
+Rows = Iterator[pa.RecordBatch]
+RECORD = pa.schema([field for field in RAW if field.name != "decode_error"])
+NOTHING = Written(0, 0)
+
+
+def sink_of(target: Kafka, topic: str = "") -> SinkOptions:
+    """Without a topic, rows have a column for it."""
+    chosen = {"topic": topic} if topic else {}
+    return sink_options(target.source_options() | {"includeTimestamp": "true", **chosen}, EXACTLY_ONCE)
+
+
+def position_of(options: SinkOptions, name: str) -> int:
+    """The source's next offset, as the last piece left it; -1 before the first."""
+    with in_plain_words(options):
+        return loop_thread().run(_transaction(options, name).last_batch())
+
+
+def write_once(options: SinkOptions, name: str, limit: int, write: Callable[[Transaction, int], Written]) -> Written:
+    """`write` is given the offset to go on from, and writes what there is up to `limit`. Nothing when that is there."""
+    run = loop_thread().run
+    transaction = _transaction(options, name)
+    with in_plain_words(options):
+        run(transaction.begin())
+        position = run(transaction.last_batch())
+        if position >= limit:
+            return NOTHING
+        try:
+            written = write(transaction, position)
+        except BaseException:
+            run(transaction.abort())
+            raise
+        if written.rows:
+            run(transaction.commit(limit))
+        return written
+
+
+def send(options: SinkOptions, transaction: Transaction, schema: pa.Schema, rows: Iterable[pa.RecordBatch]) -> Written:
+    """Rows of this schema; their columns are found by name."""
+
+    def at(name: str) -> int | None:
+        return schema.get_field_index(name) if name in schema.names else None
+
+    columns = Columns(
+        value=schema.get_field_index("value"),
+        key=at("key"),
+        topic=None if options.topic else at("topic"),
+        partition=at("partition"),
+        headers=at("headers"),
+        timestamp=at("timestamp"),
+    )
+    return SinkTask(options, columns, transaction).write(rows)
+
+
+def _transaction(options: SinkOptions, name: str) -> Transaction:
+    return Transaction(sink_client(options), name, options.transaction_timeout_ms, options.delivery_seconds)
