@@ -53,6 +53,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         lifespan=_lifespan,
         docs_url=None,
         redoc_url=None,
+        responses={"default": problem.PROBLEM_REPLY},
     )
     app.state.gateway = gateway
     problem.add_handlers(app)

@@ -7,6 +7,7 @@ sentences. A sentence never repeats a secret, and a fault of ours says nothing o
 import logging
 from collections.abc import Mapping
 from http import HTTPStatus
+from typing import Any
 
 import orjson
 from fastapi import FastAPI, Request, Response
@@ -21,7 +22,7 @@ logger = logging.getLogger("headrace.gateway")
 
 MEDIA_TYPE = "application/problem+json"
 SHOWN_CHARACTERS_MAX = 1000
-PROBLEM_REPLY: dict[str, object] = {
+PROBLEM_REPLY: dict[str, Any] = {
     "description": "What went wrong (`detail`) and what to do about it (`fix`).",
     "content": {
         MEDIA_TYPE: {
@@ -39,7 +40,7 @@ PROBLEM_REPLY: dict[str, object] = {
         }
     },
 }
-"""For `responses={"default": PROBLEM_REPLY}` of a route."""
+"""What every path may answer."""
 
 
 class Problem(Exception):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from headrace.client.cluster_client import Fetched
 from headrace.wire.batch import BatchHeader, iter_headers
-from headrace.wire.records import Record, read_marker, read_records
+from headrace.wire.records import Record, iter_records, read_marker
 
 
 class VisibleRecords:
@@ -22,12 +22,10 @@ class VisibleRecords:
     def __iter__(self) -> Iterator[Record]:
         batches = self._fetched.batches
         for position, header in iter_headers(batches):
-            first = self.next_offset
             if not self._is_hidden(batches[position:], header):
-                for record in read_records(batches[position : position + header.size]):
-                    if record.offset >= first:
-                        self.next_offset = record.offset + 1
-                        yield record
+                for record in iter_records(batches[position : position + header.size], self.next_offset):
+                    self.next_offset = record.offset + 1
+                    yield record
             self.next_offset = max(self.next_offset, header.next_offset)
 
     def _is_hidden(self, batch: memoryview, header: BatchHeader) -> bool:

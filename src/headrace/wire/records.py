@@ -134,13 +134,21 @@ def read_marker(batch: Bytes) -> Marker | None:
 
 def read_records(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> list[Record]:
     """All records of the batch at the start of these bytes; none of an emptied one. Does not check the CRC."""
+    return list(iter_records(batch, max_bytes=max_bytes))
+
+
+def iter_records(batch: Bytes, first_offset: int = 0, max_bytes: int = UNPACKED_BYTES_MAX) -> Iterator[Record]:
+    """From an offset on: those before it are stepped over, and those behind the last one taken are not looked at."""
     header, body = _open(batch, max_bytes)
-    records = []
+    new = tuple.__new__
     for pos, end, offset, timestamp in _walk(header, body):
+        if offset < first_offset:
+            continue
         key, pos = _read_bytes(body, pos, end)
         value, pos = _read_bytes(body, pos, end)
-        records.append(Record(offset, timestamp, key, value, _read_headers(body, pos, end)))
-    return records
+        # A zero here, at the end: no headers.
+        headers = [] if pos == end - 1 and not body[pos] else _read_headers(body, pos, end)
+        yield new(Record, (offset, timestamp, key, value, headers))
 
 
 def iter_offsets(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> Iterator[tuple[int, int]]:

@@ -24,8 +24,14 @@ def read_varint(buf: bytes, pos: int) -> tuple[int, int]:
         byte = buf[pos]
         if byte < 128:
             return (byte >> 1) ^ -(byte & 1), pos + 1
-        value = byte & 127
-        for shift in range(7, 7 * _BYTES_MAX, 7):
+        # Nearly all others: lengths and counts up to 8,191.
+        second = buf[pos + 1]
+        if second < 128:
+            value = byte & 127 | second << 7
+            return (value >> 1) ^ -(value & 1), pos + 2
+        value = byte & 127 | (second & 127) << 7
+        pos += 1
+        for shift in range(14, 7 * _BYTES_MAX, 7):
             pos += 1
             byte = buf[pos]
             value |= (byte & 127) << shift

@@ -23,41 +23,36 @@ PARTITION_MAX = 2**31 - 1
 # Year 9999: beyond it no date can be shown.
 TIMESTAMP_MAX = 253_402_300_799_999
 _MISSING = object()
+Where = str | int
 
 
-def parse_message(fields: Any, where: str = "") -> Outgoing:
-    """`where` names the message in a batch, as the start of the complaint."""
+def parse_message(fields: Any, where: Where = "") -> Outgoing:
+    """`where` names the message for a complaint: a word, or its number in a batch."""
     if not isinstance(fields, dict):
         raise invalid(where, "a message is a JSON object", 'such as {"key": "a", "value": "hello"}')
+    value, key = fields.get("value", _MISSING), fields.get("key")
+    # Nearly all are just this: nothing more to look at.
+    if type(value) is str and (len(fields) == 1 or (len(fields) == 2 and type(key) is str)):
+        return Outgoing(value.encode(), key.encode() if key is not None else None, None, -1, 0)
     if not fields.keys() <= FIELDS:
         raise _unknown_field(fields, where)
-    value = fields.get("value", _MISSING)
     if value is _MISSING:
         raise invalid(where, "value is missing", "null as the value makes a tombstone")
-    # A string is by far the most common: no further look at how it is written.
-    if type(value) is not str or "encoding" in fields:
-        value = _bytes(value, fields.get("encoding"), "value", where)
-    else:
-        value = value.encode()
-    key = fields.get("key")
-    if key is not None:
-        key = _bytes(key, fields.get("key_encoding"), "key", where)
-    if len(fields) == 1 or fields.keys() <= {"key", "value"}:
-        return Outgoing(value, key)
     return Outgoing(
-        value,
-        key,
+        _bytes(value, fields.get("encoding"), "value", where),
+        _bytes(key, fields.get("key_encoding"), "key", where),
         _headers(fields["headers"], where) if fields.get("headers") else None,
         _whole(fields, "partition", -1, PARTITION_MAX, where),
         _whole(fields, "timestamp", 0, TIMESTAMP_MAX, where),
     )
 
 
-def invalid(where: str, detail: str, fix: str) -> Problem:
-    return Problem(422, "Invalid message", f"{where}: {detail}" if where else detail, fix)
+def invalid(where: Where, detail: str, fix: str) -> Problem:
+    named = f"messages[{where}]" if isinstance(where, int) else where
+    return Problem(422, "Invalid message", f"{named}: {detail}" if named else detail, fix)
 
 
-def _bytes(value: Any, encoding: Any, name: str, where: str) -> bytes | None:
+def _bytes(value: Any, encoding: Any, name: str, where: Where) -> bytes | None:
     if value is None:
         return None
     if encoding is None:
@@ -71,14 +66,14 @@ def _bytes(value: Any, encoding: Any, name: str, where: str) -> bytes | None:
     return value.encode() if encoding == "text" else _from_base64(value, name, where)
 
 
-def _from_base64(text: str, name: str, where: str) -> bytes:
+def _from_base64(text: str, name: str, where: Where) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise invalid(where, f"the {name} is not base64", "use the standard alphabet, with padding") from None
 
 
-def _headers(headers: Any, where: str) -> Headers:
+def _headers(headers: Any, where: Where) -> Headers:
     """An object, or pairs where a name repeats."""
     pairs = list(headers.items()) if isinstance(headers, dict) else headers
     if not isinstance(pairs, list) or not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
@@ -86,7 +81,7 @@ def _headers(headers: Any, where: str) -> Headers:
     return [_header(name, value, where) for name, value in pairs]
 
 
-def _header(name: Any, value: Any, where: str) -> tuple[str, bytes | None]:
+def _header(name: Any, value: Any, where: Where) -> tuple[str, bytes | None]:
     if not isinstance(name, str):
         raise invalid(where, "the name of a header is a string", 'such as ["trace", "abc"]')
     if value is None:
@@ -98,7 +93,7 @@ def _header(name: Any, value: Any, where: str) -> tuple[str, bytes | None]:
     raise invalid(where, f"header {name} is no text", 'use a string, null, or {"base64": "…"}')
 
 
-def _whole(fields: dict[str, Any], name: str, default: int, highest: int, where: str) -> int:
+def _whole(fields: dict[str, Any], name: str, default: int, highest: int, where: Where) -> int:
     value = fields.get(name)
     if value is None:
         return default
@@ -107,6 +102,6 @@ def _whole(fields: dict[str, Any], name: str, default: int, highest: int, where:
     return value
 
 
-def _unknown_field(fields: dict[str, Any], where: str) -> Problem:
+def _unknown_field(fields: dict[str, Any], where: Where) -> Problem:
     name = min(fields.keys() - FIELDS)
     return invalid(where, f"there is no field {name:.60}", f"the fields are {', '.join(sorted(FIELDS))}")

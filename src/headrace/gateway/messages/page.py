@@ -11,9 +11,9 @@ from headrace.gateway.visible import VisibleRecords
 from headrace.wire.codes import ErrorCode
 from headrace.wire.records import Record
 
-FETCH_BYTES = 1 << 20
-FEW_RECORDS = 10
-FEW_RECORDS_BYTES = 64 << 10
+FETCH_BYTES_MIN, FETCH_BYTES_MAX = 64 << 10, 4 << 20
+# One fetch is enough for records of this size; what it brings too much is not opened.
+LIKELY_BYTES = 2 << 10
 
 
 class Limits(NamedTuple):
@@ -37,7 +37,7 @@ class Page(NamedTuple):
 
 async def read_page(client: ClusterClient, id: TopicPartition, offset: int, limits: Limits) -> Page:
     deadline = asyncio.get_running_loop().time() + limits.wait_seconds
-    bytes_max = FEW_RECORDS_BYTES if limits.records <= FEW_RECORDS else min(FETCH_BYTES, limits.bytes)
+    bytes_max = min(max(FETCH_BYTES_MIN, limits.records * LIKELY_BYTES), FETCH_BYTES_MAX, limits.bytes)
     records: list[Record] = []
     size = 0
     while True:

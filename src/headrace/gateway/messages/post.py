@@ -81,7 +81,7 @@ def _batch(asked: Any, acks: str, count_max: int) -> tuple[list[Outgoing], str]:
         raise Problem(
             413, "Too many messages", f"{len(asked)} messages in one body", f"send at most {count_max} (messages_max)"
         )
-    return [parse_message(fields, f"messages[{index}]") for index, fields in enumerate(asked)], acks
+    return [parse_message(fields, index) for index, fields in enumerate(asked)], acks
 
 
 def _one(topic: str, result: Result) -> Response:
