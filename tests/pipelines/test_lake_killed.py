@@ -32,7 +32,8 @@ def started_lake(topic, path, format, bootstrap):
 def wait_for_some_batches(run, chance):
     """Then comes the kill, at any moment of a batch: between its files, its commit and its report."""
     for _ in range(chance.randint(1, 2)):
-        assert run.stderr.readline(), f"it ended by itself: {run.communicate(timeout=60)}"
+        while not (line := run.stderr.readline()).startswith("{"):
+            assert line, f"it ended by itself: {run.communicate(timeout=60)}"
     time.sleep(chance.random() * 0.5)
 
 

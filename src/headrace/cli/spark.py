@@ -62,7 +62,7 @@ def _text(file: Path | None) -> str:
 
 
 def _interact(names: dict[str, Any], session: "SparkSession") -> None:
-    views = ", ".join(row.tableName for row in session.sql("show views").collect()) or "none yet"
+    views = ", ".join(row.viewName for row in session.sql("show views").collect()) or "none yet"
     banner = (
         f"Spark {session.version}. `spark` is the session, `topic(name)` and `stream(name)` read a topic.\n"
         f"Topics as views: {views}\n"

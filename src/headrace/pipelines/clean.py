@@ -20,6 +20,7 @@ from headrace.pipelines.checks import Schema, check_of, read_schema
 from headrace.pipelines.columns import HEADERS
 from headrace.pipelines.copying import position_of, send, sink_of, write_once
 from headrace.pipelines.kafka import DEFAULT_BOOTSTRAP, Kafka, look_at
+from headrace.pipelines.lag_group import show_progress
 from headrace.pipelines.progress import Clock, Listener, ignore
 from headrace.pipelines.ranges import end_of, lag_of, plan_batch
 from headrace.pipelines.records import read_records
@@ -158,6 +159,7 @@ class _Run:
                 self.bad += outcome.bad
                 self.reasons.update(outcome.reasons)
             start = end_of(start, ranges)
+            show_progress(self.work.kafka, f"headrace-clean-{self.topic}", self.topic, start)
             self.clock.on_batch(sum(each.good + each.bad for each in outcomes), lag_of(start, view.end))
 
     def report(self) -> CleanReport:

@@ -16,6 +16,7 @@ from headrace.base.errors import UserError
 from headrace.pipelines.columns import grown
 from headrace.pipelines.compaction import compact
 from headrace.pipelines.kafka import DEFAULT_BOOTSTRAP, Kafka, TopicView, look_at
+from headrace.pipelines.lag_group import show_progress
 from headrace.pipelines.lake_rows import LakeWork, Written, write_range
 from headrace.pipelines.progress import Clock, Listener, ignore
 from headrace.pipelines.ranges import Offsets, end_of, lag_of, plan_batch
@@ -58,6 +59,7 @@ class Lake:
 
     def __init__(self, spark: "SparkSession", kafka: Kafka, table: Table, topic: str, clock: Clock) -> None:
         self.spark, self.kafka, self.table, self.topic, self.clock = spark, kafka, table, topic, clock
+        self.group = f"headrace-lake-{topic}-{table.path.name}"
         self.undecoded = self.lost = self.compacted = 0
 
     def catch_up(self, batch_rows: int, allow_loss: bool) -> None:
@@ -102,6 +104,7 @@ class Lake:
         written = self._write(split_ranges(ranges, count_min=parallelism(self.spark)))
         files = [file for each in written for file in each.files]
         self.table.commit(files, before, after)
+        show_progress(self.kafka, self.group, self.topic, after)
         self.undecoded += sum(each.undecoded for each in written)
         self.clock.on_batch(sum(each.rows for each in written), lag_of(after, end))
 
@@ -124,7 +127,7 @@ class Lake:
         files = self.table.files()
         return LakeReport(
             topic=self.topic,
-            table=str(getattr(self.table, "path", "")),
+            table=str(self.table.path),
             format=self.table.format,
             rows=self.clock.rows,
             undecoded=self.undecoded,

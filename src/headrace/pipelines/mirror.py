@@ -16,6 +16,7 @@ from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
 from headrace.pipelines.copying import RECORD, position_of, send, sink_of, write_once
 from headrace.pipelines.kafka import Kafka, TopicView, look_at
+from headrace.pipelines.lag_group import show_progress
 from headrace.pipelines.mirrored_groups import NOTES, carry_over
 from headrace.pipelines.offset_runs import OffsetRuns
 from headrace.pipelines.progress import Clock, Listener, ignore
@@ -55,6 +56,8 @@ class MirrorWork(NamedTuple):
     source: Kafka
     target: Kafka
     cluster_id: str
+    """Of the source."""
+    target_cluster_id: str
     prefix: str
 
     def target_of(self, id: TopicPartition) -> TopicPartition:
@@ -79,6 +82,7 @@ class Mirror:
             while ranges := plan_batch(topic, start, view.end, batch_rows):
                 copied = run_tasks(self.spark, partial(_copy, self.work), ranges)
                 start = end_of(start, ranges)
+                show_progress(self.work.source, f"headrace-mirror-{self.work.target_cluster_id}", topic, start)
                 self.bytes += sum(each.bytes for each in copied)
                 self.clock.on_batch(sum(each.rows for each in copied), lag_of(start, view.end))
 
@@ -120,12 +124,13 @@ def mirror(
     theirs on the source.
     """
     here, there = Kafka(source, source_options or {}), Kafka(target, target_options or {})
-    cluster_id = _prepared(here, there, topics, prefix)
+    cluster_id, target_cluster_id = _prepared(here, there, topics, prefix)
     if spark is None:
         from headrace.spark import session
 
         spark = session(master, name="headrace mirror")
-    run = Mirror(spark, MirrorWork(here, there, cluster_id, prefix), topics, Clock("mirror", on_progress))
+    work = MirrorWork(here, there, cluster_id, target_cluster_id, prefix)
+    run = Mirror(spark, work, topics, Clock("mirror", on_progress))
     carried = 0
     try:
         while True:
@@ -143,8 +148,8 @@ def mirror(
     return MirrorReport(list(topics), clock.rows, run.bytes, run.lost, carried, clock.batches, seconds, rate)
 
 
-def _prepared(source: Kafka, target: Kafka, topics: Sequence[str], prefix: str) -> str:
-    """Makes the topics; the source's cluster id."""
+def _prepared(source: Kafka, target: Kafka, topics: Sequence[str], prefix: str) -> tuple[str, str]:
+    """Makes the topics; the ids of both clusters."""
     ensure_topic(target, NOTES, 1, {"cleanup.policy": "compact"})
     target_cluster = look_at(target, NOTES).cluster_id
     cluster_id = ""
@@ -154,7 +159,7 @@ def _prepared(source: Kafka, target: Kafka, topics: Sequence[str], prefix: str) 
         if cluster_id == target_cluster and not prefix:
             raise UserError("source and target are the same cluster", "name another, or give the copies a --prefix")
         ensure_topic(target, prefix + topic, len(view.start), configs_of(source, topic))
-    return cluster_id
+    return cluster_id, target_cluster
 
 
 def _copy(work: MirrorWork, range: OffsetRange) -> Written:

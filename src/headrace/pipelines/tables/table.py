@@ -52,6 +52,7 @@ class Place(NamedTuple):
 
 class Table(Protocol):
     format: str
+    path: Path
 
     @property
     def place(self) -> Place: ...
