@@ -30,7 +30,7 @@ ARROW = pa.schema(
         ("timestamp", pa.timestamp("us", "UTC")),
     ]
 )
-PARTITIONS = {"a": 3, "b": 1}
+PARTITIONS = {"a": 3, "b": 1, "wide": 1000}
 
 
 class Sealed:
@@ -38,7 +38,9 @@ class Sealed:
 
     def __init__(self, *, codec: int = 0, bytes_max: int = 4096, identity: Identity | None = None) -> None:
         self.sent: dict[TopicPartition, bytearray] = defaultdict(bytearray)
-        self.batches = RecordBatches(self._send, PARTITIONS.__getitem__, identity or Identity(), codec, bytes_max)
+        self.batches = RecordBatches(
+            self._send, PARTITIONS.__getitem__, identity or Identity(), codec, bytes_max, 1 << 20
+        )
 
     def _send(self, id: TopicPartition, batch: memoryview, release: Callable[[], None]) -> None:
         self.sent[id] += batch
@@ -91,7 +93,7 @@ def test_records_read_back_are_the_rows(codec: int) -> None:
     chance = random.Random(codec)
     rows = [a_row(chance, number) for number in range(400)]
     sealed = sealed_rows(rows, codec=codec)
-    for topic in PARTITIONS:
+    for topic in ("a", "b"):
         read = [tuple(record[1:]) for record in sealed.records(TopicPartition(topic, 0))]
         assert read == [expected(row) for row in rows if row["topic"] == topic]
 
@@ -166,6 +168,18 @@ def test_a_row_larger_than_a_batch_has_one_of_its_own() -> None:
     sealed = sealed_rows(rows, topic="b", arrow=arrow)
     assert [len(record.value) for record in sealed.records(TopicPartition("b", 0))] == [500, 10_000, 500]
     assert len(list(iter_headers(sealed.sent[TopicPartition("b", 0)]))) == 3
+
+
+@pytest.mark.parametrize(("topic", "is_sent"), [("b", False), ("wide", True)])
+def test_open_batches_share_a_fixed_amount_of_memory(topic: str, is_sent: bool) -> None:
+    arrow = pa.schema([("value", pa.string()), ("partition", pa.int32())])
+    columns = columns_of(from_arrow_schema(arrow), topic=topic, headers=True, timestamp=False)
+    sealed = Sealed(bytes_max=1 << 20)
+    rows = pa.RecordBatch.from_pylist([{"value": "x" * 1000, "partition": 0}] * 20, arrow)
+    sealed.batches.add(rows_of(rows, columns), topic)
+    assert bool(sealed.sent) == is_sent
+    sealed.batches.flush()
+    assert len(sealed.records(TopicPartition(topic, 0))) == 20
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Rows in, sealed record batches out: one open batch per partition, sent when it is full or when the task ends.
 
-A sealed batch has its producer's sequence in it, so that sending it again is harmless. Memory is one buffer per partition
-that has rows, plus what is on its way; buffers come back and are used again.
+A sealed batch has its producer's sequence in it, so that sending it again is harmless. Open batches share a fixed amount
+of memory: the more partitions, the smaller each. Buffers come back when their batch is written, and are used again.
 """
 
 import random
@@ -21,6 +21,7 @@ from headrace.wire.compression import NONE, compress
 _SEQUENCE_MASK = 0x7FFFFFFF
 # Of a record: its length, its two deltas.
 _NUMBERS_SIZE_MAX = 25
+_ROOM_MIN = 16 * 1024
 
 Send = Callable[[TopicPartition, memoryview, Callable[[], None]], None]
 
@@ -45,13 +46,22 @@ class OpenBatch:
 
 class RecordBatches:
     def __init__(
-        self, send: Send, partition_count: Callable[[str], int], identity: Identity, codec: int, bytes_max: int
+        self,
+        send: Send,
+        partition_count: Callable[[str], int],
+        identity: Identity,
+        codec: int,
+        bytes_max: int,
+        open_bytes_max: int,
     ) -> None:
         self._send = send
         self._partition_count = partition_count
         self._identity = identity
         self._codec = codec
         self._bytes_max = bytes_max
+        self._open_bytes_max = open_bytes_max
+        self._partitions: dict[str, int] = {}
+        self._room = bytes_max
         self._open: dict[TopicPartition, OpenBatch] = {}
         self._turns: dict[str, int] = {}
         self._free: list[Octets] = []
@@ -74,7 +84,7 @@ class RecordBatches:
                 self._seal(id, batch)
 
     def _add_to(self, topic: str, chosen: Longs, rows: Rows) -> None:
-        partitions = self._partition_count(topic)
+        partitions = self._partitions.get(topic) or self._meet(topic)
         first = self._turns.get(topic, random.randrange(partitions))
         routed, self._turns[topic] = route(chosen, rows.partitions, *rows.keys, partitions, first)
         if len(rows.partitions) and len(routed) and routed.max() >= partitions:
@@ -97,6 +107,12 @@ class RecordBatches:
             end = int(ends[partition])
             self._append(TopicPartition(topic, int(partition)), order[begin:end], rows, row_sizes)
             begin = end
+
+    def _meet(self, topic: str) -> int:
+        partitions = self._partitions[topic] = self._partition_count(topic)
+        share = self._open_bytes_max // sum(self._partitions.values())
+        self._room, self._free = min(self._bytes_max, max(_ROOM_MIN, share)), []
+        return partitions
 
     def _append(self, id: TopicPartition, order: Longs, rows: Rows, row_sizes: Longs) -> None:
         batch = self._open.setdefault(id, OpenBatch())
@@ -129,11 +145,11 @@ class RecordBatches:
                 self._seal(id, batch)
 
     def _start(self, batch: OpenBatch, first_size: int, first_time: int) -> None:
-        room = HEADER_SIZE + first_size + _NUMBERS_SIZE_MAX
-        if room > self._bytes_max:
-            batch.buffer = np.empty(room, np.uint8)
+        needed = HEADER_SIZE + first_size + _NUMBERS_SIZE_MAX
+        if needed > self._room:
+            batch.buffer = np.empty(needed, np.uint8)
         else:
-            batch.buffer = self._free.pop() if self._free else np.empty(self._bytes_max, np.uint8)
+            batch.buffer = self._free.pop() if self._free else np.empty(self._room, np.uint8)
         batch.position, batch.records = HEADER_SIZE, 0
         batch.base_time = first_time if first_time >= 0 else time.time_ns() // 1_000_000
         batch.latest_time = -1
@@ -152,7 +168,7 @@ class RecordBatches:
         self._send(id, sealed, lambda: self._take_back(buffer))
 
     def _take_back(self, buffer: Octets) -> None:
-        if len(buffer) == self._bytes_max:
+        if len(buffer) == self._room:
             self._free.append(buffer)
 
     def _write_header(self, sealed: memoryview, batch: OpenBatch) -> None:

@@ -90,7 +90,6 @@ class SinkTask:
         self._columns = columns
         self._transaction = transaction
         self._client = sink_client(options)
-        self._counts: dict[str, int] = {}
         self._lanes: dict[TopicPartition, asyncio.Lock] = {}
         self._sent: deque[_OnItsWay] = deque()
         self._bytes_sent = 0
@@ -106,7 +105,12 @@ class SinkTask:
 
     def _write(self, batches: Iterable[pa.RecordBatch]) -> Written:
         out = RecordBatches(
-            self._send, self._partition_count, self._identity(), self._options.codec, self._options.batch_bytes
+            self._send,
+            self._partition_count,
+            self._identity(),
+            self._options.codec,
+            self._options.batch_bytes,
+            self._options.buffer_bytes,
         )
         rows = 0
         for batch in batches:
@@ -125,10 +129,7 @@ class SinkTask:
         return Identity(given.producer_id, given.producer_epoch)
 
     def _partition_count(self, topic: str) -> int:
-        if topic not in self._counts:
-            seconds = self._options.start_seconds
-            self._counts[topic] = loop_thread().run(self._client.partition_count(topic, seconds))
-        return self._counts[topic]
+        return loop_thread().run(self._client.partition_count(topic, self._options.start_seconds))
 
     def _send(self, id: TopicPartition, batch: memoryview, release: Callable[[], None]) -> None:
         self._wait_until_below(self._options.buffer_bytes)

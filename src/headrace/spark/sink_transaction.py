@@ -12,10 +12,12 @@ requests are those of clients before Kafka 4, which every broker understands.
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
+from headrace.client.connection import Disconnected
 from headrace.spark.sink_client import GROUP, TRANSACTION, SinkClient
 from headrace.wire.codes import CODES
 from headrace.wire.messages.group_offsets import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchResponse
@@ -36,6 +38,7 @@ from headrace.wire.messages.transactions import (
 )
 
 NO_BATCH = -1
+ABORT_SECONDS_MAX = 10.0
 # Later versions let brokers add partitions by themselves and raise the epoch at every end.
 _INIT, _ADD, _ADD_OFFSETS, _COMMIT_OFFSETS, _END, _FETCH_BY_NAME = 4, 3, 3, 4, 4, 9
 
@@ -129,8 +132,11 @@ class Transaction:
         )
 
     async def abort(self) -> None:
+        """As far as that is possible: whoever begins next, or the time-out, ends what is left open."""
         if self._included:
-            await self._end(committed=False)
+            self._seconds_max = min(self._seconds_max, ABORT_SECONDS_MAX)
+            with suppress(Refused, Disconnected):
+                await self._end(committed=False)
 
     async def _end(self, *, committed: bool) -> None:
         request = EndTxnRequest(self.name, self.producer_id, self.producer_epoch, committed)

@@ -59,7 +59,10 @@ def session(
         cores = _local_cores(master)
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
         return _started(master, name, {**_sql_conf(cores), "spark.driver.memory": "2g", **chosen})
-    return _started(master, name, {**_sql_conf(None), **chosen})
+    if not master.startswith(("spark://", "k8s://", "yarn")):
+        raise _no_master(master)
+    nearby = _loopback() if master.startswith(("spark://127.", "spark://localhost:")) else {}
+    return _started(master, name, {**_sql_conf(None), **nearby, **chosen})
 
 
 def check_spark() -> None:
@@ -162,10 +165,14 @@ def _loopback() -> dict[str, str]:
 def _local_cores(master: str) -> int:
     found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
     if found is None:
-        raise UserError(f"master {master}: not a master that Spark knows", "for example local[*], local[2], cluster:2")
+        raise _no_master(master)
     if found[1] == "*":
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return int(found[1] or 1)
+
+
+def _no_master(master: str) -> UserError:
+    return UserError(f"master {master}: not a master that Spark knows", "for example local[*], local[2], cluster:2")
 
 
 def _count(master: str) -> int:
