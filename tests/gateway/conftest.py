@@ -14,7 +14,9 @@ from headrace.testing import Broker
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Broker]:
     """Topics are not made by themselves here, so that a test of an unknown one finds none."""
-    with Broker({"auto.create.topics.enable": "false", "num.partitions": 2}) as running:
+    with Broker(
+        {"auto.create.topics.enable": "false", "num.partitions": 2, "group.initial.rebalance.delay.ms": 0}
+    ) as running:
         yield running
 
 

@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import json
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 from gateway_process import SECONDS, GatewayProcess
 from receiver import Receiver
 
@@ -22,9 +24,24 @@ QUICK = {"tries_max": 3, "wait_ms": 20, "wait_ms_max": 50}
 
 
 @pytest.fixture(scope="module")
-def hooks(broker: Broker) -> Iterator[httpx.Client]:
+def hook_broker() -> Iterator[Broker]:
+    """Of its own: every gateway of a cluster shares the work, and those of other tests may not deliver to this machine."""
+    with Broker({"group.initial.rebalance.delay.ms": 0, "auto.create.topics.enable": "false"}) as running:
+        yield running
+
+
+@pytest.fixture
+def topic(hook_broker: Broker) -> str:
+    name = f"t-{uuid.uuid4().hex[:12]}"
+    admin = AdminClient({"bootstrap.servers": hook_broker.bootstrap, "log_level": 0})
+    admin.create_topics([NewTopic(name, 1, 1)])[name].result(SECONDS)
+    return name
+
+
+@pytest.fixture(scope="module")
+def hooks(hook_broker: Broker) -> Iterator[httpx.Client]:
     """A gateway that may deliver to this machine."""
-    running = GatewayProcess(broker.bootstrap, *NETWORKS).start()
+    running = GatewayProcess(hook_broker.bootstrap, *NETWORKS).start()
     with running.client() as client:
         yield client
     running.stop()
@@ -38,8 +55,8 @@ def receiver(tmp_path: Path) -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def send(broker: Broker) -> Callable[..., None]:
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+def send(hook_broker: Broker) -> Callable[..., None]:
+    producer = Producer({"bootstrap.servers": hook_broker.bootstrap, "log_level": 0})
 
     def send(topic: str, *values: str, **options: Any) -> None:
         for value in values:
@@ -106,13 +123,13 @@ def test_a_secret_is_shown_once(hooks: httpx.Client, receiver: Receiver, topic: 
 
 
 def test_failures_become_dead_letters_and_are_redriven(
-    hooks: httpx.Client, receiver: Receiver, topic: str, send: Any, broker: Broker
+    hooks: httpx.Client, receiver: Receiver, topic: str, send: Any, hook_broker: Broker
 ) -> None:
     receiver.tell("poison:bad")
     made = subscribe(hooks, topic, receiver, retry=QUICK, messages_max=1)
     send(topic, "good 1", "bad 1", "good 2", headers={"own": "header"})
     assert values(receiver.until(lambda seen: len(seen) >= 2)) == ["good 1", "good 2"]
-    (dead,) = read_all(broker, f"{topic}.dead-letters", 1)
+    (dead,) = read_all(hook_broker, f"{topic}.dead-letters", 1)
     headers = dict(dead.headers())
     assert dead.value() == b"bad 1"
     assert headers["own"] == b"header"
@@ -162,12 +179,12 @@ def test_deleted(hooks: httpx.Client, receiver: Receiver, topic: str) -> None:
 
 
 def test_redirects_are_not_followed(
-    hooks: httpx.Client, receiver: Receiver, topic: str, send: Any, broker: Broker
+    hooks: httpx.Client, receiver: Receiver, topic: str, send: Any, hook_broker: Broker
 ) -> None:
     receiver.tell("redirect")
     subscribe(hooks, topic, receiver, retry=QUICK)
     send(topic, "around the corner")
-    (dead,) = read_all(broker, f"{topic}.dead-letters", 1)
+    (dead,) = read_all(hook_broker, f"{topic}.dead-letters", 1)
     assert dict(dead.headers())["headrace-dead-letter-reason"] == b"HTTP 302: redirects are not followed"
     assert {delivery["path"] for delivery in receiver.deliveries()} == {"/hook"}
 
@@ -214,3 +231,24 @@ def test_an_unknown_topic(hooks: httpx.Client, receiver: Receiver) -> None:
     refused = hooks.post("/api/v1/webhooks", json={"topic": "no-such-topic", "callback_url": receiver.url})
     assert refused.status_code == 404
     assert json.loads(refused.text)["title"] == "Unknown topic"
+
+
+def test_no_path_shows_the_topic_with_the_secrets(hooks: httpx.Client, receiver: Receiver, topic: str) -> None:
+    secret = subscribe(hooks, topic, receiver)["secret"]
+    for path in (
+        "/api/v1/topics/_headrace_webhooks/partitions/0/messages",
+        "/topics/_headrace_webhooks/messages",
+        "/api/v1/topics/_headrace_webhooks/events?start=earliest",
+        "/api/v1/consumer-groups/g/events?topic=_headrace_webhooks&start=earliest",
+    ):
+        assert hooks.get(path).status_code == 403, path
+    sessions = f"/api/v1/consumer-groups/g-{topic}/sessions"
+    assert hooks.post(sessions, json={"topics": ["_headrace_webhooks"]}).status_code == 403
+    opened = hooks.post(sessions, json={"pattern": ".*", "from": "earliest"}).json()["session"]
+    deadline = time.monotonic() + SECONDS
+    while not (polled := hooks.get(f"{sessions}/{opened}/messages?wait_ms=1000").json())["assigned"]:
+        assert time.monotonic() < deadline
+    assert topic in {each["topic"] for each in polled["assigned"]}
+    assert "_headrace_webhooks" not in {each["topic"] for each in polled["assigned"]}
+    assert secret not in json.dumps(polled)
+    hooks.delete(f"{sessions}/{opened}")

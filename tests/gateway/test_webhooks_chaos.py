@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 from gateway_process import SECONDS, GatewayProcess
 from receiver import Receiver
 
@@ -136,13 +137,17 @@ class Storm:
 
 
 @pytest.fixture
-def storm(broker: Broker, new_topic: Callable[..., str], tmp_path: Path) -> Iterator[Storm]:
-    made = Storm(broker, new_topic(partitions=PARTITIONS), tmp_path)
-    try:
-        made.start()
-        yield made
-    finally:
-        made.close()
+def storm(tmp_path: Path) -> Iterator[Storm]:
+    """On a broker of its own: every gateway of a cluster would share the work, also those of other tests."""
+    with Broker({"group.initial.rebalance.delay.ms": 0}) as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+        admin.create_topics([NewTopic("stormy", PARTITIONS, 1)])["stormy"].result(SECONDS)
+        made = Storm(broker, "stormy", tmp_path)
+        try:
+            made.start()
+            yield made
+        finally:
+            made.close()
 
 
 def test_nothing_is_lost(storm: Storm) -> None:

@@ -26,6 +26,7 @@ from headrace.cli import (
     txn,
     up,
     version,
+    webhook,
 )
 from headrace.cli.failure import ExitCode, Failure, show_failure
 
@@ -36,6 +37,7 @@ _GROUPS = {
     "cluster": cluster.app,
     "group": group.app,
     "txn": txn.app,
+    "webhook": webhook.app,
     "pipeline": pipeline.app,
 }
 
@@ -56,6 +58,7 @@ app.command("start")(process.start)
 app.add_typer(topic.app, name="topic")
 app.add_typer(group.app, name="group")
 app.add_typer(txn.app, name="txn")
+app.add_typer(webhook.app, name="webhook")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(pipeline.app, name="pipeline")
 app.command("spark")(spark.spark)

@@ -63,7 +63,9 @@ def check_name(topic: str) -> None:
 def check_readable(topic: str) -> None:
     check_name(topic)
     if topic in SECRET:
-        raise Problem(403, "Reserved topic", f"{topic} holds secrets of webhooks", "GET /api/v1/webhooks shows the rest")
+        raise Problem(
+            403, "Reserved topic", f"{topic} holds secrets of webhooks", "GET /api/v1/webhooks shows the rest"
+        )
 
 
 def _refusal(topic: str, code: int) -> str:

@@ -1,6 +1,8 @@
 """Reading as a member of a group: open a session, poll it, commit what was dealt with, leave."""
 
+import re
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import quote
 
 import orjson
 from fastapi import Path, Query, Response
@@ -15,6 +17,7 @@ from headrace.gateway.groups.reader import partition_of
 from headrace.gateway.groups.session import GroupSession, Polled
 from headrace.gateway.groups.sessions import Sessions
 from headrace.gateway.groups.views import PartitionNamed
+from headrace.gateway.known_topics import SECRET, check_readable
 from headrace.gateway.messages.outgoing import Encoding, render_record
 from headrace.gateway.push.records import record_of
 
@@ -67,6 +70,8 @@ class SessionAsked(Asked):
             "partition.assignment.strategy": ASSIGNORS[self.assignor],
             "session.timeout.ms": self.session_timeout_ms,
             "heartbeat.interval.ms": min(3_000, self.session_timeout_ms // 3),
+            # Whatever a pattern matches, these are not there.
+            "topic.blacklist": ",".join(f"^{re.escape(topic)}$" for topic in SECRET),
             **({"group.instance.id": self.instance} if self.instance else {}),
         }
 
@@ -103,9 +108,10 @@ class PolledShown(BaseModel):
 @router.post("", status_code=201, summary="Join a group: open a session")
 async def open_session(group: Group, asked: SessionAsked, gateway: Shared, response: Response) -> SessionShown:
     for topic in asked.topics or ():
+        check_readable(topic)
         await find_topic(gateway.admin, topic)
     session = gateway.part(Sessions).open(group, asked.subscription, asked.idle_ms / 1000, asked.config())
-    response.headers["Location"] = f"/api/v1/consumer-groups/{group}/sessions/{session.id}"
+    response.headers["Location"] = f"/api/v1/consumer-groups/{quote(group, safe='')}/sessions/{session.id}"
     return SessionShown(**session.view())
 
 

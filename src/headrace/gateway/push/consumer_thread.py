@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from typing import Any
@@ -49,9 +49,20 @@ class ConsumerThread:
         self._ended = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="headrace-consumer", daemon=True)
 
-    def subscribe(self, topics: Sequence[str], on_assigned: OnPartitions, on_revoked: OnPartitions) -> None:
-        def assigned(_: Consumer, partitions: list[TopicPartition]) -> None:
+    def subscribe(
+        self,
+        topics: Sequence[str],
+        on_assigned: OnPartitions,
+        on_revoked: OnPartitions,
+        begin_at: MutableMapping[int, int] | None = None,
+    ) -> None:
+        """`begin_at` are offsets, by partition, that go before what the group has committed; each is used once."""
+
+        def assigned(consumer: Consumer, partitions: list[TopicPartition]) -> None:
             self._wait(on_assigned(partitions))
+            for each in partitions if begin_at else ():
+                each.offset = begin_at.pop(each.partition, each.offset)  # type: ignore[union-attr]
+            consumer.incremental_assign(partitions)
 
         def revoked(_: Consumer, partitions: list[TopicPartition]) -> None:
             self._wait(on_revoked(partitions))

@@ -49,7 +49,7 @@ class Feed:
         """What was made of them, to be counted."""
         made: list[Block] = []
         fresh = [each for each in events if each.partition in self._reading]
-        for part in _parts(fresh):
+        for part in parts(fresh):
             after = dict(self.positions)
             new = [each for each in part if each.record.offset >= after[each.partition]]
             for each in new:
@@ -116,7 +116,8 @@ class Feed:
         self._waiting.pop(waiting, None)
 
 
-def _parts(events: Sequence[Event]) -> Iterable[Sequence[Event]]:
+def parts(events: Sequence[Event]) -> Iterable[Sequence[Event]]:
+    """In pieces of about BLOCK_BYTES_MAX."""
     part: list[Event] = []
     size = 0
     for event in events:

@@ -7,6 +7,7 @@ now and then, one that takes nothing for too long is let go.
 
 import asyncio
 import logging
+import resource
 import time
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
@@ -28,6 +29,8 @@ logger = logging.getLogger("headrace.gateway.push")
 
 SWEEP_SECONDS = 1.0
 BEHIND_READS_MAX = 8
+# For whatever is no listener: requests, brokers, files.
+DESCRIPTORS_KEPT = 200
 
 
 class Kept(Protocol):
@@ -45,6 +48,7 @@ class Hub:
         self._feeds: dict[str, Feed] = {}
         self._listeners: dict[Kept, None] = {}
         self._groups = 0
+        self._descriptors_max = _all_descriptors()
         self._reader: ConsumerThread | None = None
         self._kept: deque[tuple[Feed, int]] = deque()
         self._kept_bytes = 0
@@ -77,8 +81,9 @@ class Hub:
     def keeping(self, listener: Kept, in_group: bool = False) -> Iterator[None]:
         """For as long as it listens. Too many are turned away."""
         settings = self.gateway.settings
-        if len(self._listeners) >= settings.push_listeners_max:
-            raise too_busy(f"there are {len(self._listeners)} listeners already (push_listeners_max)")
+        if len(self._listeners) >= min(settings.push_listeners_max, self._descriptors_max - DESCRIPTORS_KEPT):
+            reason = "push_listeners_max, or the limit of open files (ulimit -n)"
+            raise too_busy(f"there are {len(self._listeners)} listeners already ({reason})")
         if in_group and self._groups >= settings.push_groups_max:
             raise too_busy(f"there are {self._groups} listeners in groups already (push_groups_max)")
         self._listeners[listener] = None
@@ -179,3 +184,13 @@ class Hub:
         logger.info("reading %s: %s", message.topic(), error)
         if feed is not None:
             self._close(feed)
+
+
+def _all_descriptors() -> int:
+    """How many files we may have open: as many as the system lets us ask for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        return 1 << 30
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard

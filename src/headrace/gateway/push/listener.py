@@ -24,6 +24,22 @@ QUIET_SECONDS_MAX = 15.0
 
 
 class Listener:
+    # There may be ten thousand.
+    __slots__ = (
+        "_all_partitions",
+        "_behind",
+        "_ended",
+        "_feed",
+        "_hub",
+        "_last_sign",
+        "_number",
+        "_sending_since",
+        "_woken",
+        "on_end",
+        "positions",
+        "topic",
+    )
+
     def __init__(self, hub: Hub, topic: str, positions: Positions, all_partitions: bool) -> None:
         self.topic = topic
         self.positions = positions

@@ -1,8 +1,9 @@
-"""The paths of push: the events of a topic, as server-sent events to a GET and as messages to a WebSocket."""
+"""The paths of push: events of a topic or of a group, as server-sent events to a GET and as messages to a WebSocket."""
 
 import contextlib
 from typing import Annotated, Any
 
+import orjson
 from fastapi import APIRouter, Depends, Header, Path, Query, Response, WebSocket
 
 from headrace.gateway.gateway import Gateway
@@ -10,10 +11,11 @@ from headrace.gateway.gateway import gateway as shared
 from headrace.gateway.messages.outgoing import Encoding
 from headrace.gateway.problem import Problem
 from headrace.gateway.push import socket as sockets
+from headrace.gateway.push.group_stream import GroupStream
 from headrace.gateway.push.hub import Hub
 from headrace.gateway.push.listener import Listener
 from headrace.gateway.push.sse import EventStream
-from headrace.gateway.push.start import Start, starting_positions
+from headrace.gateway.push.start import Start, parse_id, readable_partitions, starting_positions
 from headrace.gateway.push.stream import ENDS
 
 router = APIRouter(tags=["push"])
@@ -82,6 +84,74 @@ async def socket(websocket: WebSocket, asked: Annotated[Asked, Depends()], gatew
 
 async def _nothing_to_say(_: str) -> None:
     raise Problem(422, "Nothing to say", "a listener of a topic sends nothing", "POST messages instead")
+
+
+class AskedOfGroup:
+    """What a listener wants to hear as a member of a group."""
+
+    def __init__(
+        self,
+        group: Annotated[str, Path(min_length=1, max_length=249)],
+        topic: Annotated[str, Query(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$")],
+        start: Annotated[Start, Query(description="Where a group without commits begins.")] = "latest",
+        after: Annotated[str, Query(description="Go on after the event with this id, not after the last commit.")] = "",
+        last_event_id: Annotated[
+            str, Header(description="The same, as browsers send it when they come back; it goes before `after`.")
+        ] = "",
+        encoding: Annotated[Encoding, Query(description="How keys and values are written.")] = "auto",
+    ) -> None:
+        self.group = group
+        self.topic = topic
+        self.start = start
+        self.after = last_event_id or after
+        self.encoding = encoding
+
+    async def stream(self, gateway: Gateway, commits_itself: bool) -> GroupStream:
+        after = parse_id(self.after) if self.after else {}
+        await readable_partitions(gateway.client, self.topic, sorted(after))
+        return GroupStream(gateway, self.group, self.topic, self.start, after, commits_itself)
+
+
+@router.get("/api/v1/consumer-groups/{group}/events", summary="A group's messages as they come", **STREAM)
+async def group_events(asked: Annotated[AskedOfGroup, Depends()], gateway: Shared) -> Response:
+    """As a member of the group: it shares the partitions with all others. What the connection has taken is committed;
+    come back with the id of the last event to have again what was lost on the way."""
+    stream = await asked.stream(gateway, commits_itself=True)
+    kept = contextlib.ExitStack()
+    kept.enter_context(gateway.part(Hub).keeping(stream, in_group=True))
+    stream.start()
+
+    async def release() -> None:
+        kept.close()
+        await stream.close()
+
+    return EventStream(stream, asked.encoding, release)
+
+
+@router.websocket("/api/v1/consumer-groups/{group}/events")
+async def group_socket(websocket: WebSocket, asked: Annotated[AskedOfGroup, Depends()], gateway: Shared) -> None:
+    """The client commits, by sending {"commit": "<id of an event>"}."""
+    try:
+        stream = await asked.stream(gateway, commits_itself=False)
+        with gateway.part(Hub).keeping(stream, in_group=True):
+            await websocket.accept()
+            stream.start()
+            try:
+                await sockets.push(websocket, stream, asked.encoding, lambda text: _commit(stream, text))
+            finally:
+                await stream.close()
+    except ENDS as error:
+        await sockets.close(websocket, error)
+
+
+async def _commit(stream: GroupStream, text: str) -> None:
+    try:
+        said = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        said = None
+    if not isinstance(said, dict) or said.keys() != {"commit"} or not isinstance(said["commit"], str):
+        raise Problem(422, "Invalid message", "a member of a group sends commits", 'such as {"commit": "0:17,1:4"}')
+    stream.commit(parse_id(said["commit"]))
 
 
 @router.get("/api/v1/push", summary="Who listens to this gateway")

@@ -26,7 +26,7 @@ async def starting_positions(
 ) -> Positions:
     """In the order of partitions, so that all who are at the same place have the same positions."""
     seen = parse_id(after) if after else {}
-    wanted = await _wanted(client, topic, partitions)
+    wanted = await readable_partitions(client, topic, partitions)
     ends = await client.offsets(dict.fromkeys(wanted, EARLIEST if start == "earliest" and not seen else LATEST))
     for id, end in ends.items():
         if seen.get(id.partition, 0) > end.offset:
@@ -37,7 +37,7 @@ async def starting_positions(
     return dict(sorted(begin.items()))
 
 
-async def _wanted(client: ClusterClient, topic: str, partitions: Sequence[int]) -> list[TopicPartition]:
+async def readable_partitions(client: ClusterClient, topic: str, partitions: Sequence[int]) -> list[TopicPartition]:
     check_readable(topic)
     found = (await client.metadata([topic])).topics[topic]
     if found.error_code:

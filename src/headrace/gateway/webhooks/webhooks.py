@@ -50,6 +50,7 @@ class Webhooks:
         self._registry = Registry(gateway, lambda _: self._changed.set())
         self._changed = asyncio.Event()
         self._couriers: dict[Work, Courier] = {}
+        self._redriven: dict[str, Mapping[int, int]] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -176,13 +177,16 @@ class Webhooks:
 
     async def _has_redrive(self, subscription: Subscription) -> bool:
         left = {each: end for each, end in subscription.redrive_until.items() if end}
-        if not left:
+        if not left or self._redriven.get(subscription.id) == left:
             return False
         ids = {TopicPartition(subscription.dead_letter_topic, partition): end for partition, end in left.items()}
         commits = await committed_by(self._gateway.admin, subscription.redrive_group)
         starts = await list_offsets(self._gateway.admin, dict.fromkeys(ids, EARLIEST))
         reached = {id: max(commits[id].offset if id in commits else 0, starts.get(id, 0)) for id in ids}
-        return any(reached[id] < end for id, end in ids.items())
+        if any(reached[id] < end for id, end in ids.items()):
+            return True
+        self._redriven[subscription.id] = left
+        return False
 
     async def _reconcile(self, wanted: Mapping[Work, Subscription]) -> None:
         stale = [work for work, each in self._couriers.items() if wanted.get(work) != each.subscription]
