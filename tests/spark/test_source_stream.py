@@ -12,6 +12,8 @@ from headrace.testing import Broker
 
 DEADLINE_SECONDS = 90
 
+pytestmark = pytest.mark.timeout(300)
+
 
 class Query:
     """A stream into a list of (partition, offset): what each micro-batch brought."""
@@ -89,6 +91,7 @@ def test_a_limit_is_shared_by_backlog_and_starves_nobody(broker, new_topic, quer
     assert {p for p, _ in query.batches[0]} == {0, 1}
 
 
+@pytest.mark.long
 def test_bytes_limit_a_batch_too(broker, new_topic, query_of):
     topic = new_topic(retention_ms="-1")
     produce(broker.bootstrap, topic, [0], 100, size=1000)
@@ -118,6 +121,7 @@ def test_a_running_query_sees_what_comes_and_a_new_partition(broker, new_topic, 
         running.stop()
 
 
+@pytest.mark.long
 def test_a_small_batch_waits_for_more(broker, new_topic, query_of):
     topic = new_topic(retention_ms="-1")
     query = query_of(topic)
@@ -169,6 +173,7 @@ def test_where_a_query_begins_is_kept_until_it_has_moved(spark, broker, new_topi
     assert StreamSource(options, schema).initialOffset()[topic] == {"0": 15}
 
 
+@pytest.mark.long
 def test_the_checkpoint_of_another_cluster(spark, broker, new_topic, query_of, tmp_path):
     topic = new_topic(retention_ms="-1")
     produce(broker.bootstrap, topic, [0], 10)
@@ -180,6 +185,7 @@ def test_the_checkpoint_of_another_cluster(spark, broker, new_topic, query_of, t
     assert "this checkpoint is of cluster" in said and "new checkpointLocation" in said
 
 
+@pytest.mark.long
 def test_a_topic_that_was_deleted(broker, new_topic, query_of):
     from confluent_kafka.admin import AdminClient
 
