@@ -1,7 +1,7 @@
 """What was measured in the last half hour, in memory: a bounded number of series of a bounded number of points each.
 
 A series that nothing was recorded for is forgotten once its last point is too old. When there are too many, new ones are
-not begun. Points are two doubles; 20,000 series of 360 points are 115 MB, and a cluster of 1,000 topics has some 8,000.
+not begun. Points are two doubles: 20,000 series of 360 are 115 MB. A cluster of 1,000 topics has some 9,000 series.
 """
 
 from array import array

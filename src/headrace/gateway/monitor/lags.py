@@ -3,58 +3,76 @@
 `client.lag` does this for one group and says more; with thousands of groups that would be thousands of questions.
 """
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Sequence
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.admin import Admin
 from headrace.client.connection import Disconnected
 from headrace.client.positions import EARLIEST, LATEST, list_offsets
-from headrace.wire.messages.group_offsets import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchResponse
+from headrace.wire.messages.group_offsets import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+    OffsetFetchResponseTopics,
+)
 from headrace.wire.messages.groups_admin import ListGroupsRequest, ListGroupsResponse
 
 GROUPS_AT_ONCE = 200
 
-Committed = dict[str, dict[TopicPartition, int]]
+Offsets = dict[str, dict[TopicPartition, int]]
+"""By group."""
 
 
-async def lags_of_all(admin: Admin) -> Committed:
-    """By group. What a broker that does not answer knows is left out."""
-    names = {topic.topic_id: topic.name or "" for topic in (await admin.metadata()).topics}
-    committed: Committed = {}
-    for broker in [each.broker_id for each in (await admin.describe_cluster()).brokers if not each.is_fenced]:
-        try:
-            committed |= await _committed_at(admin, broker, names)
-        except (Disconnected, Refused):
-            continue
-    return await _behind(admin, committed)
+class GroupLags:
+    def __init__(self, admin: Admin) -> None:
+        self._admin = admin
+        # Commits name topics by id. To ask for all names each time would cost more than all the rest.
+        self._names: dict[bytes, str] = {}
 
+    async def look(self) -> Offsets:
+        """How far each group is behind. What a broker that does not answer knows is left out."""
+        committed: Offsets = {}
+        for broker in (await self._admin.describe_cluster()).brokers:
+            if not broker.is_fenced:
+                with contextlib.suppress(Disconnected, Refused):
+                    committed |= await self._committed_at(broker.broker_id)
+        return await _behind(self._admin, committed)
 
-async def _committed_at(admin: Admin, broker: int, names: Mapping[bytes, str]) -> Committed:
-    listed = await admin.ask_broker(broker, ListGroupsRequest(), ListGroupsResponse)
-    groups = [each.group_id for each in listed.groups]
-    committed: Committed = {}
-    for first in range(0, len(groups), GROUPS_AT_ONCE):
-        committed |= await _fetch(admin, broker, groups[first : first + GROUPS_AT_ONCE], names)
-    return committed
+    async def _committed_at(self, broker: int) -> Offsets:
+        listed = await self._admin.ask_broker(broker, ListGroupsRequest(), ListGroupsResponse)
+        groups = [each.group_id for each in listed.groups]
+        committed: Offsets = {}
+        for first in range(0, len(groups), GROUPS_AT_ONCE):
+            committed |= await self._fetch(broker, groups[first : first + GROUPS_AT_ONCE])
+        return committed
 
-
-async def _fetch(admin: Admin, broker: int, groups: Sequence[str], names: Mapping[bytes, str]) -> Committed:
-    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group, topics=None) for group in groups])
-    answer = await admin.ask_broker(broker, request, OffsetFetchResponse)
-    return {
-        group.group_id: {
-            TopicPartition(topic.name or names.get(topic.topic_id, ""), part.partition_index): part.committed_offset
-            for topic in group.topics
-            for part in topic.partitions
-            if part.committed_offset >= 0 and not part.error_code
+    async def _fetch(self, broker: int, groups: Sequence[str]) -> Offsets:
+        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group, topics=None) for group in groups])
+        answer = await self._admin.ask_broker(broker, request, OffsetFetchResponse)
+        await self._learn_names(answer)
+        return {
+            group.group_id: {
+                TopicPartition(self._name(topic), part.partition_index): part.committed_offset
+                for topic in group.topics
+                for part in topic.partitions
+                if part.committed_offset >= 0 and not part.error_code
+            }
+            for group in answer.groups
+            if not group.error_code
         }
-        for group in answer.groups
-        if not group.error_code
-    }
+
+    async def _learn_names(self, answer: OffsetFetchResponse) -> None:
+        if all(self._name(topic) for group in answer.groups for topic in group.topics):
+            return
+        self._names = {topic.topic_id: topic.name or "" for topic in (await self._admin.metadata()).topics}
+
+    def _name(self, topic: OffsetFetchResponseTopics) -> str:
+        return topic.name or self._names.get(topic.topic_id, "")
 
 
-async def _behind(admin: Admin, committed: Committed) -> Committed:
+async def _behind(admin: Admin, committed: Offsets) -> Offsets:
     wanted = {id for offsets in committed.values() for id in offsets if id.topic}
     ends = await list_offsets(admin, dict.fromkeys(wanted, LATEST))
     starts = await list_offsets(admin, dict.fromkeys(wanted, EARLIEST))

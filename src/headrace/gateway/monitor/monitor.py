@@ -18,7 +18,7 @@ from headrace.client.connection import Disconnected
 from headrace.gateway.monitor.alerts import Alert, Alerts
 from headrace.gateway.monitor.counters import Counters
 from headrace.gateway.monitor.history import History, Point, Series
-from headrace.gateway.monitor.lags import lags_of_all
+from headrace.gateway.monitor.lags import GroupLags
 from headrace.gateway.monitor.notify import Notifier
 from headrace.gateway.monitor.page import Labels, labels_of
 from headrace.gateway.monitor.requests import RequestCounts
@@ -38,6 +38,7 @@ LOOP_LAG_SECONDS = 0.25
 class Monitor:
     scraper: Scraper
     notifier: Notifier
+    _group_lags: GroupLags
 
     def __init__(self, gateway: "Gateway") -> None:
         settings = gateway.settings
@@ -65,6 +66,7 @@ class Monitor:
     async def start(self) -> None:
         settings = self._gateway.settings
         self.scraper = Scraper(self._gateway.admin, settings.broker_metrics)
+        self._group_lags = GroupLags(self._gateway.admin)
         self.notifier = Notifier(settings.alert_webhook)
         self.notifier.start()
         self._tasks = [asyncio.create_task(self._run()), asyncio.create_task(self._run_loop_lag())]
@@ -105,7 +107,7 @@ class Monitor:
     async def _lags(self) -> Mapping[str, Mapping[TopicPartition, int]]:
         try:
             async with asyncio.timeout(LAG_SECONDS_MAX):
-                return await lags_of_all(self._gateway.admin)
+                return await self._group_lags.look()
         except (Disconnected, Refused, TimeoutError):
             return {}
 

@@ -50,7 +50,8 @@ class Scraper:
             brokers = (await self._admin.describe_cluster()).brokers
         except (Disconnected, Refused):
             return []
-        self._known = {each: address for each, address in self._known.items() if each in {b.broker_id for b in brokers}}
+        registered = {each.broker_id for each in brokers}
+        self._known = {each: address for each, address in self._known.items() if each in registered}
         return [f"{each.host}:{PORT + each.broker_id - 1}" for each in brokers]
 
     async def _page(self, address: str) -> tuple[int, Page] | None:

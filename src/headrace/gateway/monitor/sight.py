@@ -60,12 +60,9 @@ class Sight(NamedTuple):
 
 
 def recorded(sight: Sight, counters: Counters) -> dict[Series, float]:
-    values: dict[Series, float] = {}
-    values |= _rates(sight, counters)
-    values |= _topic_gauges(sight)
-    values |= dict(_broker_gauges(sight))
-    values |= dict(_lags(sight.lags))
-    return values
+    """In order of importance: when there is too much to keep, it is the last that is not kept."""
+    of_brokers, of_groups = dict(_broker_gauges(sight)), dict(_lags(sight.lags))
+    return of_brokers | _rates(sight, counters) | _topic_gauges(sight) | of_groups
 
 
 def _rates(sight: Sight, counters: Counters) -> dict[Series, float]:
@@ -77,7 +74,7 @@ def _rates(sight: Sight, counters: Counters) -> dict[Series, float]:
             sums[Series(name, of_broker)] += rate
             if name in TOPIC_RATES:
                 sums[Series(name, labels)] += rate
-    return sums
+    return dict(sums)
 
 
 def _topic_gauges(sight: Sight) -> dict[Series, float]:
