@@ -193,3 +193,15 @@ def test_rest_keeps_its_errors(gateway: GatewayProcess) -> None:
         for path in ("/nothing", "/api/v1/nothing", "/uix", "/_niceguix"):
             reply = client.get(path)
             assert (reply.status_code, reply.headers["content-type"]) == (404, "application/problem+json"), path
+
+
+def test_pages_that_nobody_looks_at_cost_no_more_than_allowed(broker: Broker) -> None:
+    running = GatewayProcess(broker.bootstrap, "--set", "ui_pages_max=3").start()
+    try:
+        with running.client() as client:
+            replies = [client.get("/") for _ in range(4)]
+            assert [reply.status_code for reply in replies] == [200, 200, 200, 429]
+            assert "ui_pages_max" in replies[3].json()["detail"]
+            assert client.get("/health").status_code == 200
+    finally:
+        running.stop()

@@ -35,6 +35,7 @@ class GatewaySettings(BaseSettings):
     delivery_seconds_max: float = Field(30.0, gt=0, description="How long a message may take to be acknowledged.")
     wait_seconds_max: float = Field(30.0, gt=0, description="The longest long poll.")
     polls_max: int = Field(1000, gt=0, description="Long polls and streams of lines at once; beyond it, 429.")
+    ui_pages_max: int = Field(500, gt=0, description="Pages of the UI that are open at once; beyond it, 429.")
 
     push_listeners_max: int = Field(
         20_000, gt=0, description="Open event streams and WebSockets at once; beyond it, 429."

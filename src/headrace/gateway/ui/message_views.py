@@ -62,7 +62,8 @@ def open_message(message: Message) -> None:
 def _payload(name: str, raw: bytes) -> None:
     with tagged("div", classes="hr-form"):
         tagged("h2", name).style("font-size: 14.5px")
-        form = ui.toggle(FORMS, value=payload.natural_form(raw)).props("dense unelevated no-caps size=sm")
+        form = ui.toggle(FORMS, value=payload.natural_form(raw)).props("unelevated no-caps")
+        form.props("toggle-color=hr-chosen toggle-text-color=hr-chosen-ink")
         form.props["aria-label"] = f"How to show the {name.lower()}"
     with tagged("pre", classes="hr-payload").props("tabindex=0"):
         text = Text(payload.shown(raw, form.value))

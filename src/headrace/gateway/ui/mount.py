@@ -9,20 +9,21 @@ from pathlib import Path
 
 import nicegui
 from fastapi import FastAPI, Request
-from nicegui import ui
+from nicegui import Client, ui
 from nicegui.middlewares import RedirectWithPrefixMiddleware, SetCacheControlMiddleware
 from starlette.routing import Match, Mount
 from starlette.types import Message, Receive, Scope, Send
 
 from headrace.gateway.gateway import Gateway
+from headrace.gateway.intake import too_busy
 from headrace.gateway.ui.shell import shell
 from headrace.gateway.ui.watch import Watch
 
 _HERE = Path(__file__).parent
 _OURS = ("/ui", "/_nicegui", "/_nicegui_ws", "/favicon.ico")
 _WATCH = "headrace.watch"
-# A second wall behind the first: whatever a page was made to say, it asks nobody but us. NiceGUI's own
-# scripts are in line, and Vue compiles templates in the browser.
+# A second wall behind the first: whatever a page was made to say, it asks nobody but us. NiceGUI's own scripts are in
+# line, and Vue compiles templates in the browser.
 _POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; object-src 'none'; base-uri 'none'; "
@@ -55,8 +56,15 @@ class _Pages(Mount):
                 message["headers"] = _headers(scope["path"], message)
             await send(message)
 
+        if scope["type"] == "http" and not scope["path"].startswith("/_nicegui") and self._is_full():
+            await too_busy("as many pages of the UI are open as may be (ui_pages_max)").response()(scope, receive, send)
+            return
         scope[_WATCH] = self.watch
         await super().handle(scope, receive, send_with_headers)
+
+    def _is_full(self) -> bool:
+        """A page costs memory until its browser is gone; one that nobody connects to, for a minute."""
+        return len(Client.instances) >= self.watch.gateway.settings.ui_pages_max
 
 
 def _headers(path: str, message: Message) -> list[tuple[bytes, bytes]]:
@@ -68,7 +76,7 @@ def _headers(path: str, message: Message) -> list[tuple[bytes, bytes]]:
 
 
 def mount(app: FastAPI, gateway: Gateway) -> None:
-    """After all routers: what they serve is theirs."""
+    """After all routers, since what they serve is theirs; once in a process, since there is one NiceGUI in it."""
     ui.run_with(
         app,
         title="Headrace",
