@@ -57,6 +57,15 @@ _WORDS: dict[int, Words] = {
     ErrorCode.TOPIC_ALREADY_EXISTS: _EXISTS,
     ErrorCode.NON_EMPTY_GROUP: Words(409, "Group is in use", "stop its members first, or name another group"),
     ErrorCode.GROUP_ID_NOT_FOUND: Words(404, "Unknown group", "GET /api/v1/consumer-groups lists the groups"),
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: Words(
+        404, "Unknown transactional id", "GET /api/v1/transactions lists those that are known"
+    ),
+    ErrorCode.BROKER_ID_NOT_REGISTERED: Words(404, "Unknown broker", "GET /api/v1/cluster shows the brokers"),
+    ErrorCode.BROKER_NOT_AVAILABLE: Words(409, "Broker is not alive", "start it, or name another"),
+    ErrorCode.NO_REASSIGNMENT_IN_PROGRESS: Words(409, "Not moving", "GET /api/v1/reassignments shows what moves"),
+    ErrorCode.TOPIC_DELETION_DISABLED: Words(
+        403, "Topics are not deleted here", "start the brokers with delete.topic.enable=true"
+    ),
     ErrorCode.UNKNOWN_MEMBER_ID: Words(409, "Unknown member", "join the group again"),
     ErrorCode.ILLEGAL_GENERATION: _GROUP_MOVES,
     ErrorCode.REBALANCE_IN_PROGRESS: _GROUP_MOVES,

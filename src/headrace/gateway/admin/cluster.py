@@ -10,8 +10,7 @@ from headrace.client.admin import Admin
 from headrace.client.moves import Plan, Planner, plan_view
 from headrace.client.status import status_of
 from headrace.client.survey import survey
-from headrace.gateway.admin.routing import Broker, Confirm, Shared, admin_router
-from headrace.wire.codes import ErrorCode
+from headrace.gateway.admin.routing import Broker, Confirm, Shared, admin_router, require_alive
 from headrace.wire.messages.cluster import DescribeLogDirsResult
 
 router = admin_router("cluster")
@@ -124,15 +123,6 @@ async def _move(admin: Admin, planner: Planner, confirm: bool) -> PlanShown:
 async def begin(admin: Admin, plan: Plan) -> None:
     for id, refusal in (await admin.reassign(plan)).items():
         raise Refused(refusal.code, f"{id} was not moved: {refusal.message}")
-
-
-async def require_alive(admin: Admin, broker_id: int) -> None:
-    brokers = (await admin.describe_cluster()).brokers
-    if broker_id not in {each.broker_id for each in brokers}:
-        known = ", ".join(str(each.broker_id) for each in brokers)
-        raise Refused(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no broker {broker_id}; the brokers are {known}")
-    if any(each.broker_id == broker_id and each.is_fenced for each in brokers):
-        raise Refused(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is not alive")
 
 
 def _log_dir(found: DescribeLogDirsResult) -> LogDirShown:

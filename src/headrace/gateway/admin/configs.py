@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from headrace.client.admin import BROKER, TOPIC, Admin, Resource
 from headrace.client.configs import Config, describe_configs
 from headrace.client.topics import find_topic
-from headrace.gateway.admin.routing import Broker, Shared, Topic, admin_router
+from headrace.gateway.admin.routing import Broker, Shared, Topic, admin_router, require_alive
 
 router = admin_router("configs")
 
@@ -52,11 +52,13 @@ async def alter_topic_configs(topic: Topic, changes: Changes, gateway: Shared) -
 
 @router.get("/brokers/{broker}/configs", summary="Show the configs of a broker")
 async def broker_configs(broker: Broker, gateway: Shared) -> ConfigList:
+    await require_alive(gateway.admin, broker)
     return await _configs(gateway.admin, Resource(BROKER, str(broker)))
 
 
 @router.patch("/brokers/{broker}/configs", summary="Change configs of a broker while it runs")
 async def alter_broker_configs(broker: Broker, changes: Changes, gateway: Shared) -> ConfigList:
+    await require_alive(gateway.admin, broker)
     return await _alter(gateway.admin, Resource(BROKER, str(broker)), changes)
 
 

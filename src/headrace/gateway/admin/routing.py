@@ -1,4 +1,4 @@
-"""What the routers of this folder share: their dependency, names in paths, bounded bodies, and errors in OpenAPI."""
+"""What the routers of administration share: their dependency, names in paths, bounded bodies, and errors in OpenAPI."""
 
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
@@ -8,10 +8,13 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import Message
 
+from headrace.base.errors import Refused
+from headrace.client.admin import Admin
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.gateway import gateway as shared
 from headrace.gateway.intake import Intake
 from headrace.gateway.problem import PROBLEM_REPLY
+from headrace.wire.codes import ErrorCode
 
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
@@ -63,3 +66,12 @@ def _replayed(request: Request, body: bytes) -> Callable[[], Coroutine[Any, Any,
 
 def admin_router(tag: str, prefix: str = "/api/v1") -> APIRouter:
     return APIRouter(prefix=prefix, tags=[tag], route_class=BoundedRoute, responses=PROBLEMS)
+
+
+async def require_alive(admin: Admin, broker_id: int) -> None:
+    brokers = (await admin.describe_cluster()).brokers
+    if broker_id not in {each.broker_id for each in brokers}:
+        known = ", ".join(str(each.broker_id) for each in brokers)
+        raise Refused(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no broker {broker_id}; the brokers are {known}")
+    if any(each.broker_id == broker_id and each.is_fenced for each in brokers):
+        raise Refused(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {broker_id} is not alive")

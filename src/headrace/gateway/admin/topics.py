@@ -13,7 +13,7 @@ from headrace.client.topics import TopicSeen
 from headrace.gateway.admin.configs import ConfigShown
 from headrace.gateway.admin.routing import Asked, Number, Shared, Topic, TopicName, admin_router
 
-PARTITIONS_MAX = 100_000
+PARTITIONS_MAX = 10_000
 
 router = admin_router("topics")
 
@@ -22,7 +22,7 @@ class NewTopic(Asked):
     model_config = ConfigDict(
         json_schema_extra={
             "example": {
-                "topic": "orders",
+                "name": "orders",
                 "partitions": 6,
                 "replication_factor": 3,
                 "configs": {"retention.ms": "604800000"},
@@ -30,7 +30,7 @@ class NewTopic(Asked):
         }
     )
 
-    topic: TopicName
+    name: TopicName
     partitions: Annotated[
         int | None, Field(ge=1, le=PARTITIONS_MAX, description="The brokers' default if left out.")
     ] = None
@@ -104,7 +104,7 @@ async def create_topic(
 ) -> TopicShown | None:
     await topics.create_topic(
         gateway.admin,
-        new.topic,
+        new.name,
         new.partitions,
         new.replication_factor,
         new.configs,
@@ -114,8 +114,8 @@ async def create_topic(
     if validate_only:
         response.status_code = 200
         return None
-    response.headers["Location"] = f"/api/v1/topics/{new.topic}"
-    return await _shown(gateway.admin, new.topic)
+    response.headers["Location"] = f"/api/v1/topics/{new.name}"
+    return await _shown(gateway.admin, new.name)
 
 
 @router.get("/topics/{topic}", summary="Describe a topic")

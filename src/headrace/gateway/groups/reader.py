@@ -1,28 +1,36 @@
 """The consumer of one session: polled on a thread of its own into a small buffer, from which callers take.
 
 Polling goes on for as long as the session lives, so no rebalance of the group waits for a slow caller; while the buffer
-is full the partitions rest. What is revoked leaves the buffer on the thread that learns of it, before anybody else may
-be given the partition: a message that another member reads by now is never given out.
+is full the partitions rest. confluent-kafka lets one thread into a consumer at a time and others spin, so this thread
+does all that there is to do with it, commits too, and looks for them more often while the session is used. What is
+revoked leaves the buffer before anybody else may be given the partition: a message that another member reads by now is
+never given out.
 """
 
 import asyncio
 import contextlib
 import threading
+import time
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from headrace.base.ids import TopicPartition
 from headrace.client.groups import NewCommit
 
 POLL_SECONDS = 0.25
+BUSY_POLL_SECONDS = 0.01
+BUSY_SECONDS = 2.0
 CLOSE_SECONDS_MAX = 10.0
 BUFFER_MESSAGES_MAX = 1000
 BUFFER_BYTES_MAX = 4 << 20
 ERRORS_MAX = 10
+
+
+Refusals = dict[TopicPartition, KafkaError]
 
 
 class Busy(Exception):
@@ -41,7 +49,9 @@ class GroupReader:
         self._revoked: set[TopicPartition] = set()
         self._errors: deque[str] = deque(maxlen=ERRORS_MAX)
         self._rests = False
-        self._committing: asyncio.Future[dict[TopicPartition, KafkaError]] | None = None
+        self._orders: deque[list[KafkaPartition]] = deque()
+        self._busy_until = 0.0
+        self._committing: asyncio.Future[Refusals] | None = None
         self._arrived = asyncio.Event()
         self._stopping = threading.Event()
         self._ended = asyncio.Event()
@@ -75,6 +85,7 @@ class GroupReader:
 
     def take(self, count: int, bytes_max: int) -> list[Message]:
         """What is there, at least one message if there is any."""
+        self._busy_until = time.monotonic() + BUSY_SECONDS
         taken: list[Message] = []
         size = 0
         with self._lock:
@@ -106,23 +117,19 @@ class GroupReader:
             self._errors.clear()
         return revoked, errors
 
-    async def commit(
-        self, places: Mapping[TopicPartition, NewCommit], seconds_max: float
-    ) -> dict[TopicPartition, KafkaError]:
+    async def commit(self, places: Mapping[TopicPartition, NewCommit], seconds_max: float) -> Refusals:
         """What was refused. TimeoutError when the answer is not there in time; whether it was stored is then unknown."""
         if self._committing is not None:
             raise Busy
         self._committing = answer = self._loop.create_future()
-        offsets = [KafkaPartition(*id, place.offset, metadata=place.metadata) for id, place in places.items()]
-        try:
-            self._consumer.commit(offsets=offsets, asynchronous=True)
-        except BaseException:
-            self._committing = None
-            raise
+        self._busy_until = time.monotonic() + BUSY_SECONDS
+        self._orders.append(
+            [KafkaPartition(*id, place.offset, metadata=place.metadata) for id, place in places.items()]
+        )
         async with asyncio.timeout(seconds_max):
             return await asyncio.shield(answer)
 
-    def _settle(self, refused: dict[TopicPartition, KafkaError]) -> None:
+    def _settle(self, refused: Refusals) -> None:
         answer, self._committing = self._committing, None
         if answer is not None and not answer.done():
             answer.set_result(refused)
@@ -132,13 +139,26 @@ class GroupReader:
     def _run(self) -> None:
         try:
             while not self._stopping.is_set():
+                self._commit_as_ordered()
                 self._rest_if_full()
-                message = self._consumer.poll(POLL_SECONDS)
+                message = self._consumer.poll(self._patience)
                 if message is not None:
                     self._on_message(message)
         finally:
             self._consumer.close()
             self._tell(self._ended)
+
+    @property
+    def _patience(self) -> float:
+        return BUSY_POLL_SECONDS if time.monotonic() < self._busy_until else POLL_SECONDS
+
+    def _commit_as_ordered(self) -> None:
+        while self._orders:
+            offsets = self._orders.popleft()
+            try:
+                self._consumer.commit(offsets=offsets, asynchronous=True)
+            except KafkaException as failure:
+                self._on_commit(failure.args[0], offsets)
 
     def _rest_if_full(self) -> None:
         if len(self._buffer) >= BUFFER_MESSAGES_MAX or self._buffer_bytes >= BUFFER_BYTES_MAX:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import Message
 
 from headrace.base.ids import TopicPartition
 from headrace.client.groups import NewCommit
@@ -114,9 +114,6 @@ class GroupSession:
             raise _unanswered("an earlier commit has no answer yet") from None
         except TimeoutError:
             raise _unanswered(f"no coordinator answered within {COMMIT_SECONDS_MAX:g} s") from None
-        except KafkaException as failure:
-            error: KafkaError = failure.args[0]
-            raise kafka_problem(error.code(), f"nothing was committed: {error.str()}") from None
         for id, error in refused.items():
             raise kafka_problem(error.code(), f"{id} was not committed: {error.str()}")
 

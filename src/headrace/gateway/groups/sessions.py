@@ -50,14 +50,17 @@ class Sessions:
                 "end those that are not needed with DELETE, or start another gateway",
                 headers={"Retry-After": "5"},
             )
-        reader = GroupReader(
-            {**self._gateway.kafka_config(), **FETCH_AHEAD, **config, "group.id": group, "enable.auto.commit": False}
-        )
+        config = {**self._gateway.kafka_config(), **FETCH_AHEAD, **config, "group.id": group}
         try:
+            reader = GroupReader({**config, "enable.auto.commit": False})
             reader.subscribe(list(topics))
-        except KafkaException as failure:
+        except (KafkaException, ValueError) as error:
+            said = error.args[0].str() if isinstance(error, KafkaException) else str(error)
             raise Problem(
-                422, "Invalid subscription", failure.args[0].str(), "name topics, or a pattern such as orders-.*"
+                422,
+                "Invalid subscription",
+                f"{', '.join(topics)}: {said}",
+                "name topics, or a pattern such as orders-.*, and a plain group",
             ) from None
         session = GroupSession(secrets.token_urlsafe(16), group, list(topics), idle_seconds, reader)
         self._sessions[session.id] = session
