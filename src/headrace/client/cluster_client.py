@@ -21,7 +21,7 @@ from headrace.client.cluster_metadata import ClusterMetadata, cluster_metadata
 from headrace.client.connection import Disconnected
 from headrace.client.peer import Address, Peers, parse_bootstrap
 from headrace.client.security import Security
-from headrace.wire.batch import HEADER_SIZE, LENGTH_END
+from headrace.wire.batch import HEADER, HEADER_SIZE, LENGTH_END, BatchHeader
 from headrace.wire.codes import CODES, ErrorCode
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
@@ -80,6 +80,8 @@ class Fetched(NamedTuple):
     last_stable_offset: int
     log_start_offset: int
     aborted: tuple[Aborted, ...]
+    next_offset: int
+    """Where to go on: behind the last batch."""
 
 
 class _ComeAgain(Refused):
@@ -227,12 +229,14 @@ class ClusterClient:
 
         part = await self._persist(ask_leader, lambda: [partition], seconds_max)
         aborted = [Aborted(each.producer_id, each.first_offset) for each in part.aborted_transactions or ()]
+        batches, last = whole_batches(memoryview(part.records or b""))
         return Fetched(
-            whole_batches(memoryview(part.records or b"")),
+            batches,
             part.high_watermark,
             part.last_stable_offset,
             part.log_start_offset,
             tuple(sorted(aborted, key=lambda each: each.first_offset)),
+            _next_offset(batches, last) if batches else offset,
         )
 
     async def _persist(
@@ -253,18 +257,24 @@ class ClusterClient:
             await asyncio.sleep(PAUSE_SECONDS)
 
 
-def whole_batches(data: memoryview) -> memoryview:
-    """Without what a broker cuts off at the end to keep within the bytes asked for."""
-    end = 0
-    while len(data) - end >= LENGTH_END:
+def whole_batches(data: memoryview) -> tuple[memoryview, int]:
+    """Without what a broker cuts off at the end to keep within the bytes asked for; and where the last one begins."""
+    end = last = 0
+    while len(data) - end >= HEADER_SIZE:
         (length,) = _LENGTH.unpack_from(data, end + LENGTH_END - _LENGTH.size)
         if length < HEADER_SIZE - LENGTH_END:
             # Damage is for the reader to report, with its offset.
-            return data
+            return data, last
         if length > len(data) - end - LENGTH_END:
             break
+        last = end
         end += LENGTH_END + length
-    return data[:end]
+    return data[:end], last
+
+
+def _next_offset(batches: memoryview, last: int) -> int:
+    # Not `parse_header`: a damaged one is not for us to judge.
+    return BatchHeader(*HEADER.unpack_from(batches, last)).next_offset
 
 
 def _refusal(code: int, about: str) -> Refused:

@@ -192,16 +192,18 @@ def _open(batch: Bytes, max_bytes: int) -> tuple[BatchHeader, bytes]:
 
 def _walk(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, int, int]]:
     """(position of the key, end, offset, timestamp) of each record."""
-    pos = 0
+    pos, size = 0, len(body)
+    base_offset, base_timestamp = header.base_offset, header.base_timestamp
+    append_time = header.max_timestamp if header.is_log_append_time else None
     for _ in range(header.record_count):
         length, pos = read_varint(body, pos)
         end = pos + length
-        if length < 0 or end > len(body):
-            raise CorruptBatch(f"a record claims {length} bytes, {len(body) - pos} are left")
+        if length < 0 or end > size:
+            raise CorruptBatch(f"a record claims {length} bytes, {size - pos} are left")
         timestamp_delta, pos = read_varint(body, pos + 1)
         offset_delta, pos = read_varint(body, pos)
-        timestamp = header.max_timestamp if header.is_log_append_time else header.base_timestamp + timestamp_delta
-        yield pos, end, header.base_offset + offset_delta, timestamp
+        timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
+        yield pos, end, base_offset + offset_delta, timestamp
         pos = end
 
 
