@@ -265,6 +265,8 @@ def test_a_broker_dies_while_we_look(pages: Pages, cluster: Cluster) -> None:
     expect(newest).not_to_have_text(before, timeout=SLOW_MS)
     pages.go("Brokers")
     pages.see_row("Brokers", f"Broker {victim}", "down")
+    pages.go("Overview")
+    pages.see_row("Alerts", "without all their in-sync replicas", "Start the brokers that are gone")
     cluster.start(victim)
     expect(side.get_by_text("4 brokers, all well")).to_be_visible(timeout=SLOW_MS)
     expect(pages.row("Brokers", "alive")).to_have_count(4)
