@@ -1,10 +1,17 @@
 """The lake against a real broker and real Spark: what is acknowledged is in the table, once, readable by others."""
 
+import datetime
+import io
+import json
+
 import duckdb
+import fastavro
 import pandas
 import pyarrow.parquet as pq
 import pytest
-from pipeline_topics import send
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AdminClient
+from pipeline_topics import ADMIN_SECONDS, send
 
 from headrace.base.errors import UserError
 from headrace.pipelines.lake import lake
@@ -18,6 +25,12 @@ def rows_of(path, columns="*"):
     )
 
 
+def committed_by(bootstrap, group):
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=ADMIN_SECONDS)
+    return {place.partition: place.offset for place in asked[group].result(ADMIN_SECONDS).topic_partitions}
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_topic_becomes_a_table_and_goes_on_where_it_was(spark, broker, new_topic, tmp_path, format):
     topic = new_topic(3)
@@ -29,6 +42,7 @@ def test_a_topic_becomes_a_table_and_goes_on_where_it_was(spark, broker, new_top
     assert (second.rows, second.undecoded, second.format) == (102, 1, format)
     again = lake(topic, tmp_path / "t", bootstrap=broker.bootstrap, spark=spark)
     assert (again.rows, again.batches) == (0, 0)
+    assert committed_by(broker.bootstrap, f"headrace-lake-{topic}-t") == again.offsets, "lag tools see the job"
 
     rows = rows_of(tmp_path / "t").df()
     assert len(rows) == 602 and not rows.duplicated(["partition", "kafka_offset"]).any()
@@ -87,9 +101,6 @@ def test_a_table_of_another_topic_is_not_written_to(spark, broker, new_topic, tm
 
 
 def test_what_retention_deleted_is_named(spark, broker, new_topic, tmp_path):
-    from confluent_kafka import TopicPartition
-    from confluent_kafka.admin import AdminClient
-
     topic = new_topic()
     send(broker.bootstrap, topic, [b"a"] * 10)
     lake(topic, tmp_path, bootstrap=broker.bootstrap, spark=spark)
@@ -108,3 +119,33 @@ def test_no_broker_and_no_topic_are_said_in_words(spark, broker, tmp_path):
         lake("orders", tmp_path, bootstrap="127.0.0.1:1", spark=spark)
     with pytest.raises(UserError, match="nowhere"):
         lake("nowhere", tmp_path, bootstrap=broker.bootstrap, spark=spark)
+
+
+AVRO = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "made", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "tags", "type": {"type": "map", "values": "string"}},
+        {"name": "lines", "type": {"type": "array", "items": "int"}},
+    ],
+}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_avro_values_become_columns(spark, broker, new_topic, tmp_path, format):
+    topic, at = new_topic(), datetime.datetime(2026, 11, 16, 12, tzinfo=datetime.UTC)
+    (tmp_path / "order.avsc").write_text(json.dumps(AVRO))
+    values = []
+    for n in range(20):
+        stream = io.BytesIO()
+        fastavro.schemaless_writer(stream, AVRO, {"id": n, "made": at, "tags": {"n": str(n)}, "lines": [n, n]})
+        values.append(stream.getvalue())
+    arguments = {"bootstrap": broker.bootstrap, "spark": spark, "batch_rows": 12}
+    send(broker.bootstrap, topic, [*values, b"\x01not avro"])
+    report = lake(topic, tmp_path / "t", format=format, decode="avro", schema_file=tmp_path / "order.avsc", **arguments)
+    assert (report.rows, report.undecoded) == (21, 1)
+    found = rows_of(tmp_path / "t", "id, made, tags, lines").fetchall()[:20]
+    assert [id for id, _, _, _ in found] == list(range(20)) and {when for _, when, _, _ in found} == {at}
+    assert found[7][2:] == ({"n": "7"}, [7, 7])

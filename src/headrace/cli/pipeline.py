@@ -29,6 +29,9 @@ Options = Annotated[
         "--option", metavar="NAME=VALUE", help="A Kafka client setting (security.protocol=…); may be repeated."
     ),
 ]
+AllowLoss = Annotated[
+    bool, typer.Option("--allow-data-loss", help="Go on when retention has deleted records that were not read yet.")
+]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until interrupted.")]
 
 
@@ -46,9 +49,7 @@ def lake(
     schema: Annotated[Path | None, typer.Option(help="The Avro schema of the values.")] = None,
     follow: Follow = False,
     batch_rows: Annotated[int, typer.Option(min=1, help="Rows in a commit, about.")] = 2_000_000,
-    allow_data_loss: Annotated[
-        bool, typer.Option("--allow-data-loss", help="Go on when retention has deleted records that the table lacks.")
-    ] = False,
+    allow_data_loss: AllowLoss = False,
     forget_hours: Annotated[
         float, typer.Option(min=0, help="Delete versions and left-over files that are older than this.")
     ] = 24.0,
@@ -123,10 +124,7 @@ def mirror(
     ] = None,
     follow: Follow = False,
     batch_rows: Annotated[int, typer.Option(min=1, help="Rows in a batch, about.")] = 500_000,
-    allow_data_loss: Annotated[
-        bool,
-        typer.Option("--allow-data-loss", help="Go on when retention has deleted records that are not mirrored yet."),
-    ] = False,
+    allow_data_loss: AllowLoss = False,
     source_option: Annotated[
         list[str] | None, typer.Option("--from-option", metavar="NAME=VALUE", help="A client setting of the source.")
     ] = None,
@@ -214,6 +212,7 @@ def clean(
     on: Annotated[str, typer.Option(metavar="FIELD", help="The field, and the column, to join on.")] = "",
     follow: Follow = False,
     batch_rows: Annotated[int, typer.Option(min=1, help="Rows in a batch, about.")] = 200_000,
+    allow_data_loss: AllowLoss = False,
     master: Master = "local[*]",
     option: Options = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
@@ -236,6 +235,7 @@ def clean(
             options=parse_pairs(option or (), "--option"),
             follow=follow,
             batch_rows=batch_rows,
+            allow_data_loss=allow_data_loss,
             master=master,
             on_progress=listener,
         ),

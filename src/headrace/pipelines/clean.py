@@ -18,12 +18,13 @@ from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
 from headrace.pipelines.checks import Schema, check_of, read_schema
 from headrace.pipelines.columns import HEADERS
-from headrace.pipelines.copying import position_of, send, sink_of, write_once
+from headrace.pipelines.copying import known_positions, send, sink_of, write_once
 from headrace.pipelines.kafka import DEFAULT_BOOTSTRAP, Kafka, look_at
 from headrace.pipelines.lag_group import show_progress
 from headrace.pipelines.progress import Clock, Listener, ignore
 from headrace.pipelines.ranges import end_of, lag_of, plan_batch
 from headrace.pipelines.records import read_records
+from headrace.pipelines.resume import resume
 from headrace.pipelines.spark_tasks import run_tasks
 from headrace.pipelines.target_topics import ensure_topic
 from headrace.spark.ranges import OffsetRange
@@ -57,6 +58,7 @@ class CleanReport(NamedTuple):
     rows: int
     good: int
     bad: int
+    lost: int
     batches: int
     seconds: float
     rows_per_second: float
@@ -98,6 +100,7 @@ def clean(
     options: Mapping[str, str] | None = None,
     follow: bool = False,
     batch_rows: int = BATCH_ROWS,
+    allow_data_loss: bool = False,
     spark: "SparkSession | None" = None,
     master: str = "local[*]",
     on_progress: Listener = ignore,
@@ -130,11 +133,11 @@ def clean(
     work = CleanWork(kafka, good_topic, bad_topic, rules, on, table)
     run = _Run(spark, work, topic, Clock("clean", on_progress))
     try:
-        run.catch_up(batch_rows)
+        run.catch_up(batch_rows, allow_data_loss)
         while follow:
             time.sleep(FOLLOW_SECONDS)
             run.clock.on_idle()
-            run.catch_up(batch_rows)
+            run.catch_up(batch_rows, allow_data_loss)
     except KeyboardInterrupt:
         if not follow:
             raise
@@ -144,14 +147,14 @@ def clean(
 class _Run:
     def __init__(self, spark: "SparkSession", work: CleanWork, topic: str, clock: Clock) -> None:
         self.spark, self.work, self.topic, self.clock = spark, work, topic, clock
-        self.good = self.bad = 0
+        self.good = self.bad = self.lost = 0
         self.reasons: Counter[str] = Counter()
 
-    def catch_up(self, batch_rows: int) -> None:
+    def catch_up(self, batch_rows: int, allow_loss: bool) -> None:
         view = look_at(self.work.kafka, self.topic)
-        sink = sink_of(self.work.kafka)
-        ids = {partition: TopicPartition(self.topic, partition) for partition in view.end}
-        start = {p: max(view.start[p], position_of(sink, self.work.name_of(id))) for p, id in ids.items()}
+        names = {p: self.work.name_of(TopicPartition(self.topic, p)) for p in view.end}
+        start, lost = resume(view, known_positions(sink_of(self.work.kafka), names), allow_loss)
+        self.lost += lost
         while ranges := plan_batch(self.topic, start, view.end, batch_rows):
             outcomes = run_tasks(self.spark, partial(_sort_range, self.work), ranges)
             for outcome in outcomes:
@@ -171,6 +174,7 @@ class _Run:
             clock.rows,
             self.good,
             self.bad,
+            self.lost,
             clock.batches,
             round(clock.seconds, 3),
             round(clock.rows_per_second),

@@ -5,12 +5,13 @@ itself says where to go on, and a piece that a task, or a whole run, repeats is 
 is stored is the transactional id too: of two runs at the same time one is fenced.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
 from headrace.pipelines.columns import RAW
 from headrace.pipelines.kafka import Kafka
+from headrace.pipelines.ranges import Offsets
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.sink_columns import Columns
 from headrace.spark.sink_failure import in_plain_words
@@ -29,10 +30,11 @@ def sink_of(target: Kafka, topic: str = "") -> SinkOptions:
     return sink_options(target.source_options() | {"includeTimestamp": "true", **chosen}, EXACTLY_ONCE)
 
 
-def position_of(options: SinkOptions, name: str) -> int:
-    """The source's next offset, as the last piece left it; -1 before the first."""
+def known_positions(options: SinkOptions, names: Mapping[int, str]) -> Offsets:
+    """By partition, the source's next offset as the last piece left it; not of those that have had none."""
     with in_plain_words(options):
-        return loop_thread().run(_transaction(options, name).last_batch())
+        found = {p: loop_thread().run(_transaction(options, name).last_batch()) for p, name in names.items()}
+    return {partition: offset for partition, offset in found.items() if offset >= 0}
 
 
 def write_once(options: SinkOptions, name: str, limit: int, write: Callable[[Transaction, int], Written]) -> Written:

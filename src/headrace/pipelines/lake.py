@@ -21,6 +21,7 @@ from headrace.pipelines.lake_rows import LakeWork, Written, write_range
 from headrace.pipelines.progress import Clock, Listener, ignore
 from headrace.pipelines.ranges import Offsets, end_of, lag_of, plan_batch
 from headrace.pipelines.records import first_values
+from headrace.pipelines.resume import resume
 from headrace.pipelines.spark_tasks import parallelism, run_tasks
 from headrace.pipelines.tables.open import Format, create_table, find_table
 from headrace.pipelines.tables.table import Source, Table
@@ -65,7 +66,8 @@ class Lake:
     def catch_up(self, batch_rows: int, allow_loss: bool) -> None:
         """Until the table has what the topic had when this began."""
         view = self._look()
-        start = self._start(view, allow_loss)
+        start, lost = resume(view, self.table.offsets(), allow_loss)
+        self.lost += lost
         while ranges := plan_batch(self.topic, start, view.end, batch_rows):
             self._batch(ranges, after=end_of(start, ranges), end=view.end)
             start = end_of(start, ranges)
@@ -79,25 +81,6 @@ class Lake:
                 "offsets of one mean nothing in the other: write this topic to a folder of its own",
             )
         return view
-
-    def _start(self, view: TopicView, allow_loss: bool) -> Offsets:
-        committed = self.table.offsets()
-        start = {partition: committed.get(partition, first) for partition, first in view.start.items()}
-        for partition, end in view.end.items():
-            if start[partition] > end:
-                raise UserError(
-                    f"the table has partition {partition} of {self.topic} up to {start[partition]}, the topic to {end}",
-                    "records that were acknowledged are gone from the topic; write it to a folder of its own",
-                )
-        lost = {p: (start[p], first) for p, first in view.start.items() if start[p] < first}
-        if lost and not allow_loss:
-            ranges = ", ".join(f"partition {p}: {a} to {b - 1}" for p, (a, b) in lost.items())
-            raise UserError(
-                f"records of {self.topic} were deleted by retention before the table had them ({ranges})",
-                "--allow-data-loss goes on without them, and reports how many",
-            )
-        self.lost += sum(b - a for a, b in lost.values())
-        return start | {p: first for p, (_, first) in lost.items()}
 
     def _batch(self, ranges: list[OffsetRange], after: Offsets, end: Mapping[int, int]) -> None:
         before = self.table.offsets()

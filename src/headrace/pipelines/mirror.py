@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
-from headrace.pipelines.copying import RECORD, position_of, send, sink_of, write_once
+from headrace.pipelines.copying import RECORD, known_positions, send, sink_of, write_once
 from headrace.pipelines.kafka import Kafka, TopicView, look_at
 from headrace.pipelines.lag_group import show_progress
 from headrace.pipelines.mirrored_groups import NOTES, carry_over
@@ -22,6 +22,7 @@ from headrace.pipelines.offset_runs import OffsetRuns
 from headrace.pipelines.progress import Clock, Listener, ignore
 from headrace.pipelines.ranges import Offsets, end_of, lag_of, plan_batch
 from headrace.pipelines.records import read_records
+from headrace.pipelines.resume import resume
 from headrace.pipelines.spark_tasks import run_tasks
 from headrace.pipelines.target_topics import configs_of, ensure_topic
 from headrace.spark.loop_thread import loop_thread
@@ -78,7 +79,8 @@ class Mirror:
     def catch_up(self, batch_rows: int, allow_loss: bool) -> None:
         for topic in self.topics:
             view = look_at(self.work.source, topic)
-            start = self._start(view, allow_loss)
+            start, lost = resume(view, self._positions(view), allow_loss)
+            self.lost += lost
             while ranges := plan_batch(topic, start, view.end, batch_rows):
                 copied = run_tasks(self.spark, partial(_copy, self.work), ranges)
                 start = end_of(start, ranges)
@@ -86,20 +88,10 @@ class Mirror:
                 self.bytes += sum(each.bytes for each in copied)
                 self.clock.on_batch(sum(each.rows for each in copied), lag_of(start, view.end))
 
-    def _start(self, view: TopicView, allow_loss: bool) -> Offsets:
-        start, sink = {}, sink_of(self.work.target, self.work.prefix + view.topic)
-        for partition, first in view.start.items():
-            position = position_of(sink, self.work.name_of(TopicPartition(view.topic, partition)))
-            if 0 <= position < first:
-                if not allow_loss:
-                    raise UserError(
-                        f"records of {view.topic} were deleted by retention before they were mirrored "
-                        f"(partition {partition}: {position} to {first - 1})",
-                        "--allow-data-loss goes on without them, and reports how many",
-                    )
-                self.lost += first - position
-            start[partition] = max(first, position)
-        return start
+    def _positions(self, view: TopicView) -> Offsets:
+        sink = sink_of(self.work.target, self.work.prefix + view.topic)
+        names = {p: self.work.name_of(TopicPartition(view.topic, p)) for p in view.end}
+        return known_positions(sink, names)
 
 
 def mirror(

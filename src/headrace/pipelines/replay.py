@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.pipelines.copying import RECORD, position_of, send, sink_of, write_once
+from headrace.pipelines.copying import RECORD, known_positions, send, sink_of, write_once
 from headrace.pipelines.kafka import DEFAULT_BOOTSTRAP, Kafka
 from headrace.pipelines.progress import Clock, Listener, ignore
 from headrace.pipelines.ranges import end_of, lag_of, plan_batch
@@ -75,8 +75,8 @@ def replay(
         spark = session(master, name=f"headrace replay {to}")
     work = ReplayWork(target, to, f"headrace-{name}-{table.source.topic_id}-{to}", table.files())
     clock, copied_bytes = Clock("replay", on_progress), 0
-    sink = sink_of(target, to)
-    start = {partition: max(0, position_of(sink, work.name_of(partition))) for partition in end}
+    written = known_positions(sink_of(target, to), {partition: work.name_of(partition) for partition in end})
+    start = dict.fromkeys(end, 0) | written
     while ranges := plan_batch(to, start, end, batch_rows):
         copied = run_tasks(spark, partial(_copy, work), ranges)
         start = end_of(start, ranges)
