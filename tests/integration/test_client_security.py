@@ -1,0 +1,193 @@
+"""TLS and SASL from Kafka's options, against Apache Kafka: our brokers have neither yet."""
+
+import asyncio
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from clients.build import MissingTool, java_classpath
+from headrace.base.errors import Refused, UserError
+from headrace.cli.ports import free_port
+from headrace.client.cluster_client import ClusterClient
+from headrace.client.connection import Disconnected
+from headrace.client.security import Security, security_from
+from headrace.wire.codes import ErrorCode
+
+START_SECONDS = 90
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+USER, PASSWORD = "app", "secret-1"
+_LOGIN = "org.apache.kafka.common.security"
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
+
+
+class SecureKafka:
+    """One broker with a listener of each kind."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.certificate = home / "certificate.pem"
+        self.ports = {name: free_port("127.0.0.1") for name in ("TLS", "SASL", "SASLTLS", "INNER", "CONTROLLER")}
+        self._classpath = java_classpath()
+        self._make_certificate()
+        self._properties().rename(home / "server.properties")
+        self._format()
+        with (home / "output.log").open("wb") as output:
+            self.process = subprocess.Popen(
+                self._java("kafka.Kafka", str(home / "server.properties")), stdout=output, stderr=output
+            )
+
+    def address(self, listener: str) -> str:
+        return f"127.0.0.1:{self.ports[listener]}"
+
+    def until_ready(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                ask(self.address("INNER"), None)
+                return
+            except (Disconnected, Refused):
+                output = (self.home / "output.log").read_text()
+                assert self.process.poll() is None and time.monotonic() < deadline, output[-3000:]
+                time.sleep(0.3)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait(30)
+
+    def _make_certificate(self) -> None:
+        key, both = self.home / "key.pem", self.home / "server.pem"
+        made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=kafka"]
+        files = ["-keyout", str(key), "-out", str(self.certificate)]
+        subprocess.run([*made, "-addext", "subjectAltName=IP:127.0.0.1", *files], check=True, capture_output=True)
+        both.write_text(key.read_text() + self.certificate.read_text())
+
+    def _properties(self) -> Path:
+        ports = self.ports
+        plain = f'{_LOGIN}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
+        scram = f"{_LOGIN}.scram.ScramLoginModule required;"
+        lines = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@127.0.0.1:{ports['CONTROLLER']}",
+            "controller.listener.names": "CONTROLLER",
+            "inter.broker.listener.name": "INNER",
+            "listeners": ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items()),
+            "listener.security.protocol.map": (
+                "TLS:SSL,SASL:SASL_PLAINTEXT,SASLTLS:SASL_SSL,INNER:PLAINTEXT,CONTROLLER:PLAINTEXT"
+            ),
+            "log.dirs": str(self.home / "data"),
+            "offsets.topic.replication.factor": "1",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(self.home / "server.pem"),
+            "sasl.enabled.mechanisms": ",".join(MECHANISMS),
+        }
+        for listener in ("sasl", "sasltls"):
+            for mechanism in MECHANISMS:
+                login = plain if mechanism == "PLAIN" else scram
+                lines[f"listener.name.{listener}.{mechanism.lower()}.sasl.jaas.config"] = login
+        path = self.home / "made.properties"
+        path.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+        return path
+
+    def _format(self) -> None:
+        users = []
+        for mechanism in MECHANISMS[1:]:
+            users += ["--add-scram", f"{mechanism}=[name={USER},password={PASSWORD}]"]
+        command = self._java("kafka.tools.StorageTool", "format", "-t", "4L6g3nShT-eMCtK--X86sw")
+        subprocess.run([*command, "-c", str(self.home / "server.properties"), *users], check=True, capture_output=True)
+
+    def _java(self, *words: str) -> list[str]:
+        return ["java", "-Xmx512m", "-cp", self._classpath, *words]
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory):
+    if not shutil.which("java") or not shutil.which("openssl"):
+        pytest.skip("java and openssl are needed. Fix: apt-get install openjdk-17-jre-headless openssl")
+    try:
+        kafka = SecureKafka(tmp_path_factory.mktemp("secure-kafka"))
+    except MissingTool as missing:
+        pytest.skip(str(missing))
+    try:
+        kafka.until_ready()
+        yield kafka
+    finally:
+        kafka.close()
+
+
+def ask(address: str, security: Security | None) -> str:
+    async def metadata() -> str:
+        client = ClusterClient(address, client_id="test", security=security)
+        try:
+            async with asyncio.timeout(60):
+                return (await client.metadata()).cluster_id
+        finally:
+            await client.close()
+
+    return asyncio.run(metadata())
+
+
+def sasl(protocol: str, mechanism: str, password: str = PASSWORD) -> dict[str, str]:
+    return {
+        "security.protocol": protocol,
+        "sasl.mechanism": mechanism,
+        "sasl.username": USER,
+        "sasl.password": password,
+    }
+
+
+def test_tls_with_the_certificate_it_should_be(kafka):
+    options = {"security.protocol": "SSL", "ssl.ca.location": str(kafka.certificate)}
+    assert ask(kafka.address("TLS"), security_from(options))
+    with pytest.raises(Disconnected, match="certificate verify failed"):
+        ask(kafka.address("TLS"), security_from({"security.protocol": "SSL"}))
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_every_mechanism_with_and_without_tls(kafka, mechanism):
+    assert ask(kafka.address("SASL"), security_from(sasl("SASL_PLAINTEXT", mechanism)))
+    tls = {**sasl("SASL_SSL", mechanism), "ssl.ca.location": str(kafka.certificate)}
+    assert ask(kafka.address("SASLTLS"), security_from(tls))
+    with pytest.raises(Refused) as refused:
+        ask(kafka.address("SASL"), security_from(sasl("SASL_PLAINTEXT", mechanism, "wrong")))
+    assert refused.value.code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert f"user {USER}" in refused.value.message
+
+
+def test_the_java_clients_spelling(kafka):
+    jaas = f'{_LOGIN}.scram.ScramLoginModule required username="{USER}" password="{PASSWORD}";'
+    options = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": jaas}
+    assert ask(kafka.address("SASL"), security_from(options))
+
+
+def test_a_plain_client_at_a_door_that_is_not(kafka):
+    with pytest.raises(Disconnected):
+        ask(kafka.address("TLS"), None)
+
+
+def test_quotes_in_a_java_password():
+    jaas = 'x.PlainLoginModule required username=\'app\' password="a\\"b\\\\c";'
+    security = security_from(
+        {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": jaas}
+    )
+    assert security is not None and security.sasl is not None
+    assert (security.sasl.username, security.sasl.password) == ("app", 'a"b\\c')
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"security.protocol": "TELNET"}, "security.protocol=TELNET does not exist"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}, "sasl.mechanism=GSSAPI is not offered"),
+        ({"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}, "needs a user name and a password"),
+        ({"security.protocol": "SSL", "ssl.ca.location": "/nowhere"}, "the TLS options cannot be used"),
+        ({"security.protocol": "SSL", "ssl.truststore.location": "trust.jks"}, "is a Java format"),
+    ],
+)
+def test_options_that_cannot_be_used(options, said):
+    with pytest.raises(UserError, match=said):
+        security_from(options)
