@@ -84,6 +84,7 @@ def compare(play: Callable[[Stage, float], float], counted: Stage, bare: Stage, 
             for side in (0, 1) if turn % 2 else (1, 0):
                 spent[side] += play((counted, bare)[side], options.gigabytes / options.turns)
         pairs.append((spent[0] / options.turns, spent[1] / options.turns))
+        print(f"{play.__name__}: {pairs[-1][0]:.3g} with, {pairs[-1][1]:.3g} without", file=sys.stderr, flush=True)
     ratios = sorted(with_metrics / without for with_metrics, without in pairs)
     return {
         "with": median(pair[0] for pair in pairs),
