@@ -38,22 +38,25 @@ class _Receipt:
 
     def __init__(self, count: int) -> None:
         self.left = count
-        self.results: list[Delivered | KafkaError | None] = [None] * count
+        self.results: list[Message | KafkaError | None] = [None] * count
         self.settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def on_delivery(self, index: int, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            self.settle(index, error)
-            return
-        partition, offset = message.partition(), message.offset()
-        assert partition is not None and offset is not None, "what is delivered has a place"
-        self.settle(index, Delivered(partition, offset, message.timestamp()[1]))
-
-    def settle(self, index: int, result: Delivered | KafkaError) -> None:
-        self.results[index] = result
+    def on_delivery(self, index: int, error: KafkaError | None, message: Message | None) -> None:
+        # Kept as it is: it is opened when all are there, in one go.
+        self.results[index] = error or message
         self.left -= 1
         if not self.left and not self.settled.done():
             self.settled.set_result(None)
+
+    def outcome(self) -> list[Delivered | KafkaError]:
+        return [result if isinstance(result, KafkaError) else _place(result) for result in self.results]
+
+
+def _place(message: Message | None) -> Delivered:
+    assert message is not None, "all are settled"
+    partition, offset = message.partition(), message.offset()
+    assert partition is not None and offset is not None, "what is delivered has a place"
+    return Delivered(partition, offset, message.timestamp()[1])
 
 
 class AsyncProducer:
@@ -91,13 +94,13 @@ class AsyncProducer:
             except BufferError:
                 if index == 0:
                     raise
-                receipt.settle(index, KafkaError(KafkaError._QUEUE_FULL))
+                receipt.on_delivery(index, KafkaError(KafkaError._QUEUE_FULL), None)
             except KafkaException as error:
-                receipt.settle(index, error.args[0])
+                receipt.on_delivery(index, error.args[0], None)
         self._watch()
         if receipt.left:
             await receipt.settled
-        return receipt.results  # type: ignore[return-value]  # all are settled
+        return receipt.outcome()
 
     def _watch(self) -> None:
         if self._tick is None:

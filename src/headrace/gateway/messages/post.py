@@ -4,7 +4,7 @@ One handler for both dialects. It is the busiest of the gateway, so it reads JSO
 `describe` says in OpenAPI what it takes.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from confluent_kafka import KafkaError
@@ -22,6 +22,7 @@ from headrace.gateway.producer import Delivered, Outgoing
 
 JSON = "application/json"
 MULTI_STATUS = 207
+_PLACE = b'{"partition":%d,"offset":%d,"timestamp":%d}'
 
 
 async def post_messages(gateway: Gateway, request: Request, topic: str) -> Response:
@@ -87,20 +88,19 @@ def _batch(asked: Any, acks: str, count_max: int) -> tuple[list[Outgoing], str]:
 def _one(topic: str, result: Result) -> Response:
     if isinstance(result, KafkaError):
         raise failure(topic, result)
-    return Response(b'{"partition":%d,"offset":%d,"timestamp":%d}' % result, media_type=JSON)
+    return Response(_PLACE % result, media_type=JSON)
 
 
 def _many(topic: str, results: list[Result]) -> Response:
     """All stored: 200. None, for one reason: that problem. Otherwise 207, and what became of each."""
     errors = [result for result in results if isinstance(result, KafkaError)]
+    if not errors:
+        places = b",".join([_PLACE % cast(Delivered, result) for result in results])
+        return Response(b'{"messages":[%b]}' % places, media_type=JSON)
     if len(errors) == len(results) and len({error.code() for error in errors}) == 1:
         raise failure(topic, errors[0])
     said = [
-        {"error": failure(topic, result).fields()} if isinstance(result, KafkaError) else _place(result)
+        {"error": failure(topic, result).fields()} if isinstance(result, KafkaError) else result._asdict()
         for result in results
     ]
-    return Response(orjson.dumps({"messages": said}), MULTI_STATUS if errors else 200, media_type=JSON)
-
-
-def _place(result: Delivered) -> dict[str, int]:
-    return {"partition": result.partition, "offset": result.offset, "timestamp": result.timestamp}
+    return Response(orjson.dumps({"messages": said}), MULTI_STATUS, media_type=JSON)

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from confluent_kafka import KafkaError
 
@@ -18,6 +18,7 @@ from headrace.gateway.producer import AsyncProducer, Delivered, Outgoing
 Acks = Literal["leader", "quorum", "all"]
 ACKS: tuple[str, ...] = get_args(Acks)
 Result = Delivered | KafkaError
+MANY_LINGER_MS = 5
 
 
 class MessageStore:
@@ -25,20 +26,20 @@ class MessageStore:
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
-        self._leader_only: AsyncProducer | None = None
+        self._producers: dict[str, AsyncProducer] = {}
 
     async def start(self) -> None:
         self.topics = KnownTopics(self._gateway.admin)
         self._quorum = QuorumRule(self._gateway.admin)
 
     async def stop(self) -> None:
-        if self._leader_only is not None:
-            await self._leader_only.close(CLOSE_SECONDS_MAX)
+        for producer in self._producers.values():
+            await producer.close(CLOSE_SECONDS_MAX)
 
     async def store(self, topic: str, messages: Sequence[Outgoing], acks: str = "all") -> list[Result]:
         await self.require(topic, acks)
         try:
-            results = await self._producer(acks).send_all(topic, messages)
+            results = await self._producer(acks, len(messages)).send_all(topic, messages)
         except BufferError:
             raise too_busy("the brokers acknowledge more slowly than messages come") from None
         for result in results:
@@ -54,12 +55,18 @@ class MessageStore:
         if acks == "quorum":
             await self._quorum.require(topic)
 
-    def _producer(self, acks: str) -> AsyncProducer:
-        if acks != "leader":
-            return self._gateway.producer
-        if self._leader_only is None:
-            self._leader_only = AsyncProducer({**self._gateway.producer_config(), "acks": 1})
-        return self._leader_only
+    def _producer(self, acks: str, count: int) -> AsyncProducer:
+        if acks == "leader":
+            return self._made("leader", {"acks": 1})
+        if count > 1:
+            # One that did not wait would send the first of them alone, and each part costs the brokers a sync.
+            return self._made("many", {"enable.idempotence": True, "linger.ms": MANY_LINGER_MS})
+        return self._gateway.producer
+
+    def _made(self, name: str, config: dict[str, Any]) -> AsyncProducer:
+        if name not in self._producers:
+            self._producers[name] = AsyncProducer({**self._gateway.producer_config(), **config})
+        return self._producers[name]
 
 
 def failure(topic: str, error: KafkaError) -> Problem:
