@@ -56,7 +56,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--data", type=Path, default=OUT / "spark-data")
-    parser.add_argument("--port", type=int, default=19392)
+    parser.add_argument("--port", type=int, default=19592)
     return parser.parse_args()
 
 

@@ -24,7 +24,7 @@ from headrace.wire.messages.transactions import InitProducerIdRequest, InitProdu
 from headrace.wire.schema import Request, Response
 
 GROUP, TRANSACTION = 0, 1
-PAUSE_SECONDS = 0.05
+PAUSE_SECONDS = 0.01
 REQUEST_SECONDS_MAX = 30.0
 CREATION_SECONDS_MAX = 3.0
 # The last version of Produce that leaves it to the client to say which partitions a transaction has: all brokers know it.

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -182,7 +181,7 @@ def _times(array: pa.Array) -> Longs:
 
 
 def _partitions(array: pa.Array) -> Ints:
-    numbers: Ints = pc.fill_null(array, -1).to_numpy(zero_copy_only=False)
+    numbers: Ints = array.fill_null(-1).to_numpy(zero_copy_only=False)
     if (numbers < 0).any() and (array.drop_null().to_numpy(zero_copy_only=False) < 0).any():
         raise UserError(f"column `partition` has {numbers.min()}", "partitions are numbered from 0")
     return _fixed(numbers.astype(np.int32))

@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from headrace.base.errors import UserError
-from headrace.wire.compression import CODEC_NAMES
 
 EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
 ALL = -1
@@ -46,6 +45,7 @@ _HARMLESS = (
     "kafka.retry.backoff.ms",
 )
 _SECURITY = ("kafka.security.", "kafka.sasl.", "kafka.ssl.", "kafka.enable.ssl.")
+_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _ACKS = {"all": ALL, "-1": ALL, "1": 1, "0": 1}
 
 
@@ -59,7 +59,7 @@ class SinkOptions(NamedTuple):
     client_id: str
     acks: int
     is_idempotent: bool
-    codec: int
+    codec: str
     batch_bytes: int
     buffer_bytes: int
     delivery_seconds: float
@@ -93,7 +93,7 @@ def sink_options(given: Mapping[str, str], default_guarantee: str) -> SinkOption
         client_id=options.get("kafka.client.id", "headrace-spark-sink"),
         acks=acks,
         is_idempotent=idempotence,
-        codec=_choice(options, "kafka.compression.type", "none", {name: i for i, name in enumerate(CODEC_NAMES)}),
+        codec=_choice(options, "kafka.compression.type", "none", {name: name for name in _CODECS}),
         batch_bytes=_number(options, "kafka.batch.size", 1_000_000, least=1024),
         buffer_bytes=_number(options, "kafka.buffer.memory", 32 << 20, least=1),
         delivery_seconds=_number(options, "kafka.delivery.timeout.ms", 120_000, least=1) / 1000,

@@ -25,6 +25,7 @@ from headrace.spark.sink_columns import Columns, rows_of
 from headrace.spark.sink_failure import in_plain_words
 from headrace.spark.sink_options import SinkOptions
 from headrace.spark.sink_transaction import Transaction
+from headrace.wire.compression import CODEC_NAMES
 
 
 class Written(NamedTuple):
@@ -108,7 +109,7 @@ class SinkTask:
             self._send,
             self._partition_count,
             self._identity(),
-            self._options.codec,
+            CODEC_NAMES.index(self._options.codec),
             self._options.batch_bytes,
             self._options.buffer_bytes,
         )

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import UserError
-from headrace.spark.cache import cache_directory
 from headrace.spark.class_archive import archive_path, jvm_options, keep_at_exit
 from headrace.spark.java import java_home
+from headrace.spark.quiet_log import log_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,17 +24,6 @@ if TYPE_CHECKING:
 SPARK_VERSIONS = ("4.3",)
 LOOPBACK = "127.0.0.1"
 _CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-
-_LOG_ERRORS = """rootLogger.level = error
-rootLogger.appenderRef.stderr.ref = stderr
-logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
-logger.gateway.level = error
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
-"""
 
 
 def session(
@@ -100,7 +89,7 @@ def _first(master: str, name: str, conf: Mapping[str, str]) -> "SparkSession":
 
     archive = archive_path(prepare_environment(), pyspark.__version__)
     asked = os.environ.get("SPARK_SUBMIT_OPTS", "")
-    os.environ["SPARK_SUBMIT_OPTS"] = f"{jvm_options(archive)} {_quiet()} {asked}".strip()
+    os.environ["SPARK_SUBMIT_OPTS"] = f"{jvm_options(archive)} {log_options()} {asked}".strip()
     try:
         spark = _builder(master, name, conf).getOrCreate()
     finally:
@@ -109,17 +98,6 @@ def _first(master: str, name: str, conf: Mapping[str, str]) -> "SparkSession":
     if gateway is not None and gateway.proc is not None:
         keep_at_exit(archive, gateway.proc)
     return spark
-
-
-def _quiet() -> str:
-    """Errors on stderr and nothing else: Spark's own default tells beginners about a library they do not need."""
-    path = cache_directory() / "spark-log4j2.properties"
-    if not path.exists() or path.read_text() != _LOG_ERRORS:
-        # By a rename: another process may read it at this moment.
-        partial = path.with_suffix(f".{os.getpid()}")
-        partial.write_text(_LOG_ERRORS)
-        partial.replace(path)
-    return f"-Dlog4j2.configurationFile={path.as_uri()}"
 
 
 def _builder(master: str, name: str, conf: Mapping[str, str]) -> "SparkSession.Builder":
