@@ -88,23 +88,39 @@ def test_an_empty_topic_has_no_traffic(spark, broker, new_topic):
     assert (report.rows, report.windows, report.hot_keys, report.skew) == (0, [], [], 0)
 
 
-@pytest.mark.long
-@pytest.mark.timeout(900)
-def test_the_commands_as_typed(broker, new_topic, tmp_path):
-    topic = new_topic(2)
-    send(broker.bootstrap, topic, [{"id": n} for n in range(20)])
-    at = ["--bootstrap", broker.bootstrap, "--master", "local[2]"]
+@pytest.fixture
+def topic(broker, new_topic):
+    name = new_topic(2)
+    send(broker.bootstrap, name, [{"id": n} for n in range(20)])
+    return name
 
+
+@pytest.fixture
+def at(broker):
+    return ["--bootstrap", broker.bootstrap, "--master", "local[2]"]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_sql_as_typed(topic, at):
     counted = run_headrace("pipeline", "sql", f"select count(*) n, sum(id) s from {view_of(topic)}", *at, "--json")
     assert json.loads(counted.stdout) == [{"n": 20, "s": 190}], counted.stderr
     wrong = run_headrace("pipeline", "sql", "select nothing from nowhere", *at)
     assert wrong.returncode == 1 and "nowhere" in wrong.stderr and "Traceback" not in wrong.stderr
 
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_the_shell_as_typed(topic, at):
     shell = run_headrace("spark", "-c", f"print(spark.sql('select max(id) m from {view_of(topic)}').first().m)", *at)
     assert shell.stdout.strip() == "19", shell.stderr
     typed = run_headrace("spark", *at, stdin=f"print('rows', topic('{topic}').count())\n")
     assert "rows 20" in typed.stdout and view_of(topic) in typed.stderr + typed.stdout, typed.stderr
 
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_table_and_back_as_typed(topic, at, tmp_path):
     table = run_headrace("pipeline", "lake", topic, "--to", tmp_path / "t", *at, "--json")
     assert json.loads(table.stdout)["rows"] == 20, table.stderr
     # Java has a line of its own to say first.
@@ -112,6 +128,11 @@ def test_the_commands_as_typed(broker, new_topic, tmp_path):
     assert progress["pipeline"] == "lake" and progress["lag"] == 0
     back = run_headrace("pipeline", "replay", tmp_path / "t", "--to", f"{topic}-back", *at)
     assert back.returncode == 0 and "rows" in back.stdout, back.stderr
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_traffic_as_typed(topic, at):
     seen = run_headrace("pipeline", "traffic", topic, *at)
     assert seen.returncode == 0 and "partitions:" in seen.stdout, seen.stderr
 
