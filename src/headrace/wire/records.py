@@ -28,6 +28,8 @@ from headrace.wire.compression import compress, decompress
 from headrace.wire.varint import read_varint, zigzag
 
 UNPACKED_BYTES_MAX = 128 * 1024 * 1024
+# A batch that lies may count from below zero.
+ANY_OFFSET = -(1 << 63)
 
 _MARKER_KEY = Layout(">hh")
 _MARKER_VALUE = Layout(">hi")
@@ -137,7 +139,7 @@ def read_records(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> list[Reco
     return list(iter_records(batch, max_bytes=max_bytes))
 
 
-def iter_records(batch: Bytes, first_offset: int = 0, max_bytes: int = UNPACKED_BYTES_MAX) -> Iterator[Record]:
+def iter_records(batch: Bytes, first_offset: int = ANY_OFFSET, max_bytes: int = UNPACKED_BYTES_MAX) -> Iterator[Record]:
     """From an offset on: those before it are stepped over, and those behind the last one taken are not looked at."""
     header, body = _open(batch, max_bytes)
     new = tuple.__new__

@@ -11,7 +11,7 @@ from kafka.record.default_records import DefaultRecordBatch as KafkaPythonBatch
 from kafka.record.default_records import DefaultRecordBatchBuilder as KafkaPythonBuilder
 from kio.records.readers import read_batch as kio_read_batch
 
-from headrace.wire.batch import CorruptBatch, crc_ok, parse_header
+from headrace.wire.batch import HEADER_SIZE, CorruptBatch, crc_ok, parse_header
 from headrace.wire.compression import CODEC_NAMES
 from headrace.wire.records import Marker, Record, build_batch, build_marker, iter_offsets, read_marker, read_records
 from headrace.wire.varint import read_varint, zigzag
@@ -220,3 +220,10 @@ def test_a_cut_batch_is_corrupt():
 def test_varints(value, data):
     assert zigzag(value) == data
     assert read_varint(b"x" + data, 1) == (value, 1 + len(data))
+
+
+def test_a_record_that_claims_an_offset_below_zero_is_still_a_record_of_its_batch():
+    batch = bytearray(build_batch([Record(timestamp=0, value=b"v")]))
+    # Its length, attributes and timestamp come before the offset: -1.
+    batch[HEADER_SIZE + 3] = 1
+    assert [record.offset for record in read_records(batch)] == [-1]

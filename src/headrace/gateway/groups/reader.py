@@ -9,6 +9,7 @@ never given out.
 
 import asyncio
 import contextlib
+import logging
 import threading
 import time
 from collections import deque
@@ -21,6 +22,8 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from headrace.base.ids import TopicPartition
 from headrace.client.groups import NewCommit
 
+logger = logging.getLogger("headrace.gateway.groups")
+
 POLL_SECONDS = 0.25
 BUSY_POLL_SECONDS = 0.01
 BUSY_SECONDS = 2.0
@@ -28,7 +31,6 @@ CLOSE_SECONDS_MAX = 10.0
 BUFFER_MESSAGES_MAX = 1000
 BUFFER_BYTES_MAX = 4 << 20
 ERRORS_MAX = 10
-
 
 Refusals = dict[TopicPartition, KafkaError]
 
@@ -144,6 +146,11 @@ class GroupReader:
                 message = self._consumer.poll(self._patience)
                 if message is not None:
                     self._on_message(message)
+        except Exception as error:
+            # Whoever polls next is told that the session is at its end.
+            logger.exception("a session's consumer failed")
+            self.fatal = KafkaError(KafkaError._FAIL, str(error))
+            self._tell(self._arrived)
         finally:
             self._consumer.close()
             self._tell(self._ended)
