@@ -155,6 +155,9 @@ def test_the_planner_says_what_is_no_number(pages: Pages) -> None:
 
 
 def test_a_webhook_that_is_refused_says_why(pages: Pages, topic: str) -> None:
+    # The list to choose from is what the gateway saw last.
+    pages.open("/ui/topics", "Topics")
+    pages.see(topic)
     pages.open("/ui/webhooks", "Webhooks")
     pages.press("Add webhook")
     pages.fill("Topic", topic, pages.dialog)

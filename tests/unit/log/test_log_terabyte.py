@@ -20,6 +20,7 @@ class CountingDisk(RealDisk):
     """The real disk, and how often it was asked."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.opened = 0
         self.reads = 0
         self.bytes_read = 0
