@@ -87,6 +87,6 @@ class Gateway:
         }
 
 
-def gateway(connection: HTTPConnection) -> Gateway:
-    """The dependency of handlers: `Annotated[Gateway, Depends(gateway)]`."""
+async def gateway(connection: HTTPConnection) -> Gateway:
+    """The dependency of handlers: `Annotated[Gateway, Depends(gateway)]`. A plain function FastAPI would run in a thread."""
     return cast(Gateway, connection.app.state.gateway)

@@ -15,7 +15,7 @@ from headrace.gateway.problem import Problem
 router = APIRouter(tags=["monitoring"])
 
 
-def monitor(shared: Annotated[Gateway, Depends(gateway)]) -> Monitor:
+async def monitor(shared: Annotated[Gateway, Depends(gateway)]) -> Monitor:
     return shared.part(Monitor)
 
 
