@@ -9,9 +9,11 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
+from uuid import uuid4
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, PartitionMetadata
@@ -114,20 +116,31 @@ class Cluster:
             self._paused.discard(broker)
 
     def pause(self, broker: int) -> None:
-        """Not in the midst of a write to the embedded store: frozen there, it would hold the store's lock until it wakes,
-        and nobody could take over meanwhile (docs/guarantees.md says so)."""
-        pid = self._children[broker].pid
         self._paused.add(broker)
-        os.kill(pid, signal.SIGSTOP)
-        while pid in writers_to(self.data / "meta"):
-            os.kill(pid, signal.SIGCONT)
-            time.sleep(0.01)
-            os.kill(pid, signal.SIGSTOP)
+        os.kill(self._children[broker].pid, signal.SIGSTOP)
+
+    def pause_in_a_write(self, broker: int) -> None:
+        """In the midst of a write to the embedded store, whose lock it then holds. Topics are created to have writes."""
+        deadline = time.monotonic() + CALM_SECONDS
+        created: list[Future[None]] = []
+        self.pause(broker)
+        while self._children[broker].pid not in writers_to(self.data / "meta"):
+            assert time.monotonic() < deadline, f"broker {broker} was never met in a write to its store"
+            self.resume(broker)
+            if all(each.done() for each in created):
+                topics = [NewTopic(f"written-{uuid4()}", 1, 3) for _ in range(10)]
+                created = list(self.admin.create_topics(topics).values())
+            self.pause(broker)
 
     def resume(self, broker: int) -> None:
+        """Starts it again where the others have ended it, for it held the lock of the store."""
         if broker in self._paused:
             self._paused.discard(broker)
-            os.kill(self._children[broker].pid, signal.SIGCONT)
+            child = self._children[broker]
+            if child.running:
+                os.kill(child.pid, signal.SIGCONT)
+            else:
+                self.start(broker)
 
     def stop(self, *brokers: int) -> None:
         """SIGTERM to all, then waits; a broker that does not end cleanly is an error."""

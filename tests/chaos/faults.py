@@ -68,6 +68,14 @@ def _pause_one(world: World, victim: int) -> None:
     world.cluster.resume(victim)
 
 
+def pause_in_a_write(world: World) -> None:
+    """Frozen with the lock of the embedded store: the others end it, or nobody could take over."""
+    sleeper = world.cluster.controller()
+    world.cluster.pause_in_a_write(sleeper)
+    world.until_progress()
+    world.cluster.resume(sleeper)
+
+
 def pause_and_kill(world: World) -> None:
     """A leader sleeps, another takes over and is killed, and the sleeper wakes up among the dead."""
     sleeper = world.any_leader()
@@ -133,6 +141,7 @@ PROCESS_FAULTS: tuple[Fault, ...] = (
     kill_all,
     pause_leader,
     pause_controller,
+    pause_in_a_write,
     pause_and_kill,
     pause_two_and_kill,
     pause_all,

@@ -17,13 +17,14 @@ from chaos.faults import (
     kill_leader,
     kill_leader_and_controller,
     pause_all,
+    pause_in_a_write,
     pause_leader,
 )
 from chaos.world import World
 
 SHORT: dict[str, list[Fault]] = {
     "kill": [kill_leader, kill_leader_and_controller, kill_all],
-    "pause": [pause_leader, pause_all],
+    "pause": [pause_leader, pause_in_a_write, pause_all],
     "bounce": [bounce_each],
 }
 ROUNDS = 4

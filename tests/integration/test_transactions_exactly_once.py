@@ -159,6 +159,9 @@ def storm(job: Job, seconds: float, seed: int) -> None:
                     job.run(rng.uniform(1.0, 4.0))
                 finally:
                     os.kill(job.cluster.pid(broker), signal.SIGCONT)
+                if not job.cluster.running(broker):
+                    # Frozen with the lock of the metadata store: the others have ended it.
+                    job.cluster.start(broker)
                 job.run(rng.uniform(0.5, 2.0))
 
 

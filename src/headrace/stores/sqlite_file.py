@@ -2,7 +2,8 @@
 
 Only `BEGIN IMMEDIATE`: a transaction that starts as a reader and writes later can find that it must not. Several
 processes share the file, so every transaction may find it busy and is tried again, after pauses of random length, until
-the deadline. Nothing else may open the file: closing a second descriptor would drop the locks of the first.
+the deadline; a process that was stopped in the midst of one is ended by the others (see `frozen_writer`). Nothing else
+may open the file: closing a second descriptor would drop the locks of the first.
 """
 
 import random
@@ -15,6 +16,7 @@ from typing import Final, NamedTuple, TypeVar
 import apsw
 
 from headrace.base.errors import DiskFailed, StoreUnreachable, UserError
+from headrace.stores.frozen_writer import FrozenWriter
 
 SQLITE_AT_LEAST: Final = (3, 51, 3)
 """Older ones can corrupt a WAL that several processes write to when one of them resets it."""
@@ -107,13 +109,16 @@ class SqliteFile:
 
     def patiently(self, attempt: Callable[[], _Answer]) -> _Answer:
         deadline = time.monotonic() + self._deadline_s
+        frozen = FrozenWriter(self.path)
         while True:
             try:
                 with self._in_our_words():
                     return attempt()
             except (apsw.BusyError, apsw.LockedError) as busy:
-                if time.monotonic() >= deadline:
+                mono = time.monotonic()
+                if mono >= deadline:
                     raise StoreUnreachable(f"{self.path} stayed locked for {self._deadline_s:g} s") from busy
+                frozen.look(mono)
             time.sleep(random.uniform(0.001, 0.02))
 
     @contextmanager

@@ -1,6 +1,8 @@
 """What is particular to SQLite: other processes, files that are not ours, and a library that is too old."""
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -11,6 +13,7 @@ import pytest
 
 from headrace.base.errors import StoreUnreachable, UserError
 from headrace.cluster.store import MetaStore
+from headrace.stores.frozen_writer import writers
 from headrace.stores.lane import Lane
 from headrace.stores.sqlite import SqliteStore
 from headrace.stores.sqlite_file import check_library
@@ -34,6 +37,15 @@ asyncio.run(main())
 """
 
 
+HOLDER = """
+import sys, apsw
+db = apsw.Connection(sys.argv[1])
+db.execute("BEGIN IMMEDIATE")
+print(flush=True)
+sys.stdin.read()
+"""
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return SqliteWorld(tmp_path)
@@ -42,6 +54,11 @@ def world(tmp_path: Path) -> World:
 def rival(path: Path) -> "subprocess.Popen[str]":
     command = [sys.executable, "-c", RIVAL, str(path), str(Path(__file__).parents[2])]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def holder(path: Path) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", HOLDER, str(path)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 @story
@@ -154,6 +171,47 @@ async def test_a_file_that_stays_locked_is_a_store_out_of_reach(world: World) ->
     await impatient.close()
     with pytest.raises(StoreUnreachable, match="closed"):
         await impatient.load()
+
+
+@story
+async def test_a_process_that_was_stopped_with_the_lock_is_ended(world: World) -> None:
+    assert isinstance(world, SqliteWorld)
+    store = await world.open()
+    with holder(world.path) as process:
+        assert process.stdout is not None
+        await asyncio.to_thread(process.stdout.readline)
+        process.send_signal(signal.SIGSTOP)
+        assert await store.commit({"a": b"1"}, {}) == 1
+        assert await asyncio.to_thread(process.wait, 30) == -signal.SIGKILL
+
+
+@story
+async def test_a_process_that_only_takes_its_time_with_the_lock_is_not(world: World) -> None:
+    assert isinstance(world, SqliteWorld)
+    await world.open()
+    impatient = await SqliteStore.open(world.path, deadline_s=2)
+    with holder(world.path) as process:
+        assert process.stdout is not None
+        await asyncio.to_thread(process.stdout.readline)
+        with pytest.raises(StoreUnreachable, match="stayed locked"):
+            await impatient.commit({"a": b"1"}, {})
+        assert process.poll() is None
+        process.kill()
+    await impatient.close()
+
+
+def test_a_writer_is_known_by_its_lock(tmp_path: Path) -> None:
+    file = tmp_path.stat()
+    name = f"{os.major(file.st_dev):02x}:{os.minor(file.st_dev):02x}:{file.st_ino}"
+    locks = (
+        f"1: POSIX  ADVISORY  WRITE 11 {name} 120 120\n"
+        f"1: -> POSIX  ADVISORY  WRITE 12 {name} 120 120\n"
+        f"2: POSIX  ADVISORY  READ  13 {name} 123 123\n"
+        f"3: FLOCK  ADVISORY  WRITE 14 {name} 0 EOF\n"
+        f"4: POSIX  ADVISORY  WRITE 15 {name}1 120 120\n"
+        f"5: POSIX  ADVISORY  WRITE 16 {name} 122 122\n"
+    )
+    assert writers(locks, file) == [11, 16]
 
 
 def test_a_call_that_never_began_never_runs() -> None:

@@ -1,0 +1,84 @@
+"""Ends a process that was stopped (SIGSTOP) while it writes to a SQLite file of ours, since all others wait for its lock.
+
+A writer that is alive gives the lock back within moments. One that is stopped keeps it until it is woken, and meanwhile
+nobody of the host can renew a lease or take over. It is killed as soon as it has been seen stopped for `FROZEN_S`: by
+then it could not have kept its own lease either, and a transaction that was cut off leaves no trace. A process that
+runs, however slowly, or that a debugger holds, is left alone.
+
+The kernel's list of locks tells who it is. Asking by fcntl would need a second descriptor of the file, and closing that
+would drop our own locks. Where there is no such list (not Linux) nothing is done.
+"""
+
+import logging
+import os
+import signal
+from pathlib import Path
+from typing import Final
+
+FROZEN_S: Final = 1.0
+
+# Bytes of the shared-memory file: a writer locks the first, one that folds the log in the second, recovery the third.
+_EXCLUSIVE: Final = range(120, 123)
+
+log = logging.getLogger("headrace.store")
+
+
+class FrozenWriter:
+    """For one wait: it forgets nothing, so a new wait begins with a new one."""
+
+    def __init__(self, database: Path) -> None:
+        self._shared_memory = database.with_name(f"{database.name}-shm")
+        self._suspect: int | None = None
+        self._since = 0.0
+
+    def look(self, mono: float) -> None:
+        writer = self._stopped_writer()
+        if writer is None or writer != self._suspect:
+            self._suspect, self._since = writer, mono
+        elif mono - self._since >= FROZEN_S:
+            self._end(writer)
+
+    def _stopped_writer(self) -> int | None:
+        try:
+            file = self._shared_memory.stat()
+            locks = Path("/proc/locks").read_text()
+        except OSError:
+            return None
+        return next((pid for pid in writers(locks, file) if _is_stopped(pid)), None)
+
+    def _end(self, writer: int) -> None:
+        try:
+            handle = os.pidfd_open(writer)
+        except OSError:
+            return
+        try:
+            # Only now does the number stand for one process: it may have ended, and another may have got its number.
+            if self._stopped_writer() != writer:
+                return
+            log.warning("process %d was stopped while it holds the lock of %s: ended", writer, self._shared_memory)
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+        except OSError:
+            # Gone by itself, or another user's.
+            return
+        finally:
+            os.close(handle)
+
+
+def writers(locks: str, file: os.stat_result) -> list[int]:
+    """The processes that hold a write lock on this shared-memory file, from the text of /proc/locks."""
+    name = f"{os.major(file.st_dev):02x}:{os.minor(file.st_dev):02x}:{file.st_ino}"
+    return [int(row[4]) for row in map(str.split, locks.splitlines()) if _is_writer(row, name)]
+
+
+def _is_writer(row: list[str], name: str) -> bool:
+    # 1: POSIX ADVISORY WRITE 4711 fe:00:9986652 120 120; one that waits for it has an arrow behind its number.
+    return row[1:4:2] == ["POSIX", "WRITE"] and row[5] == name and int(row[6]) in _EXCLUSIVE
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    # 4711 (a name with ) and blanks) T 1 …
+    return stat.rpartition(")")[2].split()[0] == "T"
