@@ -18,6 +18,8 @@ from typing import NamedTuple
 CHECKOUT = Path(__file__).resolve().parent.parent
 LIMIT_S = 90 * 60
 END_BYTES = 4096
+_GATEWAY = ("tests/gateway", "tests/browser")
+_SPARK = ("tests/spark", "tests/pipelines")
 PASSED, FLAKY, FAILED = "passed", "passed at the second try", "FAILED"
 
 
@@ -58,6 +60,8 @@ def steps() -> list[Step]:
         _tests("chaos", "three brokers: kills, pauses, disks, links, etcd", "long", *_chaos_without_kills()),
         _tests("scale", "10,000 partitions at RF 3, 100,000 at RF 1", "long", "tests/scale"),
         _tests("clients", "the longer tests of client libraries", "long", "tests/integration"),
+        _tests("gateway", "storms over webhooks, keys, pages and the API description", "long", *_GATEWAY),
+        _tests("spark", "kills of queries, clusters, Spark Connect, the official connector", "long", *_SPARK),
     ]
 
 

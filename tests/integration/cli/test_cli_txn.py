@@ -6,8 +6,6 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Producer
 
-from conftest import Cli
-
 SECONDS = 30.0
 
 
@@ -26,7 +24,7 @@ def producer(bootstrap: str, topic: str, name: str) -> Iterator[Producer]:
     yield made
 
 
-def test_list_and_describe(cli: Cli, producer: Producer, topic: str, name: str) -> None:
+def test_list_and_describe(cli, producer: Producer, topic: str, name: str) -> None:
     listed = {each["id"]: each for each in cli("txn", "list", "--state", "Ongoing", "--json").json}
     assert listed[name]["state"] == "Ongoing"
     described = cli("txn", "describe", name, "--json").json
@@ -39,7 +37,7 @@ def test_list_and_describe(cli: Cli, producer: Producer, topic: str, name: str) 
     assert (unknown.code, "there is no transactional id nobody" in unknown.err) == (3, True)
 
 
-def test_abort_takes_a_live_one_only_by_force(cli: Cli, producer: Producer, topic: str) -> None:
+def test_abort_takes_a_live_one_only_by_force(cli, producer: Producer, topic: str) -> None:
     assert cli("txn", "find-hanging", "--topic", topic, "--idle-seconds", "0", "--json").json == []
     refused = cli("txn", "abort", topic, "0", "--start-offset", "0")
     assert (refused.code, "--force" in refused.err) == (3, True)
