@@ -14,6 +14,7 @@ from headrace.client.cluster_client import Fetched
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.offsets import EARLIEST, LATEST
 from headrace.spark.ranges import OffsetRange
+from headrace.spark.settled import settle
 from headrace.spark.source_failure import LostRecords, in_plain_words, report
 from headrace.spark.source_options import SourceOptions
 from headrace.spark.subscription import client_of, offsets_at
@@ -30,6 +31,7 @@ def read_range(options: SourceOptions, schema: pa.Schema, whole: OffsetRange) ->
     with in_plain_words(options):
         for first, fetched in _fetch_ahead(options, whole):
             yield from decoder.decode(fetched, first, whole.limit)
+    settle("read")
 
 
 def _fetch_ahead(options: SourceOptions, whole: OffsetRange) -> Iterator[tuple[int, Fetched]]:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from headrace.base.ids import TopicPartition
 from headrace.client.security import security_from
 from headrace.spark.loop_thread import loop_thread
+from headrace.spark.settled import settle
 from headrace.spark.sink_batches import Identity, RecordBatches
 from headrace.spark.sink_client import SinkClient
 from headrace.spark.sink_columns import Columns, rows_of
@@ -119,6 +120,7 @@ class SinkTask:
             rows += batch.num_rows
         out.flush()
         self._wait_until_below(1)
+        settle("write")
         return Written(rows, self._bytes_sent)
 
     def _identity(self) -> Identity:
