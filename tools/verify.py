@@ -1,6 +1,7 @@
 """`make verify`: everything that the issues so far call done, and at the end one table to quote, which names the commit.
 
-A step that fails does not stop the others. Of a step made of tests, those that failed get a second run, alone, and the
+The simulator needs processors but no clock, so it runs at low priority beside the tests of real processes, which mostly
+wait. A step that fails does not stop the others. Of a step made of tests, those that failed get a second run, alone, and the
 table says so. The exit code is 0 only if every step passed within its own time and all of them within 90 minutes.
 
     python tools/verify.py [STEP …]      these only, by name
@@ -12,12 +13,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 LIMIT_S = 90 * 60
 END_BYTES = 4096
+MAKE = ["make", "--no-print-directory"]
 _GATEWAY = ("tests/gateway", "tests/browser")
 _SPARK = ("tests/spark", "tests/pipelines")
 PASSED, FLAKY, FAILED = "passed", "passed at the second try", "FAILED"
@@ -30,6 +34,8 @@ class Step(NamedTuple):
     limit_s: float = LIMIT_S
     again: Sequence[str] = ()
     """Added for a second run of what failed."""
+    is_beside: bool = False
+    """At low priority beside the others, and shown when it is done."""
 
 
 class Ran(NamedTuple):
@@ -47,15 +53,10 @@ class Result(NamedTuple):
 
 def steps() -> list[Step]:
     return [
-        Step("check", "lint, format, types, layers", ["make", "check"]),
+        Step("check", "lint, format, types, layers", [*MAKE, "check"]),
         _tests("tests", "all of make test, 1,000 simulated crashes of the log among it", "not long"),
-        Step("simulator", "1,000 seeds of storms", ["make", "sim", "SEEDS=1000"], limit_s=40 * 60),
-        Step(
-            "transactions",
-            "2,000 seeds of storms over transactions",
-            ["make", "sim", "SEEDS=2000", "SCENARIO=transactions"],
-            limit_s=40 * 60,
-        ),
+        _storms("simulator", "1,000 seeds of storms", "SEEDS=1000", limit_s=40 * 60),
+        _storms("transactions", "2,000 seeds of storms over transactions", "SEEDS=2000", "SCENARIO=transactions"),
         _tests("kills", "one broker, kill -9 under load, 50 times", "long", "tests/chaos/test_kill_one_broker.py"),
         _tests("chaos", "three brokers: kills, pauses, disks, links, etcd", "long", *_chaos_without_kills()),
         _tests("scale", "10,000 partitions at RF 3, 100,000 at RF 1", "long", "tests/scale"),
@@ -63,6 +64,10 @@ def steps() -> list[Step]:
         _tests("gateway", "storms over webhooks, keys, pages and the API description", "long", *_GATEWAY),
         _tests("spark", "kills of queries, clusters, Spark Connect, the official connector", "long", *_SPARK),
     ]
+
+
+def _storms(name: str, what: str, *arguments: str, limit_s: float = LIMIT_S) -> Step:
+    return Step(name, what, ["nice", "-n", "15", *MAKE, "sim", *arguments], limit_s=limit_s, is_beside=True)
 
 
 def _tests(name: str, what: str, marker: str, *paths: str) -> Step:
@@ -76,13 +81,23 @@ def _chaos_without_kills() -> list[str]:
     return ["tests/chaos", "--ignore", "tests/chaos/test_kill_one_broker.py"]
 
 
-def run(step: Step, seconds_left: float) -> Result:
+def run_all(chosen: Sequence[Step], deadline: float) -> list[Result]:
+    """In the order of `chosen`, whichever ended first."""
+    with ThreadPoolExecutor(1) as lane:
+        beside = {step.name: lane.submit(run, step, deadline) for step in chosen if step.is_beside}
+        done = {step.name: run(step, deadline) for step in chosen if not step.is_beside}
+        done |= {name: storms.result() for name, storms in beside.items()}
+    return [done[step.name] for step in chosen]
+
+
+def run(step: Step, deadline: float) -> Result:
     started = time.monotonic()
-    limit = min(seconds_left, step.limit_s)
-    code, last_line = _run(step.command, limit)
+    end = min(deadline, started + step.limit_s)
+    show = _show_when_done if step.is_beside else _show_as_it_comes
+    code, last_line = show(step.command, end)
     outcome = PASSED
     if code and step.again:
-        code, last_line = _run([*step.command, *step.again], limit - (time.monotonic() - started))
+        code, last_line = show([*step.command, *step.again], end)
         outcome = FLAKY
     if code != 0:
         outcome = FAILED
@@ -90,18 +105,30 @@ def run(step: Step, seconds_left: float) -> Result:
     return Result(step, outcome, last_line, time.monotonic() - started)
 
 
-def _run(command: list[str], seconds_max: float) -> Ran:
-    """Shows what it prints as it comes, and keeps the last line of it."""
+def _show_as_it_comes(command: list[str], deadline: float) -> Ran:
     print(f"\n== {' '.join(command)}", flush=True)
-    deadline = time.monotonic() + max(1.0, seconds_max)
+    return _run(command, deadline, sys.stdout.buffer)
+
+
+def _show_when_done(command: list[str], deadline: float) -> Ran:
+    said = BytesIO()
+    ran = _run(command, deadline, said, stderr=subprocess.DEVNULL)
+    print(f"\n== beside: {' '.join(command)}\n{said.getvalue().decode(errors='replace')}", flush=True)
+    return ran
+
+
+def _run(command: list[str], deadline: float, to: BinaryIO, stderr: int | None = None) -> Ran:
+    """Copies what it prints, and keeps the last line of it."""
     end = b""
-    with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, start_new_session=True) as process:
+    with subprocess.Popen(
+        command, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True
+    ) as process:
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)
         while (chunk := process.stdout.read()) != b"" or process.poll() is None:
             if chunk:
-                sys.stdout.buffer.write(chunk)
-                sys.stdout.flush()
+                to.write(chunk)
+                to.flush()
                 end = (end + chunk)[-END_BYTES:]
             elif time.monotonic() > deadline:
                 os.killpg(process.pid, 15)
@@ -154,7 +181,7 @@ def main() -> int:
     os.environ["CI"] = "true"
     started = time.monotonic()
     chosen = [step for step in steps() if not only or step.name in only]
-    results = [run(step, LIMIT_S - (time.monotonic() - started)) for step in chosen]
+    results = run_all(chosen, started + LIMIT_S)
     seconds = time.monotonic() - started
     print(f"\n{summary(results, seconds)}")
     return 0 if _verdict(results, seconds) == PASSED else 1
