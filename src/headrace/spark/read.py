@@ -27,11 +27,11 @@ def read_range(options: SourceOptions, schema: pa.Schema, whole: OffsetRange) ->
     # Not at the top: planning happens in processes that need no compiler, and importing it takes a second.
     from headrace.spark.decode import Decoder
 
+    settle("read")
     decoder = Decoder(whole.id, schema, options.read_committed)
     with in_plain_words(options):
         for first, fetched in _fetch_ahead(options, whole):
             yield from decoder.decode(fetched, first, whole.limit)
-    settle("read")
 
 
 def _fetch_ahead(options: SourceOptions, whole: OffsetRange) -> Iterator[tuple[int, Fetched]]:

@@ -1,15 +1,18 @@
 """What a Python worker has loaded stays loaded, so the garbage collector need not walk over it after every task.
 
-Spark's daemon runs a full collection after each task of a worker it reuses. With numba and pyarrow in memory that takes
-some 70 ms, more than a small micro-batch itself, and the next task waits for it.
+Spark's daemon runs a full collection after each task of a worker that it reuses. With numba, pyarrow and pandas in memory
+that takes some 70 ms, more than the work of a small micro-batch, and the next task waits for it.
 """
 
 import gc
-from functools import cache
+from collections import Counter
+
+_begun: Counter[str] = Counter()
 
 
-@cache
 def settle(work: str) -> None:
-    """Once a process for each kind of work, when the first is done: only then all that it needs is there."""
-    gc.collect()
-    gc.freeze()
+    """To be called as work of this kind begins: as the second one does, all that it needs has been loaded by the first,
+    the daemon has just collected, and what is left is there to stay."""
+    _begun[work] += 1
+    if _begun[work] == 2:
+        gc.freeze()

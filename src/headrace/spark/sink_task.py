@@ -106,6 +106,7 @@ class SinkTask:
             raise
 
     def _write(self, batches: Iterable[pa.RecordBatch]) -> Written:
+        settle("write")
         out = RecordBatches(
             self._send,
             self._partition_count,
@@ -120,7 +121,6 @@ class SinkTask:
             rows += batch.num_rows
         out.flush()
         self._wait_until_below(1)
-        settle("write")
         return Written(rows, self._bytes_sent)
 
     def _identity(self) -> Identity:
