@@ -89,6 +89,49 @@ def test_a_move_is_a_plan_until_it_is_confirmed(api: httpx.Client) -> None:
     assert api.post("/api/v1/reassignments", json=wanted).status_code == 404
 
 
+RATES = ("follower.replication.throttled.rate", "leader.replication.throttled.rate")
+THROTTLED = ("follower.replication.throttled.replicas", "leader.replication.throttled.replicas")
+
+
+def throttle(api: httpx.Client, topic: str, rate: str | None) -> None:
+    for number in (1, 2, 3, 4):
+        assert api.patch(f"/api/v1/brokers/{number}/configs", json=dict.fromkeys(RATES, rate)).status_code == 200
+    every = None if rate is None else "*"
+    assert api.patch(f"/api/v1/topics/{topic}/configs", json=dict.fromkeys(THROTTLED, every)).status_code == 200
+
+
+def test_a_move_is_throttled_shown_and_cancelled(api: httpx.Client, cluster: Cluster) -> None:
+    topic = create(api, [[1, 2]])
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    for _ in range(10):
+        producer.produce(topic, b"x" * 200_000, partition=0)
+    assert producer.flush(SECONDS) == 0
+    throttle(api, topic, "1000")
+    wanted = {"partitions": [{"topic": topic, "partition": 0, "replicas": [1, 4]}]}
+    begun = api.post("/api/v1/reassignments?confirm=true", json=wanted)
+    assert (begun.status_code, begun.json()["bytes"] > 2_000_000) == (200, True), begun.text
+    (moving,) = api.get("/api/v1/reassignments").json()["reassignments"]
+    assert (moving["topic"], moving["adding"], moving["removing"]) == (topic, [4], [2])
+    assert moving["copied_bytes"] < moving["total_bytes"]
+    assert [each["topic"] for each in api.delete("/api/v1/reassignments").json()["reassignments"]] == [topic]
+    until(lambda: partitions(api, topic)[0]["replicas"], lambda replicas: replicas == [1, 2])
+    throttle(api, topic, None)
+
+
+def test_a_dead_broker_is_no_target(api: httpx.Client, cluster: Cluster) -> None:
+    topic = create(api, [[1, 2]])
+    cluster.kill(4)
+    try:
+        until(lambda: brokers(api)[3]["alive"], lambda alive: not alive)
+        wanted = {"partitions": [{"topic": topic, "partition": 0, "replicas": [1, 4]}]}
+        refused = api.post("/api/v1/reassignments?confirm=true", json=wanted)
+        assert (refused.status_code, "not alive" in refused.json()["detail"]) == (422, True)
+        assert api.get("/api/v1/brokers/4/log-dirs").status_code == 409
+    finally:
+        cluster.start(4)
+        until(lambda: brokers(api)[3]["alive"], bool)
+
+
 def test_leaders_go_back_to_the_preferred_replicas(api: httpx.Client, cluster: Cluster) -> None:
     topic = create(api, [[2, 1], [2, 3]])
     cluster.kill(2)

@@ -1,5 +1,6 @@
 """An Idempotency-Key: however often a POST is repeated, to whichever gateway and over their death, it is stored once."""
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from dying_gateway import STEPS
-from gateway_process import GatewayProcess
+from gateway_process import SECONDS, GatewayProcess
 
 from headrace.testing import Broker
 
@@ -35,9 +36,14 @@ def post(http: httpx.Client, topic: str, key: str, body: Any) -> httpx.Response:
     return http.post(f"/api/v1/topics/{topic}/messages", json=body, headers={"Idempotency-Key": key})
 
 
-def values(http: httpx.Client, topic: str) -> list[Any]:
-    found = http.get(f"/topics/{topic}/messages", params={"partition": 0, "limit": 1000})
-    return [message["value"] for message in found.json()["messages"]]
+def values(http: httpx.Client, topic: str, count: int) -> list[Any]:
+    """A commit is answered a moment before its markers let readers see the messages: waits until there are as many."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        found = http.get(f"/topics/{topic}/messages", params={"partition": 0, "limit": 1000}).json()["messages"]
+        if len(found) >= count or time.monotonic() > deadline:
+            return [message["value"] for message in found]
+        time.sleep(0.05)
 
 
 def test_a_repeated_post_is_stored_once(http: httpx.Client, topic: str) -> None:
@@ -48,21 +54,21 @@ def test_a_repeated_post_is_stored_once(http: httpx.Client, topic: str) -> None:
     assert first.json() == again.json()
     assert first.headers["idempotency-replayed"] == "false"
     assert again.headers["idempotency-replayed"] == "true"
-    assert values(http, topic) == ["a"]
+    assert values(http, topic, 1) == ["a"]
 
 
 def test_a_batch_is_stored_once_and_whole(http: httpx.Client, topic: str) -> None:
     key, body = uuid.uuid4().hex, [{"value": str(number)} for number in range(50)]
     replies = [post(http, topic, key, body).json() for _ in range(3)]
     assert replies[0] == replies[1] == replies[2]
-    assert values(http, topic) == [str(number) for number in range(50)]
+    assert values(http, topic, 50) == [str(number) for number in range(50)]
 
 
 def test_another_gateway_knows_the_key(http: httpx.Client, other: httpx.Client, topic: str) -> None:
     for _ in range(3):
         key = uuid.uuid4().hex
         assert post(http, topic, key, {"value": key}).json() == post(other, topic, key, {"value": key}).json()
-    assert len(values(http, topic)) == 3
+    assert len(values(http, topic, 3)) == 3
 
 
 def test_another_body_under_the_same_key_is_refused(http: httpx.Client, topic: str) -> None:
@@ -70,14 +76,14 @@ def test_another_body_under_the_same_key_is_refused(http: httpx.Client, topic: s
     post(http, topic, key, {"value": "a"})
     reused = post(http, topic, key, {"value": "b"})
     assert (reused.status_code, reused.json()["title"]) == (422, "Idempotency key reused")
-    assert values(http, topic) == ["a"]
+    assert values(http, topic, 1) == ["a"]
 
 
 def test_the_same_key_for_another_topic_is_another_key(http: httpx.Client, new_topic: Callable[..., str]) -> None:
     key, topics = uuid.uuid4().hex, [new_topic(), new_topic()]
     for topic in topics:
         assert post(http, topic, key, {"value": topic}).headers["idempotency-replayed"] == "false"
-    assert [values(http, topic) for topic in topics] == [[topics[0]], [topics[1]]]
+    assert [values(http, topic, 1) for topic in topics] == [[topics[0]], [topics[1]]]
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "tab\there"])
@@ -91,7 +97,7 @@ def test_what_cannot_be_stored_leaves_the_rest_alone(http: httpx.Client, topic: 
     with ThreadPoolExecutor(6) as pool:
         replies = list(pool.map(lambda body: post(http, topic, uuid.uuid4().hex, body), bodies))
     assert [reply.status_code for reply in replies] == [200, 200, 200, 404, 200, 200]
-    assert sorted(values(http, topic)) == ["0", "1", "2", "4", "5"]
+    assert sorted(values(http, topic, 5)) == ["0", "1", "2", "4", "5"]
 
 
 def test_two_gateways_at_once(http: httpx.Client, other: httpx.Client, topic: str) -> None:
@@ -104,7 +110,7 @@ def test_two_gateways_at_once(http: httpx.Client, other: httpx.Client, topic: st
         assert reply.status_code == 200, reply.text
     for first, second in zip(replies[::2], replies[1::2], strict=True):
         assert first.json() == second.json()
-    assert sorted(values(http, topic)) == sorted(keys)
+    assert sorted(values(http, topic, len(keys))) == sorted(keys)
 
 
 @pytest.mark.parametrize(
@@ -120,4 +126,4 @@ def test_a_gateway_killed_at_any_step(http: httpx.Client, broker: Broker, topic:
     stored = post(http, topic, key, {"value": "once"})
     assert stored.status_code == 200, stored.text
     assert stored.headers["idempotency-replayed"] == ("true" if step == "after-commit_transaction" else "false")
-    assert values(http, topic) == ["once"]
+    assert values(http, topic, 1) == ["once"]

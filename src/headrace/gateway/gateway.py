@@ -10,17 +10,16 @@ from typing import Any, Protocol, TypeVar, cast
 from starlette.requests import HTTPConnection
 
 from headrace.client.admin import Admin
-from headrace.client.cluster_client import ClusterClient
 from headrace.client.peer import parse_bootstrap
 from headrace.client.security import security_from
 from headrace.gateway.intake import Intake
-from headrace.gateway.producer import AsyncProducer
+from headrace.gateway.produce.leaders import Leaders
+from headrace.gateway.produce.producer import ALL, Producer
 from headrace.gateway.settings import GatewaySettings
+from headrace.wire.compression import CODEC_NAMES
 
 CLIENT_ID = "headrace-gateway"
 CLOSE_SECONDS_MAX = 5.0
-# Long enough for the requests of one turn of the loop to share a batch.
-LINGER_MS = 1
 
 
 class Part(Protocol):
@@ -33,9 +32,9 @@ P = TypeVar("P", bound=Part)
 
 
 class Gateway:
-    client: ClusterClient
+    client: Leaders
     admin: Admin
-    producer: AsyncProducer
+    producer: Producer
     """acks=all, and no message twice or out of order by its own retries."""
 
     def __init__(self, settings: GatewaySettings) -> None:
@@ -51,9 +50,9 @@ class Gateway:
 
     async def start(self) -> None:
         security = security_from(self.settings.kafka)
-        self.client = ClusterClient(self.settings.bootstrap, client_id=CLIENT_ID, security=security)
+        self.client = Leaders(self.settings.bootstrap, client_id=CLIENT_ID, security=security)
         self.admin = Admin(parse_bootstrap(self.settings.bootstrap), CLIENT_ID, security)
-        self.producer = AsyncProducer({**self.producer_config(), "enable.idempotence": True})
+        self.producer = self.new_producer(ALL)
         for part in self._parts.values():
             await part.start()
 
@@ -63,6 +62,10 @@ class Gateway:
         await self.producer.close(CLOSE_SECONDS_MAX)
         self.admin.close()
         await self.client.close()
+
+    def new_producer(self, acks: int) -> Producer:
+        codec = CODEC_NAMES.index(self.settings.kafka.get("compression.type", "none"))
+        return Producer(self.client, acks=acks, seconds_max=self.settings.delivery_seconds_max, codec=codec)
 
     def kafka_config(self) -> dict[str, Any]:
         """For any of confluent-kafka's clients."""
@@ -75,6 +78,7 @@ class Gateway:
         }
 
     def producer_config(self) -> dict[str, Any]:
+        """For confluent-kafka's own, which transactions need."""
         return {
             **self.kafka_config(),
             "delivery.timeout.ms": int(self.settings.delivery_seconds_max * 1000),
@@ -82,7 +86,7 @@ class Gateway:
             "queue.buffering.max.kbytes": self.settings.in_flight_bytes_max >> 10,
             # The same key goes to the same partition as with the Java client.
             "partitioner": "murmur2_random",
-            "linger.ms": LINGER_MS,
+            "linger.ms": 1,
             **self.settings.kafka,
         }
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import orjson
 
-from headrace.gateway.producer import Delivered
+from headrace.gateway.produce.outgoing import Delivered
 from headrace.wire.records import Record
 
 VERSION = 1

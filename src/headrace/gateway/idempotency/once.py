@@ -11,7 +11,7 @@ from headrace.gateway.idempotency.entry import fingerprint, slot_key, slot_of
 from headrace.gateway.idempotency.slot import Answer, Slot
 from headrace.gateway.idempotency.slot_producer import TOPIC
 from headrace.gateway.problem import Problem
-from headrace.gateway.producer import Outgoing
+from headrace.gateway.produce.outgoing import Outgoing
 from headrace.wire.codes import ErrorCode
 
 HEADER = "idempotency-key"

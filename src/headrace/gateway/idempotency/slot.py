@@ -24,7 +24,7 @@ from headrace.client.connection import Disconnected
 from headrace.gateway.idempotency.entry import KEPT_MS, Entries, Entry
 from headrace.gateway.idempotency.slot_producer import TOPIC, Rejected, SlotLost, SlotProducer, Wanted
 from headrace.gateway.problem import Problem, kafka_problem
-from headrace.gateway.producer import Outgoing
+from headrace.gateway.produce.outgoing import Outgoing
 from headrace.gateway.visible import VisibleRecords
 
 TOGETHER_MAX = 100

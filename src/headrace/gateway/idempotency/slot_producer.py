@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from headrace.gateway.idempotency.entry import Entry, encode_entry
-from headrace.gateway.producer import Delivered, Outgoing
+from headrace.gateway.produce.outgoing import Delivered, Outgoing
 
 TOPIC = "_headrace_idempotency"
 # librdkafka calls it fatal to be fenced, and would say so on stderr; here it is a day's work.
@@ -88,7 +88,8 @@ class SlotProducer:
         return [Entry(each.fingerprint, tuple(delivered)) for each, delivered in zip(wanted, places, strict=True)]
 
     def _send(self, topic: str, message: Outgoing, on_delivery: Any) -> None:
-        value, key, headers, partition, timestamp = message
+        value, key, _, partition, timestamp = message
+        headers: list[tuple[str, str | bytes | None]] | None = list(message.headers) if message.headers else None
         try:
             self._producer.produce(topic, value, key, partition, on_delivery, timestamp=timestamp, headers=headers)
         except BufferError as error:

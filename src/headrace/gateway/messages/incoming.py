@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from headrace.gateway.problem import Problem
-from headrace.gateway.producer import Headers, Outgoing
+from headrace.gateway.produce.outgoing import Headers, Outgoing
 
 FIELDS = frozenset({"key", "value", "headers", "partition", "timestamp", "encoding", "key_encoding"})
 ENCODINGS = ("text", "json", "base64")

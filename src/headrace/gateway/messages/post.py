@@ -15,10 +15,11 @@ from headrace.gateway.gateway import Gateway
 from headrace.gateway.idempotency.once import HEADER as IDEMPOTENCY_KEY
 from headrace.gateway.idempotency.once import Once
 from headrace.gateway.messages.incoming import invalid, parse_message
-from headrace.gateway.messages.store import MessageStore, Result, failure
+from headrace.gateway.messages.store import MessageStore, failure
 from headrace.gateway.messages.stream_in import NDJSON, store_stream
 from headrace.gateway.problem import Problem
-from headrace.gateway.producer import Delivered, Outgoing
+from headrace.gateway.produce.outgoing import Delivered, Outgoing
+from headrace.gateway.produce.receipt import Result
 
 JSON = "application/json"
 MULTI_STATUS = 207

@@ -16,9 +16,10 @@ from starlette.responses import Response
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.intake import too_slow
 from headrace.gateway.messages.incoming import parse_message
-from headrace.gateway.messages.store import MessageStore, Result, failure
+from headrace.gateway.messages.store import MessageStore, failure
 from headrace.gateway.problem import Problem
-from headrace.gateway.producer import Outgoing
+from headrace.gateway.produce.outgoing import Outgoing
+from headrace.gateway.produce.receipt import Result
 
 NDJSON = "application/x-ndjson"
 CHUNK_MESSAGES = 1000

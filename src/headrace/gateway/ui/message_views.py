@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from nicegui import ui
 
 from headrace.gateway.messages.outgoing import render_line
-from headrace.gateway.producer import Headers
+from headrace.gateway.produce.outgoing import Headers
 from headrace.gateway.ui import payload, words
 from headrace.gateway.ui.dialogs import answers, dialog
 from headrace.gateway.ui.grid import Column, Row, tag

@@ -17,7 +17,7 @@ from confluent_kafka import TopicPartition as Position
 from headrace.base.errors import Refused
 from headrace.client.connection import Disconnected
 from headrace.gateway.gateway import Gateway
-from headrace.gateway.producer import Outgoing
+from headrace.gateway.produce.outgoing import Outgoing
 from headrace.gateway.push.consumer_thread import ConsumerThread
 from headrace.gateway.push.records import record_of
 from headrace.gateway.webhooks.lane import Item, Lane

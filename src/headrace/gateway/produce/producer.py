@@ -1,0 +1,242 @@
+"""Sends what many callers bring: one request at a time to the leader of a topic's partitions, with all that waits for it.
+
+What comes meanwhile waits for the next one: the slower the brokers, the larger the batches, and no timer anywhere. No
+message is stored twice by our own retries, and those of a partition keep their order.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from headrace.base.errors import Refused
+from headrace.base.ids import TopicPartition
+from headrace.client.connection import Disconnected
+from headrace.client.peer import Address
+from headrace.gateway.produce.encode import Identity
+from headrace.gateway.produce.leaders import Leaders
+from headrace.gateway.produce.outgoing import Delivered, Headers, Outgoing
+from headrace.gateway.produce.partitioner import key_hash
+from headrace.gateway.produce.queue import PartitionQueue
+from headrace.gateway.produce.receipt import Chunk, Receipt, Result
+from headrace.wire.codes import CODES, ErrorCode
+from headrace.wire.messages.produce import PartitionProduceResponse
+
+logger = logging.getLogger("headrace.gateway")
+
+ALL, LEADER = -1, 1
+LOOK_PAUSE_SECONDS = 0.1
+_NOT_OURS = frozenset(
+    {
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.PRODUCER_FENCED,
+    }
+)
+Route = tuple[str, Address]
+
+
+class Producer:
+    """Used from one event loop only. With acks=leader there is no identity: a leader that dies may have it twice."""
+
+    def __init__(self, leaders: Leaders, *, acks: int, seconds_max: float, codec: int = 0) -> None:
+        self._leaders = leaders
+        self._acks = acks
+        self._seconds_max = seconds_max
+        self._codec = codec
+        self._loop = asyncio.get_running_loop()
+        self._identity: Identity | None = None
+        self._queues: dict[TopicPartition, PartitionQueue] = {}
+        # Those with something to send, and nothing on its way.
+        self._ready: dict[PartitionQueue, None] = {}
+        self._turns: dict[str, int] = {}
+        self._busy: set[Route] = set()
+        self._looking: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_woken = False
+
+    async def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None = None,
+        headers: Headers | None = None,
+        partition: int = -1,
+        timestamp: int = 0,
+    ) -> Delivered:
+        """KafkaException when it was refused, or not acknowledged in time; then it may be in the log or not."""
+        (result,) = await self.send_all(topic, [Outgoing(value, key, headers, partition, timestamp)])
+        if isinstance(result, KafkaError):
+            raise KafkaException(result)
+        return result
+
+    async def send_all(self, topic: str, messages: Sequence[Outgoing]) -> list[Result]:
+        """In the order of the messages. Refused or Disconnected when nothing is known of the topic."""
+        count = await self._leaders.partition_count(topic)
+        receipt = Receipt(len(messages))
+        self._route(topic, count, messages, receipt)
+        self._wake()
+        await receipt.settled
+        return receipt.results
+
+    def _route(self, topic: str, count: int, messages: Sequence[Outgoing], receipt: Receipt) -> None:
+        """Messages without a key go together to one partition; which one changes with every request."""
+        turn = self._turns.setdefault(topic, 0) % count
+        deadline = self._loop.time() + self._seconds_max
+        chunks: dict[int, Chunk] = {}
+        for index, message in enumerate(messages):
+            partition = message[3]
+            if partition < 0:
+                key = message[1]
+                partition = turn if key is None else key_hash(key) % count
+            chunk = chunks.get(partition)
+            if chunk is None:
+                chunk = chunks[partition] = Chunk(receipt, deadline, [], [])
+            chunk.messages.append(message)
+            chunk.indexes.append(index)
+        for partition, chunk in chunks.items():
+            if partition < count:
+                self._enqueue(TopicPartition(topic, partition), chunk)
+            else:
+                chunk.failed(KafkaError(KafkaError._UNKNOWN_PARTITION))
+
+    def _enqueue(self, id: TopicPartition, chunk: Chunk) -> None:
+        queue = self._queues.get(id)
+        if queue is None:
+            queue = self._queues[id] = PartitionQueue(id, self._codec)
+        if not queue:
+            self._ready[queue] = None
+        queue.add(chunk)
+
+    # -- when ---------------------------------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        """Not at once: what others bring in this turn of the loop is to go along."""
+        if not self._is_woken:
+            self._is_woken = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._is_woken = False
+        now = self._loop.time()
+        together: dict[Route, list[PartitionQueue]] = {}
+        for queue in list(self._ready):
+            queue.expire(now)
+            if not queue:
+                del self._ready[queue]
+            elif queue.not_before <= now:
+                leader = self._leaders.known(queue.id)
+                if leader is None:
+                    self._look(queue.id.topic)
+                elif (queue.id.topic, leader) not in self._busy:
+                    together.setdefault((queue.id.topic, leader), []).append(queue)
+        for route, queues in together.items():
+            self._busy.add(route)
+            self._turns[route[0]] += 1
+            for queue in queues:
+                del self._ready[queue]
+            self._start(self._send(route, queues))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # -- doing it -----------------------------------------------------------------------------------------------------
+
+    async def _send(self, route: Route, queues: list[PartitionQueue]) -> None:
+        try:
+            await self._exchange(route, queues)
+        except Exception:
+            # A fault of ours must not leave callers waiting.
+            logger.exception("messages for topic %s could not be sent", route[0])
+            for queue in queues:
+                queue.fail(KafkaError(KafkaError._FAIL))
+        self._busy.discard(route)
+        for queue in queues:
+            if queue:
+                self._ready[queue] = None
+                if queue.not_before:
+                    self._loop.call_at(queue.not_before, self._wake)
+        if self._ready:
+            self._wake()
+
+    async def _exchange(self, route: Route, queues: list[PartitionQueue]) -> None:
+        topic, leader = route
+        try:
+            identity = await self._who(queues)
+            now_ms = time.time_ns() // 1_000_000
+            batches = {queue.id.partition: queue.batch(identity, now_ms).data for queue in queues}
+            answers = await self._leaders.produce(leader, topic, batches, self._acks, self._seconds_max)
+        except (Disconnected, Refused) as error:
+            code = error.code if isinstance(error, Refused) else KafkaError._TRANSPORT
+            for queue in queues:
+                self._again(queue, KafkaError(code, str(error)))
+            return
+        for queue in queues:
+            self._on_answer(queue, answers[queue.id.partition])
+
+    async def _who(self, queues: list[PartitionQueue]) -> Identity | None:
+        if self._acks != ALL:
+            return None
+        if any(queue.needs_other(self._identity) for queue in queues):
+            self._identity = await self._leaders.identity()
+        return self._identity
+
+    def _on_answer(self, queue: PartitionQueue, answer: PartitionProduceResponse) -> None:
+        code = answer.error_code
+        if not code or code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+            queue.on_stored(answer.base_offset, answer.log_append_time_ms)
+            return
+        known = CODES.get(code)
+        error = KafkaError(code, answer.error_message or (known.message if known else None))
+        if known is not None and known.retriable:
+            self._again(queue, error)
+        elif code in _NOT_OURS:
+            queue.on_unknown_identity(error)
+        else:
+            queue.on_refused(error)
+
+    def _again(self, queue: PartitionQueue, error: KafkaError) -> None:
+        self._leaders.forget(queue.id)
+        queue.on_unsettled(error, self._loop.time())
+
+    # -- leaders ------------------------------------------------------------------------------------------------------
+
+    def _look(self, topic: str) -> None:
+        if topic not in self._looking:
+            self._looking.add(topic)
+            self._start(self._find_leaders(topic))
+
+    async def _find_leaders(self, topic: str) -> None:
+        try:
+            count = await self._leaders.look(topic, self._seconds_max)
+            self._fail_beyond(topic, count, KafkaError(KafkaError._UNKNOWN_PARTITION))
+        except Disconnected:
+            pass
+        except Refused as error:
+            self._fail_beyond(topic, 0, KafkaError(error.code, error.message))
+        self._looking.discard(topic)
+        # A partition without a leader is still without one, and a broker that is away too: not at once.
+        self._loop.call_later(LOOK_PAUSE_SECONDS, self._wake)
+
+    def _fail_beyond(self, topic: str, count: int, error: KafkaError) -> None:
+        for queue in [each for each in self._ready if each.id.topic == topic and each.id.partition >= count]:
+            del self._ready[queue]
+            queue.fail(error)
+
+    async def close(self, seconds_max: float) -> None:
+        """Waits for what is in flight, up to a limit; what is not acknowledged by then is given up."""
+        deadline = self._loop.time() + seconds_max
+        # Between two tries there is no task to wait for.
+        while (self._ready or self._tasks) and self._loop.time() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        for task in list(self._tasks):
+            task.cancel()
+        for queue in self._queues.values():
+            queue.fail(KafkaError(KafkaError._MSG_TIMED_OUT))

@@ -1,0 +1,140 @@
+"""What waits for one partition, in order, and the one batch of it that is on its way. No I/O here.
+
+A batch that was sent is kept as it is until its fate is known: sent again, with the same sequence, a broker that has it
+stores it no second time. Giving one up that may have been stored ends the identity; the next batch begins a new one.
+"""
+
+from collections import deque
+
+from confluent_kafka import KafkaError
+
+from headrace.base.ids import TopicPartition
+from headrace.gateway.produce.encode import NOBODY, Identity, RecordBytes
+from headrace.gateway.produce.receipt import Chunk
+from headrace.wire.codes import ErrorCode
+
+BATCH_BYTES_MAX = 1_000_000
+PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.02, 1.0
+_SEQUENCE_MASK = 0x7FFFFFFF
+
+
+class Sealed:
+    def __init__(self, data: bytes, chunks: list[Chunk], count: int, now_ms: int) -> None:
+        self.data = data
+        self.chunks = chunks
+        self.count = count
+        self.now_ms = now_ms
+        self.deadline = max(chunk.deadline for chunk in chunks)
+        self.tries = 0
+
+
+class PartitionQueue:
+    def __init__(self, id: TopicPartition, codec: int) -> None:
+        self.id = id
+        self.identity: Identity | None = None
+        self.not_before = 0.0
+        self._codec = codec
+        self._former: Identity | None = None
+        self._next_sequence = 0
+        self._waiting: deque[Chunk] = deque()
+        self._sealed: Sealed | None = None
+
+    def __bool__(self) -> bool:
+        return self._sealed is not None or bool(self._waiting)
+
+    def add(self, chunk: Chunk) -> None:
+        self._waiting.append(chunk)
+
+    def needs_other(self, identity: Identity | None) -> bool:
+        """An identity that was given up has sequences that a broker may remember."""
+        return self.identity is None and identity == self._former
+
+    def batch(self, identity: Identity | None, now_ms: int) -> Sealed:
+        """What to send now: again what was sent last, or as much as fits of what waits."""
+        if self._sealed is None:
+            self.identity = self.identity or identity or NOBODY
+            self._sealed = self._seal(self.identity, now_ms)
+        self._sealed.tries += 1
+        return self._sealed
+
+    def _seal(self, identity: Identity, now_ms: int) -> Sealed:
+        records = RecordBytes(now_ms, BATCH_BYTES_MAX)
+        chunks: list[Chunk] = []
+        while self._waiting and not (chunks and self._waiting[0].is_alone):
+            chunk = self._waiting.popleft()
+            taken = records.add(chunk.messages)
+            is_full = taken < len(chunk.messages)
+            if is_full:
+                chunk, rest = chunk.cut(taken)
+                self._waiting.appendleft(rest)
+            if taken:
+                chunks.append(chunk)
+            if is_full or chunk.is_alone:
+                break
+        return Sealed(records.sealed(identity, self._next_sequence, self._codec), chunks, records.count, now_ms)
+
+    def on_stored(self, offset: int, append_ms: int) -> None:
+        batch = self._open()
+        self._next_sequence = (self._next_sequence + batch.count) & _SEQUENCE_MASK
+        for chunk in batch.chunks:
+            chunk.stored(self.id.partition, offset, batch.now_ms, append_ms)
+            offset += len(chunk.indexes)
+
+    def on_unsettled(self, error: KafkaError, now: float) -> None:
+        """It may be stored or not, and that may pass: again after a pause, or never when its time is over."""
+        batch = self._sealed
+        if batch is not None and now >= batch.deadline:
+            self._give_up(error)
+            return
+        tries = batch.tries if batch is not None else 1
+        self.not_before = now + min(PAUSE_SECONDS * 2 ** min(tries, 10), PAUSE_SECONDS_MAX)
+
+    def on_refused(self, error: KafkaError) -> None:
+        """For what it holds. Callers that shared the batch do not share the blame; one that is too large is halved."""
+        batch = self._open()
+        pieces = batch.chunks
+        if len(pieces) == 1:
+            if error.code() != ErrorCode.MESSAGE_TOO_LARGE or batch.count == 1:
+                pieces[0].failed(error)
+                return
+            pieces = [*pieces[0].cut(batch.count // 2)]
+        for piece in reversed(pieces):
+            piece.is_alone = True
+            self._waiting.appendleft(piece)
+
+    def on_unknown_identity(self, error: KafkaError) -> None:
+        """The log has forgotten us, or lost what we wrote. What cannot be there yet is sent as somebody new."""
+        assert self._sealed is not None, self.id
+        if self._sealed.tries > 1:
+            self._give_up(error)
+            return
+        batch = self._open()
+        self._begin_anew()
+        self._waiting.extendleft(reversed(batch.chunks))
+
+    def expire(self, now: float) -> None:
+        """What was never sent and waited for too long."""
+        while self._waiting and self._waiting[0].deadline <= now:
+            self._waiting.popleft().failed(KafkaError(KafkaError._MSG_TIMED_OUT))
+
+    def fail(self, error: KafkaError) -> None:
+        if self._sealed is not None:
+            self._give_up(error)
+        while self._waiting:
+            self._waiting.popleft().failed(error)
+
+    def _give_up(self, error: KafkaError) -> None:
+        batch = self._open()
+        if batch.tries:
+            self._begin_anew()
+        for chunk in batch.chunks:
+            chunk.failed(error)
+
+    def _begin_anew(self) -> None:
+        self._former, self.identity, self._next_sequence = self.identity, None, 0
+
+    def _open(self) -> Sealed:
+        batch, self._sealed = self._sealed, None
+        assert batch is not None, self.id
+        self.not_before = 0.0
+        return batch
