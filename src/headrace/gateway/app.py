@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 from fastapi import APIRouter, FastAPI
 from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
 
 from headrace import __version__
 from headrace.gateway import problem
@@ -45,7 +46,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     gateway.add(Hub(gateway))
     gateway.add(Webhooks(gateway))
     gateway.add(Sessions(gateway))
-    gateway.add(monitor := Monitor(gateway))
+    gateway.add(Monitor(gateway))
     app = FastAPI(
         title="Headrace",
         version=__version__,
@@ -57,21 +58,24 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     )
     app.state.gateway = gateway
     problem.add_handlers(app)
-    # The last that is added is the first that is asked.
-    app.add_middleware(FastLane, gateway=gateway, **message_routes.post_routes())
-    app.add_middleware(CountRequests, counts=monitor.requests)
-    if settings.otel_endpoint:
-        gateway.add(traces := Traces(settings.otel_endpoint))
-        app.add_middleware(TraceRequests, provider=traces.provider)
-    if settings.allowed_origins:
-        app.add_middleware(
-            CORSMiddleware, allow_origins=list(settings.allowed_origins), allow_methods=["*"], allow_headers=["*"]
-        )
-    app.add_middleware(Doorkeeper, settings=settings)
     for router in ROUTERS:
         app.include_router(router)
     mount(app, gateway)
     return app
+
+
+def front_door(app: FastAPI) -> ASGIApp:
+    """What a request passes before the framework; the busiest path never reaches it."""
+    gateway: Gateway = app.state.gateway
+    settings = gateway.settings
+    layers: ASGIApp = FastLane(app, gateway, **message_routes.post_routes())
+    layers = CountRequests(layers, gateway.part(Monitor).requests)
+    if settings.otel_endpoint:
+        gateway.add(traces := Traces(settings.otel_endpoint))
+        layers = TraceRequests(layers, traces.provider)
+    if settings.allowed_origins:
+        layers = CORSMiddleware(layers, list(settings.allowed_origins), allow_methods=["*"], allow_headers=["*"])
+    return Doorkeeper(layers, settings)
 
 
 @contextlib.asynccontextmanager

@@ -99,9 +99,9 @@ class Body:
 
     def _expect(self) -> None:
         """What it says it will send; bytes beyond that, or without saying, are claimed as they come."""
-        length = self._request.headers.get("content-length", "")
-        if length.isdecimal():
-            self._claim(int(length))
+        for name, value in self._request.scope["headers"]:
+            if name == b"content-length" and value.isdigit():
+                self._claim(int(value))
 
     def _claim(self, size: int) -> None:
         if size > self._intake.body_bytes_max:

@@ -109,7 +109,7 @@ def add_handlers(app: FastAPI) -> None:
         app.add_exception_handler(expected, _on_expected)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
-    app.add_exception_handler(Exception, _on_fault)
+    app.add_exception_handler(Exception, on_fault)
 
 
 async def _on_expected(_: Request, error: Exception) -> Response:
@@ -132,6 +132,6 @@ async def _on_http(_: Request, error: Exception) -> Response:
     return Problem(error.status_code, title, detail, "see /docs for what there is", headers=error.headers).response()
 
 
-async def _on_fault(request: Request, error: Exception) -> Response:
+async def on_fault(request: Request, error: Exception) -> Response:
     logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
     return Problem(500, "Internal error", "the gateway hit a fault of its own", "its log says more").response()

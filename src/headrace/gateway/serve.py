@@ -10,7 +10,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from headrace.base.errors import UserError
-from headrace.gateway.app import create_app
+from headrace.gateway.app import create_app, front_door
 from headrace.gateway.protocol import BoundedProtocol, sweep
 from headrace.gateway.push.hub import Hub
 from headrace.gateway.settings import GatewaySettings
@@ -32,7 +32,7 @@ def serve(settings: GatewaySettings, on_ready: Callable[[int], None], parent_fd:
 
 def _config(app: FastAPI) -> uvicorn.Config:
     return uvicorn.Config(
-        app,
+        front_door(app),
         loop="uvloop",
         http=BoundedProtocol,
         ws="websockets-sansio",

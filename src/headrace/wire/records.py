@@ -142,15 +142,52 @@ def read_records(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> list[Reco
 def iter_records(batch: Bytes, first_offset: int = ANY_OFFSET, max_bytes: int = UNPACKED_BYTES_MAX) -> Iterator[Record]:
     """From an offset on: those before it are stepped over, and those behind the last one taken are not looked at."""
     header, body = _open(batch, max_bytes)
-    new = tuple.__new__
-    for pos, end, offset, timestamp in _walk(header, body):
-        if offset < first_offset:
+    try:
+        yield from _iter_body(header, body, first_offset - header.base_offset)
+    except IndexError:
+        raise CorruptBatch("the records end inside a number") from None
+
+
+def _iter_body(header: BatchHeader, body: bytes, first_delta: int) -> Iterator[Record]:
+    """`_walk` and `_read_bytes` written out for numbers of one and two bytes: nearly all are, and calls are what costs."""
+    base_offset, base_timestamp = header.base_offset, header.base_timestamp
+    append_time = header.max_timestamp if header.is_log_append_time else None
+    pos, size, new = 0, len(body), tuple.__new__
+    for _ in range(header.record_count):
+        number, pos = body[pos], pos + 1
+        if number > 127:
+            number, pos = (number - 128 + (body[pos] << 7), pos + 1) if body[pos] < 128 else _read_long(body, pos - 1)
+        end = pos + (number >> 1)
+        # An odd number is one below zero.
+        if number & 1 or end > size:
+            raise CorruptBatch(f"a record claims {(number >> 1) ^ -(number & 1)} bytes, {size - pos} are left")
+        number, pos = body[pos + 1], pos + 2
+        if number > 127:
+            number, pos = (number - 128 + (body[pos] << 7), pos + 1) if body[pos] < 128 else _read_long(body, pos - 1)
+        timestamp = base_timestamp + ((number >> 1) ^ -(number & 1)) if append_time is None else append_time
+        number, pos = body[pos], pos + 1
+        if number > 127:
+            number, pos = (number - 128 + (body[pos] << 7), pos + 1) if body[pos] < 128 else _read_long(body, pos - 1)
+        delta = (number >> 1) ^ -(number & 1)
+        if delta < first_delta:
+            pos = end
             continue
-        key, pos = _read_bytes(body, pos, end)
-        value, pos = _read_bytes(body, pos, end)
+        number, pos = body[pos], pos + 1
+        if number > 127:
+            number, pos = (number - 128 + (body[pos] << 7), pos + 1) if body[pos] < 128 else _read_long(body, pos - 1)
+        key = None if number & 1 else body[pos : pos + (number >> 1)]
+        pos = pos if number & 1 else pos + (number >> 1)
+        number, pos = body[pos], pos + 1
+        if number > 127:
+            number, pos = (number - 128 + (body[pos] << 7), pos + 1) if body[pos] < 128 else _read_long(body, pos - 1)
+        value = None if number & 1 else body[pos : pos + (number >> 1)]
+        pos = pos if number & 1 else pos + (number >> 1)
+        if pos >= end:
+            raise CorruptBatch(f"a key or a value reaches {pos - end + 1} bytes past its record")
         # A zero here, at the end: no headers.
         headers = [] if pos == end - 1 and not body[pos] else _read_headers(body, pos, end)
-        yield new(Record, (offset, timestamp, key, value, headers))
+        yield new(Record, (base_offset + delta, timestamp, key, value, headers))
+        pos = end
 
 
 def iter_offsets(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> Iterator[tuple[int, int]]:
@@ -207,6 +244,12 @@ def _walk(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, int, int
         timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
         yield pos, end, base_offset + offset_delta, timestamp
         pos = end
+
+
+def _read_long(body: bytes, pos: int) -> tuple[int, int]:
+    """As it is written, sign and all."""
+    value, pos = read_varint(body, pos)
+    return (value << 1 if value >= 0 else (-value << 1) - 1), pos
 
 
 def _read_bytes(body: bytes, pos: int, end: int) -> tuple[bytes | None, int]:

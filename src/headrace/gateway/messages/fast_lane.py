@@ -15,7 +15,7 @@ from headrace.base.errors import Refused
 from headrace.client.connection import Disconnected
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.messages.post import post_messages
-from headrace.gateway.problem import Problem, problem_of
+from headrace.gateway.problem import Problem, on_fault, problem_of
 
 _PATH = re.compile(r"(/api/v1)?/topics/([a-zA-Z0-9._-]{1,249})/messages")
 
@@ -46,3 +46,7 @@ class FastLane:
             return await post_messages(self._gateway, request, topic)
         except (Problem, Refused, Disconnected) as error:
             return problem_of(error).response()
+        except ClientDisconnect:
+            raise
+        except Exception as error:
+            return await on_fault(request, error)

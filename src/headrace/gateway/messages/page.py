@@ -12,8 +12,10 @@ from headrace.wire.codes import ErrorCode
 from headrace.wire.records import Record
 
 FETCH_BYTES_MIN, FETCH_BYTES_MAX = 64 << 10, 4 << 20
-# One fetch is enough for records of this size; what it brings too much is not opened.
-LIKELY_BYTES = 2 << 10
+# The first guess; the next fetch of the same page knows better.
+LIKELY_BYTES = 1 << 10
+# What a record takes beside its key and value.
+RECORD_BYTES = 16
 
 
 class Limits(NamedTuple):
@@ -36,24 +38,27 @@ class Page(NamedTuple):
 
 
 async def read_page(client: ClusterClient, id: TopicPartition, offset: int, limits: Limits) -> Page:
-    deadline = asyncio.get_running_loop().time() + limits.wait_seconds
-    bytes_max = min(max(FETCH_BYTES_MIN, limits.records * LIKELY_BYTES), FETCH_BYTES_MAX, limits.bytes)
+    now = asyncio.get_running_loop().time
+    deadline = now() + limits.wait_seconds
     records: list[Record] = []
     size = 0
     while True:
-        left = deadline - asyncio.get_running_loop().time()
-        fetched = await _fetch(client, id, offset, limits, bytes_max, 0 if records else max(0.0, left))
+        wanted = _bytes_wanted(len(records), size, limits)
+        fetched = await _fetch(client, id, offset, limits, wanted, 0 if records else max(0.0, deadline - now()))
         visible = VisibleRecords(fetched, offset)
         for record in visible:
             records.append(record)
             size += len(record.value or b"") + len(record.key or b"")
             if len(records) >= limits.records or size >= limits.bytes:
-                break
+                return Page(records, visible.next_offset, fetched.high_watermark, fetched.log_start_offset)
         moved, offset = visible.next_offset > offset, visible.next_offset
-        is_full = len(records) >= limits.records or size >= limits.bytes
-        is_over = not moved and (records or deadline <= asyncio.get_running_loop().time())
-        if is_full or is_over:
+        if not moved and (records or deadline <= now()):
             return Page(records, offset, fetched.high_watermark, fetched.log_start_offset)
+
+
+def _bytes_wanted(count: int, size: int, limits: Limits) -> int:
+    each = size // count + RECORD_BYTES if count else LIKELY_BYTES
+    return min(max(FETCH_BYTES_MIN, (limits.records - count) * each), FETCH_BYTES_MAX, limits.bytes)
 
 
 async def _fetch(

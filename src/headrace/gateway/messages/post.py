@@ -23,17 +23,20 @@ from headrace.gateway.produce.receipt import Result
 
 JSON = "application/json"
 MULTI_STATUS = 207
+_KEY, _LINES = IDEMPOTENCY_KEY.lower().encode(), NDJSON.encode()
 _PLACE = b'{"partition":%d,"offset":%d,"timestamp":%d}'
 
 
 async def post_messages(gateway: Gateway, request: Request, topic: str) -> Response:
-    acks = request.query_params.get("acks") or "all"
-    headers = request.headers
-    key = headers.get(IDEMPOTENCY_KEY)
-    if key is None and headers.get("content-type", "").startswith(NDJSON):
+    # Most requests have no query, and to make objects of headers costs as much as to read the message.
+    acks = (request.query_params.get("acks") if request.scope["query_string"] else None) or "all"
+    headers = dict(request.scope["headers"])
+    key = request.headers.get(IDEMPOTENCY_KEY) if _KEY in headers else None
+    is_lines = headers.get(b"content-type", b"").startswith(_LINES)
+    if key is None and is_lines:
         return await store_stream(gateway, request, topic, acks)
     async with gateway.intake.body(request) as body:
-        messages, acks, is_batch = _asked(body, headers.get("content-type", ""), acks, gateway.settings.messages_max)
+        messages, acks, is_batch = _asked(body, is_lines, acks, gateway.settings.messages_max)
         if key is not None:
             return await _post_once(gateway, key, body, topic, messages, acks, is_batch)
         results = await gateway.part(MessageStore).store(topic, messages, acks)
@@ -52,9 +55,9 @@ async def _post_once(
     return response
 
 
-def _asked(body: bytes, content_type: str, acks: str, count_max: int) -> tuple[list[Outgoing], str, bool]:
+def _asked(body: bytes, is_lines: bool, acks: str, count_max: int) -> tuple[list[Outgoing], str, bool]:
     """The messages, whose acknowledgement they need, and whether they came as a batch."""
-    if content_type.startswith(NDJSON):
+    if is_lines:
         lines = [_parse(line) for line in body.splitlines() if line.strip()]
         return *_batch(lines, acks, count_max), True
     asked = _parse(body)

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.routing import APIRoute
@@ -16,7 +16,7 @@ from headrace.gateway.messages import describe
 from headrace.gateway.messages.outgoing import Encoding, render_page
 from headrace.gateway.messages.page import Limits, Page, first_offset, read_page
 from headrace.gateway.messages.post import post_messages
-from headrace.gateway.messages.start import parse_start
+from headrace.gateway.messages.start import Start, parse_start
 from headrace.gateway.messages.stream_in import NDJSON
 from headrace.gateway.messages.stream_out import FOLLOW_WAIT_SECONDS, lines
 from headrace.gateway.problem import Problem
@@ -45,33 +45,16 @@ def post_routes() -> dict[str, BaseRoute]:
     return {name: next(route for route in posts if route.path == path) for name, path in paths.items()}
 
 
-class Asked:
+class Asked(NamedTuple):
     """What a GET wants to read: the query, checked."""
 
-    def __init__(
-        self,
-        request: Request,
-        offset: Annotated[
-            str | None, Query(description="Where to begin: a number, `earliest` or `latest`; `earliest` if not given.")
-        ] = None,
-        time: Annotated[
-            str | None, Query(description="Begin with the first message at or after it: milliseconds, or ISO 8601.")
-        ] = None,
-        limit: Annotated[int | None, Query(ge=1, description="The most messages; 100 if not given.")] = None,
-        wait_ms: Annotated[int, Query(ge=0, description="How long to wait for a first message.")] = 0,
-        follow: Annotated[bool, Query(description="A stream of lines that does not end by itself.")] = False,
-        encoding: Annotated[Encoding, Query(description="How keys and values are written.")] = "auto",
-        isolation: Annotated[
-            str, Query(pattern="^read_(un)?committed$", description="Whether open transactions are shown.")
-        ] = "read_committed",
-    ) -> None:
-        self.start = parse_start(offset, time)
-        self.limit = limit
-        self.wait_ms = wait_ms
-        self.encoding = encoding
-        self.read_committed = isolation == "read_committed"
-        self.follow = follow
-        self.as_lines = follow or NDJSON in request.headers.get("accept", "")
+    start: Start
+    limit: int | None
+    wait_ms: int
+    encoding: Encoding
+    read_committed: bool
+    follow: bool
+    as_lines: bool
 
     def limits(self, gateway: Gateway) -> Limits:
         settings = gateway.settings
@@ -85,7 +68,29 @@ class Asked:
         return Limits(min(count, settings.messages_max), bytes_max, wait, self.read_committed)
 
 
-Wanted = Annotated[Asked, Depends()]
+async def asked_for(
+    request: Request,
+    offset: Annotated[
+        str | None, Query(description="Where to begin: a number, `earliest` or `latest`; `earliest` if not given.")
+    ] = None,
+    time: Annotated[
+        str | None, Query(description="Begin with the first message at or after it: milliseconds, or ISO 8601.")
+    ] = None,
+    limit: Annotated[int | None, Query(ge=1, description="The most messages; 100 if not given.")] = None,
+    wait_ms: Annotated[int, Query(ge=0, description="How long to wait for a first message.")] = 0,
+    follow: Annotated[bool, Query(description="A stream of lines that does not end by itself.")] = False,
+    encoding: Annotated[Encoding, Query(description="How keys and values are written.")] = "auto",
+    isolation: Annotated[
+        str, Query(pattern="^read_(un)?committed$", description="Whether open transactions are shown.")
+    ] = "read_committed",
+) -> Asked:
+    """Not a class: what is no coroutine the framework runs in a thread."""
+    as_lines = follow or NDJSON in request.headers.get("accept", "")
+    read_committed = isolation == "read_committed"
+    return Asked(parse_start(offset, time), limit, wait_ms, encoding, read_committed, follow, as_lines)
+
+
+Wanted = Annotated[Asked, Depends(asked_for)]
 
 
 @router.get("/api/v1/topics/{topic}/partitions/{partition}/messages", summary="Read messages", **describe.GET)
