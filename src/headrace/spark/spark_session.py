@@ -17,6 +17,7 @@ from headrace.base.errors import UserError
 from headrace.spark.class_archive import archive_path, jvm_options, keep_at_exit
 from headrace.spark.java import java_home
 from headrace.spark.quiet_log import log_options
+from headrace.spark.worker_python import worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,8 +51,12 @@ def session(
         return _started(master, name, {**_sql_conf(cores), "spark.driver.memory": "2g", **chosen})
     if not master.startswith(("spark://", "k8s://", "yarn")):
         raise _no_master(master)
-    nearby = _loopback() if master.startswith(("spark://127.", "spark://localhost:")) else {}
+    nearby = _loopback() if _is_here(master) else {}
     return _started(master, name, {**_sql_conf(None), **nearby, **chosen})
+
+
+def _is_here(master: str) -> bool:
+    return master.startswith(("local", "spark://127.", "spark://localhost:"))
 
 
 def check_spark() -> None:
@@ -67,12 +72,13 @@ def check_spark() -> None:
         raise UserError(f"PySpark {pyspark.__version__} is not supported; Headrace works with {supported}", fix)
 
 
-def prepare_environment() -> Path:
+def prepare_environment(*, is_far: bool = False) -> Path:
     """What a JVM of Spark's inherits: Java, and for its workers the Python that runs here. Returns the Java."""
     home = java_home()
     os.environ["JAVA_HOME"] = str(home)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable if is_far else worker_python())
+    # Planners of data sources run this one, on the driver's machine.
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", worker_python())
     return home
 
 
@@ -87,7 +93,7 @@ def _started(master: str, name: str, conf: Mapping[str, str]) -> "SparkSession":
 def _first(master: str, name: str, conf: Mapping[str, str]) -> "SparkSession":
     import pyspark
 
-    archive = archive_path(prepare_environment(), pyspark.__version__)
+    archive = archive_path(prepare_environment(is_far=not _is_here(master)), pyspark.__version__)
     asked = os.environ.get("SPARK_SUBMIT_OPTS", "")
     os.environ["SPARK_SUBMIT_OPTS"] = f"{jvm_options(archive)} {log_options()} {asked}".strip()
     try:
