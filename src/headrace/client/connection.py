@@ -68,7 +68,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         asked = Asked(response, version, self._loop.create_future(), self._loop.time() + seconds_max)
         self._asked[correlation_id] = asked
         self._watch(asked.deadline)
-        self._transport.write(b"".join(request_frame(request, version, correlation_id, self._client_id)))
+        # Record batches go out as they lie: to join them would copy every byte once more.
+        self._transport.writelines(request_frame(request, version, correlation_id, self._client_id))
         try:
             return cast(R, await asked.answer)
         finally:

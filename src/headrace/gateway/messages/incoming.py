@@ -26,14 +26,28 @@ _MISSING = object()
 Where = str | int
 
 
+def parse_messages(batch: list[Any]) -> list[Outgoing]:
+    """Of a batch: complaints name the number of the message."""
+    parsed: list[Outgoing] = []
+    add, new = parsed.append, tuple.__new__
+    for number, fields in enumerate(batch):
+        # Nearly all are text with a key of text: nothing more to look at.
+        if type(fields) is dict and len(fields) == 2:
+            value, key = fields.get("value"), fields.get("key")
+            if type(value) is str and type(key) is str:
+                add(new(Outgoing, (value.encode(), key.encode(), None, -1, 0)))
+                continue
+        add(parse_message(fields, number))
+    return parsed
+
+
 def parse_message(fields: Any, where: Where = "") -> Outgoing:
     """`where` names the message for a complaint: a word, or its number in a batch."""
     if not isinstance(fields, dict):
         raise invalid(where, "a message is a JSON object", 'such as {"key": "a", "value": "hello"}')
     value, key = fields.get("value", _MISSING), fields.get("key")
-    # Nearly all are just this: nothing more to look at.
-    if type(value) is str and (len(fields) == 1 or (len(fields) == 2 and type(key) is str)):
-        return Outgoing(value.encode(), key.encode() if key is not None else None, None, -1, 0)
+    if type(value) is str and len(fields) == 1:
+        return Outgoing(value.encode())
     if not fields.keys() <= FIELDS:
         raise _unknown_field(fields, where)
     if value is _MISSING:

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.idempotency.once import HEADER as IDEMPOTENCY_KEY
 from headrace.gateway.idempotency.once import Once
-from headrace.gateway.messages.incoming import invalid, parse_message
+from headrace.gateway.messages.incoming import invalid, parse_message, parse_messages
 from headrace.gateway.messages.store import MessageStore, failure
 from headrace.gateway.messages.stream_in import NDJSON, store_stream
 from headrace.gateway.problem import Problem
@@ -86,7 +86,7 @@ def _batch(asked: Any, acks: str, count_max: int) -> tuple[list[Outgoing], str]:
         raise Problem(
             413, "Too many messages", f"{len(asked)} messages in one body", f"send at most {count_max} (messages_max)"
         )
-    return [parse_message(fields, index) for index, fields in enumerate(asked)], acks
+    return parse_messages(asked), acks
 
 
 def _one(topic: str, result: Result) -> Response:

@@ -10,10 +10,13 @@ from headrace.wire.batch import CRC_START, HEADER, HEADER_SIZE, LENGTH_END, MAGI
 from headrace.wire.compression import compress
 from headrace.wire.varint import zigzag
 
-_KNOWN = 1 << 13
+_KNOWN = 1 << 14
 _NUMBERS = [zigzag(number) for number in range(_KNOWN)]
+# Key and value of a record whose numbers are all among the known ones.
+_PLAIN_MAX = 1 << 12
 _NULL = zigzag(-1)
 _CRC_SIZE = 4
+_NO_HEADER = bytes(HEADER_SIZE)
 
 
 class Identity(NamedTuple):
@@ -34,67 +37,84 @@ class RecordBytes:
         self._room = bytes_max - HEADER_SIZE
         self._parts: list[bytes] = []
         self._base_ms = self._latest_ms = -1
+        # What a record of this moment begins with: its attributes, and its time counted from the first one's.
+        self._now_head = b""
         self.count = 0
 
     def add(self, messages: Sequence[Outgoing]) -> int:
         """How many there was room for. The first of a batch always has it: the broker says if it is too large."""
-        numbers, add, room, first = _NUMBERS, self._parts.extend, self._room, self.count
+        if self.count == 0:
+            self._base_ms = messages[0].timestamp or self._now_ms
+            self._now_head = b"\0" + zigzag(self._now_ms - self._base_ms)
+        numbers, now_head, extend, room, first = _NUMBERS, self._now_head, self._parts.extend, self._room, self.count
         for delta, (value, key, headers, _, timestamp) in enumerate(messages, first):
-            sized_key = _NULL if key is None else _number(len(key)) + key
-            value_size = _NULL if value is None else numbers[len(value)] if len(value) < _KNOWN else zigzag(len(value))
-            head = b"\0" + self._time(timestamp) + (numbers[delta] if delta < _KNOWN else zigzag(delta))
-            tail = _encode_headers(headers) if headers else b"\0"
-            size = len(head) + len(sized_key) + len(value_size) + len(value or b"") + len(tail)
-            length = numbers[size] if size < _KNOWN else zigzag(size)
-            room -= size + len(length)
+            head = now_head if not timestamp else b"\0" + zigzag(timestamp - self._base_ms)
+            number = numbers[delta] if delta < _KNOWN else zigzag(delta)
+            if (
+                value is not None
+                and key is not None
+                and len(value) < _PLAIN_MAX
+                and len(key) < _PLAIN_MAX
+                and not headers
+            ):
+                # Nearly all are so: no calls, and nothing is copied until the batch is sealed.
+                key_size, value_size = numbers[len(key)], numbers[len(value)]
+                size = len(head) + len(number) + len(key_size) + len(key) + len(value_size) + len(value) + 1
+                record: tuple[bytes, ...] = (numbers[size], head, number, key_size, key, value_size, value, b"\0")
+            else:
+                tail = _sized(key) + _sized(value) + _encode_headers(headers or ())
+                size = len(head) + len(number) + len(tail)
+                record = (_number(size), head, number, tail)
+            room -= size + len(record[0])
             if room < 0 and delta:
                 break
             self.count += 1
-            add((length, head, sized_key, value_size, value or b"", tail))
+            extend(record)
         self._room = room
-        return self.count - first
+        taken = self.count - first
+        self._latest_ms = max(self._latest_ms, self._latest(messages[:taken]))
+        return taken
 
-    def _time(self, timestamp: int) -> bytes:
-        timestamp = timestamp or self._now_ms
-        if self._base_ms < 0:
-            self._base_ms = timestamp
-        if timestamp > self._latest_ms:
-            self._latest_ms = timestamp
-        return zigzag(timestamp - self._base_ms)
+    def _latest(self, messages: Sequence[Outgoing]) -> int:
+        stamped = [message[4] for message in messages if message[4]]
+        return max(stamped, default=-1) if len(stamped) == len(messages) else max(self._now_ms, *stamped, -1)
 
-    def sealed(self, identity: Identity, sequence: int, codec: int) -> bytes:
-        payload = b"".join(self._parts)
+    def sealed(self, identity: Identity, sequence: int, codec: int) -> bytearray:
         if codec:
-            payload = compress(codec, payload)
-        head = bytearray(
-            HEADER.pack(
-                0,
-                HEADER_SIZE - LENGTH_END + len(payload),
-                -1,
-                MAGIC,
-                0,
-                codec,
-                self.count - 1,
-                self._base_ms,
-                self._latest_ms,
-                *identity,
-                sequence if identity.producer_id >= 0 else -1,
-                self.count,
-            )
+            batch = bytearray(_NO_HEADER + compress(codec, b"".join(self._parts)))
+        else:
+            batch = bytearray().join((_NO_HEADER, *self._parts))
+        HEADER.pack_into(
+            batch,
+            0,
+            0,
+            len(batch) - LENGTH_END,
+            -1,
+            MAGIC,
+            0,
+            codec,
+            self.count - 1,
+            self._base_ms,
+            self._latest_ms,
+            *identity,
+            sequence if identity.producer_id >= 0 else -1,
+            self.count,
         )
-        crc = crc32c(payload, crc32c(memoryview(head)[CRC_START:]))
-        head[CRC_START - _CRC_SIZE : CRC_START] = crc.to_bytes(_CRC_SIZE, "big")
-        return b"".join((head, payload))
+        crc = crc32c(memoryview(batch)[CRC_START:])
+        batch[CRC_START - _CRC_SIZE : CRC_START] = crc.to_bytes(_CRC_SIZE, "big")
+        return batch
 
 
 def _number(number: int) -> bytes:
     return _NUMBERS[number] if number < _KNOWN else zigzag(number)
 
 
+def _sized(value: bytes | None) -> bytes:
+    return _NULL if value is None else _number(len(value)) + value
+
+
 def _encode_headers(headers: Headers) -> bytes:
     parts = [_number(len(headers))]
     for name, value in headers:
-        data = name.encode()
-        parts += (_number(len(data)), data)
-        parts += (_NULL,) if value is None else (_number(len(value)), value)
+        parts += (_sized(name.encode()), _sized(value))
     return b"".join(parts)

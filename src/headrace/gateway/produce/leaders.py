@@ -67,7 +67,7 @@ class Leaders(ClusterClient):
         return Identity(answer.producer_id, answer.producer_epoch)
 
     async def produce(
-        self, leader: Address, topic: str, batches: Mapping[int, bytes], acks: int, seconds_max: float
+        self, leader: Address, topic: str, batches: Mapping[int, bytearray], acks: int, seconds_max: float
     ) -> dict[int, PartitionProduceResponse]:
         """One batch for each of these partitions. On a connection of its own, so that no topic waits for another."""
         data = [PartitionProduceData(partition, memoryview(batch)) for partition, batch in batches.items()]

@@ -19,7 +19,7 @@ _SEQUENCE_MASK = 0x7FFFFFFF
 
 
 class Sealed:
-    def __init__(self, data: bytes, chunks: list[Chunk], count: int, now_ms: int) -> None:
+    def __init__(self, data: bytearray, chunks: list[Chunk], count: int, now_ms: int) -> None:
         self.data = data
         self.chunks = chunks
         self.count = count

@@ -48,12 +48,11 @@ class Chunk:
             Chunk(self.receipt, self.deadline, self.messages[at:], self.indexes[at:], self.is_alone),
         )
 
-    def stored(self, partition: int, offset: int, now_ms: int, append_ms: int) -> None:
-        results = self.receipt.results
-        for index, message in zip(self.indexes, self.messages, strict=True):
-            timestamp = append_ms if append_ms >= 0 else message.timestamp or now_ms
-            results[index] = Delivered(partition, offset, timestamp)
-            offset += 1
+    def stored(self, partition: int, first_offset: int, now_ms: int, append_ms: int) -> None:
+        results, new = self.receipt.results, tuple.__new__
+        for offset, (index, message) in enumerate(zip(self.indexes, self.messages, strict=True), first_offset):
+            timestamp = append_ms if append_ms >= 0 else message[4] or now_ms
+            results[index] = new(Delivered, (partition, offset, timestamp))
         self.receipt.close(len(self.indexes))
 
     def failed(self, error: KafkaError) -> None:
