@@ -11,6 +11,7 @@ import httpx
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from gateway_process import SECONDS, GatewayProcess
+from metric_page import value_on
 
 from headrace.gateway.monitor.rules import RULES
 from headrace.testing import Broker
@@ -23,13 +24,6 @@ Kinds = dict[str, str]
 
 def kinds_on(page: str) -> Kinds:
     return dict(re.findall(r"^# TYPE (\S+) (\S+)$", page, re.MULTILINE))
-
-
-def value_on(page: str, name: str, **labels: str) -> float:
-    for found, value in re.findall(rf"^{name}(?:\{{(.*)\}})? (\S+)$", page, re.MULTILINE):
-        if labels.items() <= dict(re.findall(r'(\w+)="(.*?)"', found)).items():
-            return float(value)
-    raise AssertionError(f"there is no {name} {labels}")
 
 
 def page_at(url: str) -> str:

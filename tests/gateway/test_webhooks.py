@@ -15,6 +15,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from gateway_process import SECONDS, GatewayProcess
+from metric_page import value_on
 from receiver import Receiver
 
 from headrace.testing import Broker
@@ -41,7 +42,7 @@ def topic(hook_broker: Broker) -> str:
 @pytest.fixture(scope="module")
 def hooks(hook_broker: Broker) -> Iterator[httpx.Client]:
     """A gateway that may deliver to this machine."""
-    running = GatewayProcess(hook_broker.bootstrap, *NETWORKS).start()
+    running = GatewayProcess(hook_broker.bootstrap, *NETWORKS, "--set", "scrape_seconds=0.5").start()
     with running.client() as client:
         yield client
     running.stop()
@@ -168,6 +169,37 @@ def until(true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+def test_what_became_of_deliveries_is_counted(
+    hooks: httpx.Client, receiver: Receiver, topic: str, send: Any, hook_broker: Broker
+) -> None:
+    receiver.tell("poison:bad")
+    id = subscribe(hooks, topic, receiver, retry=QUICK, messages_max=1)["id"]
+    send(topic, "good", "bad", "good")
+    # The receiver knows of a delivery before the gateway knows that it was accepted.
+    until(lambda: value_on(hooks.get("/metrics").text, "headrace_webhook_messages_total", webhook=id) == 2)
+    page = hooks.get("/metrics").text
+    tries = [
+        value_on(page, "headrace_webhook_tries_total", webhook=id, result=each) for each in ("accepted", "refused")
+    ]
+    assert tries == [2, 3]
+    assert value_on(page, "headrace_webhook_retries_total", webhook=id) == 2
+    assert value_on(page, "headrace_webhook_dead_letters_total", webhook=id) == 1
+    # Over a pause they are kept, and what waits is seen.
+    hooks.post(f"/api/v1/webhooks/{id}/pause")
+    send(topic, "later", "later")
+    until(lambda: f'headrace_webhook_backlog{{webhook="{id}"}} 2' in hooks.get("/metrics").text)
+    receiver.kill()
+    hooks.post(f"/api/v1/webhooks/{id}/resume")
+    until(
+        lambda: (
+            value_on(hooks.get("/metrics").text, "headrace_webhook_tries_total", webhook=id, result="unanswered") > 0
+        )
+    )
+    assert value_on(hooks.get("/metrics").text, "headrace_webhook_messages_total", webhook=id) == 2
+    hooks.delete(f"/api/v1/webhooks/{id}")
+    until(lambda: f'webhook="{id}"' not in hooks.get("/metrics").text)
 
 
 def test_deleted(hooks: httpx.Client, receiver: Receiver, topic: str) -> None:

@@ -1,6 +1,7 @@
 """WebSockets of a topic: the same events, resumed in the same way, by a real client library."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -8,7 +9,9 @@ from typing import Any
 import httpx
 import pytest
 from confluent_kafka import Producer
+from events import listening
 from gateway_process import SECONDS, GatewayProcess
+from metric_page import value_on
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
@@ -79,3 +82,19 @@ def test_a_listener_has_nothing_to_say(gateway: GatewayProcess, topic: str) -> N
 def test_unknown_topic_is_refused(gateway: GatewayProcess) -> None:
     with pytest.raises(Exception, match="403"), socket(gateway, events("no-such-topic")):
         pass
+
+
+def test_listeners_and_what_they_heard_are_counted(new_gateway: Any, topic: str, send: Any) -> None:
+    gateway = new_gateway()
+    with gateway.client() as client, socket(gateway, events(topic)) as connection, listening(client, topic) as stream:
+        send(topic, "one", "two", "three")
+        assert len(take(connection, 3)) == len(stream.values(3)) == 3
+        page = client.get("/metrics").text
+        assert value_on(page, "headrace_push_listeners", of="topic") == 2
+        assert value_on(page, "headrace_push_listeners", of="group") == 0
+        assert value_on(page, "headrace_push_kept_bytes") > 0
+        # Counted when it is written, which a listener may be quicker than.
+        deadline = time.monotonic() + SECONDS
+        for transport in ("sse", "websocket"):
+            while value_on(client.get("/metrics").text, "headrace_push_events_total", transport=transport) != 3:
+                assert time.monotonic() < deadline, page

@@ -1,5 +1,6 @@
 """Metrics and alerts over HTTP."""
 
+from itertools import chain
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Response
@@ -10,7 +11,12 @@ from headrace.gateway.monitor.monitor import Monitor
 from headrace.gateway.monitor.notify import alert_view
 from headrace.gateway.monitor.own_metrics import own_metrics
 from headrace.gateway.monitor.rules import Rule
+from headrace.gateway.monitor.sight import LAG
 from headrace.gateway.problem import Problem
+from headrace.gateway.push.hub import Hub
+from headrace.gateway.push.metrics import push_metrics
+from headrace.gateway.webhooks.metrics import webhook_metrics
+from headrace.gateway.webhooks.webhooks import Webhooks
 
 router = APIRouter(tags=["monitoring"])
 
@@ -23,9 +29,11 @@ Watching = Annotated[Monitor, Depends(monitor)]
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-async def metrics(watching: Watching) -> Response:
+async def metrics(watching: Watching, shared: Annotated[Gateway, Depends(gateway)]) -> Response:
     """The gateway's own metrics, lag of groups and alerts among them, as Prometheus text."""
-    return Response(render(own_metrics(watching)), media_type=CONTENT_TYPE)
+    of_push = push_metrics(shared.part(Hub))
+    of_webhooks = webhook_metrics(shared.part(Webhooks), watching.latest(LAG))
+    return Response(render(chain(own_metrics(watching), of_push, of_webhooks)), media_type=CONTENT_TYPE)
 
 
 @router.get("/metrics/brokers/{broker}", response_class=Response, responses={200: {"content": {"text/plain": {}}}})

@@ -41,9 +41,18 @@ class Kept(Protocol):
     def end(self, reason: str) -> None: ...
 
 
+class Sent:
+    """Events that were handed to connections, by the kind of these."""
+
+    def __init__(self) -> None:
+        self.sse = 0
+        self.websocket = 0
+
+
 class Hub:
     def __init__(self, gateway: Gateway) -> None:
         self.gateway = gateway
+        self.sent = Sent()
         self.behind_reads = asyncio.Semaphore(BEHIND_READS_MAX)
         self._feeds: dict[str, Feed] = {}
         self._listeners: dict[Kept, None] = {}
@@ -76,6 +85,15 @@ class Hub:
     @property
     def listeners(self) -> int:
         return len(self._listeners)
+
+    @property
+    def in_groups(self) -> int:
+        """Those of them that are members of groups."""
+        return self._groups
+
+    @property
+    def kept_bytes(self) -> int:
+        return self._kept_bytes
 
     @contextmanager
     def keeping(self, listener: Kept, in_group: bool = False) -> Iterator[None]:

@@ -68,7 +68,7 @@ async def events(asked: Annotated[Asked, Depends()], gateway: Shared) -> Respons
     async def release() -> None:
         kept.close()
 
-    return EventStream(listener, asked.encoding, release)
+    return EventStream(listener, asked.encoding, release, gateway.part(Hub).sent)
 
 
 @router.websocket("/api/v1/topics/{topic}/events")
@@ -77,7 +77,7 @@ async def socket(websocket: WebSocket, asked: Annotated[Asked, Depends()], gatew
         listener = await asked.listener(gateway)
         with gateway.part(Hub).keeping(listener):
             await websocket.accept()
-            await sockets.push(websocket, listener, asked.encoding, _nothing_to_say)
+            await sockets.push(websocket, listener, asked.encoding, _nothing_to_say, gateway.part(Hub).sent)
     except ENDS as error:
         await sockets.close(websocket, error)
 
@@ -125,7 +125,7 @@ async def group_events(asked: Annotated[AskedOfGroup, Depends()], gateway: Share
         kept.close()
         await stream.close()
 
-    return EventStream(stream, asked.encoding, release)
+    return EventStream(stream, asked.encoding, release, gateway.part(Hub).sent)
 
 
 @router.websocket("/api/v1/consumer-groups/{group}/events")
@@ -137,7 +137,8 @@ async def group_socket(websocket: WebSocket, asked: Annotated[AskedOfGroup, Depe
             await websocket.accept()
             stream.start()
             try:
-                await sockets.push(websocket, stream, asked.encoding, lambda text: _commit(stream, text))
+                sent = gateway.part(Hub).sent
+                await sockets.push(websocket, stream, asked.encoding, lambda text: _commit(stream, text), sent)
             finally:
                 await stream.close()
     except ENDS as error:

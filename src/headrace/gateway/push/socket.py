@@ -13,6 +13,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from headrace.gateway.messages.outgoing import Encoding
 from headrace.gateway.problem import Problem
+from headrace.gateway.push.hub import Sent
 from headrace.gateway.push.stream import ENDS, Ended, Stream, farewell
 
 GOING_AWAY, POLICY, FAULT = 1001, 1008, 1011
@@ -21,7 +22,7 @@ REASON_BYTES_MAX = 120
 OnText = Callable[[str], Awaitable[None]]
 
 
-async def push(socket: WebSocket, stream: Stream, encoding: Encoding, on_text: OnText) -> None:
+async def push(socket: WebSocket, stream: Stream, encoding: Encoding, on_text: OnText, sent: Sent) -> None:
     """Until the client goes, or the stream ends. A quiet connection is kept open by the server's pings."""
     writing = asyncio.current_task()
     assert writing is not None
@@ -33,6 +34,7 @@ async def push(socket: WebSocket, stream: Stream, encoding: Encoding, on_text: O
             block = await stream.next()
             for frame in block.as_frames(encoding) if block else ():
                 await socket.send({"type": "websocket.send", "text": frame})
+            sent.websocket += len(block.events) if block else 0
     except asyncio.CancelledError:
         if not reading.done():
             raise

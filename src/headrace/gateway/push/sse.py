@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headrace.gateway.messages.outgoing import Encoding
+from headrace.gateway.push.hub import Sent
 from headrace.gateway.push.stream import ENDS, Stream, farewell
 
 RETRY_MS = 1000
@@ -28,8 +29,9 @@ HEADERS = [
 class EventStream(Response):
     media_type = "text/event-stream"
 
-    def __init__(self, stream: Stream, encoding: Encoding, release: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, stream: Stream, encoding: Encoding, release: Callable[[], Awaitable[None]], sent: Sent) -> None:
         super().__init__()
+        self._sent = sent
         self._stream = stream
         self._encoding = encoding
         self._release = release
@@ -61,6 +63,7 @@ class EventStream(Response):
                 return
             text = SIGN_OF_LIFE if block is None else block.as_text(encoding)
             await send({"type": "http.response.body", "body": text, "more_body": True})
+            self._sent.sse += len(block.events) if block is not None else 0
 
 
 async def _until_gone(receive: Receive) -> None:

@@ -27,6 +27,7 @@ from headrace.gateway.webhooks.sender import Sender
 from headrace.gateway.webhooks.signature import signed_headers
 from headrace.gateway.webhooks.source import Source
 from headrace.gateway.webhooks.subscription import Subscription
+from headrace.gateway.webhooks.tally import Tally
 from headrace.gateway.webhooks.target import parse_networks
 
 logger = logging.getLogger("headrace.gateway.webhooks")
@@ -36,9 +37,10 @@ BURY_PAUSE_SECONDS = 2.0
 
 
 class Courier:
-    def __init__(self, gateway: Gateway, subscription: Subscription, source: Source) -> None:
+    def __init__(self, gateway: Gateway, subscription: Subscription, source: Source, tally: Tally) -> None:
         self.subscription = subscription
         self.source = source
+        self.tally = tally
         self.delivered = 0
         self.dead_letters = 0
         self.trouble = ""
@@ -142,6 +144,7 @@ class Courier:
         id = delivery_id(subscription.id, letters)
         headers = signed_headers(subscription.secret, id, int(time.time()), body)
         answer = await self._sender.post({**headers, "headrace-try": str(tries)}, body)
+        self.tally.on_answer(answer, tries, len(letters))
         if answer.is_accepted:
             self.delivered += len(letters)
         return answer
@@ -157,6 +160,7 @@ class Courier:
             await asyncio.sleep(BURY_PAUSE_SECONDS)
         self.trouble = ""
         self.dead_letters += len(letters)
+        self.tally.dead_letters += len(letters)
 
     async def _write_dead_letters(self, letters: list[Letter], reason: str, tries: int) -> None:
         topic, now_ms = self.subscription.dead_letter_topic, int(time.time() * 1000)

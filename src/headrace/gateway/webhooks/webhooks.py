@@ -26,6 +26,7 @@ from headrace.gateway.webhooks.signature import new_secret
 from headrace.gateway.webhooks.source import dead_letters_of, topic_of
 from headrace.gateway.webhooks.subscribe import Wanted, check_url, ensure_dead_letters, fix_start, require_topic
 from headrace.gateway.webhooks.subscription import State, Subscription
+from headrace.gateway.webhooks.tally import Tally
 from headrace.gateway.webhooks.target import parse_networks
 
 logger = logging.getLogger("headrace.gateway.webhooks")
@@ -50,6 +51,7 @@ class Webhooks:
         self._registry = Registry(gateway, lambda _: self._changed.set())
         self._changed = asyncio.Event()
         self._couriers: dict[Work, Courier] = {}
+        self._tallies: dict[str, Tally] = {}
         self._redriven: dict[str, Mapping[int, int]] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -76,6 +78,14 @@ class Webhooks:
         if found is None:
             raise Problem(404, "Unknown webhook", f"there is no webhook {id}", "GET /api/v1/webhooks lists them")
         return found
+
+    @property
+    def tallies(self) -> Mapping[str, Tally]:
+        """By id, of those that there are."""
+        return {each.id: self._tally(each.id) for each in self.all()}
+
+    def _tally(self, id: str) -> Tally:
+        return self._tallies.setdefault(id, Tally())
 
     def view(self, subscription: Subscription) -> dict[str, Any]:
         """The subscription, and what this gateway does for it; others may have the other partitions."""
@@ -147,6 +157,7 @@ class Webhooks:
 
     async def delete(self, id: str) -> None:
         await self._registry.delete(self.get(id).id)
+        self._tallies.pop(id, None)
 
     # -- the couriers ------------------------------------------------------------------------------------------------
 
@@ -194,5 +205,5 @@ class Webhooks:
         for work, subscription in wanted.items():
             if work not in self._couriers:
                 source = dead_letters_of(subscription) if work.redrive else topic_of(subscription)
-                courier = self._couriers[work] = Courier(self._gateway, subscription, source)
+                courier = self._couriers[work] = Courier(self._gateway, subscription, source, self._tally(work.id))
                 courier.start()
