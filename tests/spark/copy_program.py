@@ -17,6 +17,7 @@ def main(master: str, bootstrap: str, origin: str, target: str, checkpoint: str,
         .option("subscribe", origin)
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", rows)
+        .option("minPartitions", 2)  # several tasks and so transactions, however small the batch
         .load()
         .selectExpr("key", "value")
     )

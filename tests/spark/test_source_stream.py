@@ -7,7 +7,7 @@ import pytest
 from test_source import failure, produce
 
 from headrace.client.lag import get_lag
-from headrace.spark.stream import StreamSource
+from headrace.spark.stream import FEW_RECORDS, StreamSource
 from headrace.testing import Broker
 
 DEADLINE_SECONDS = 90
@@ -155,6 +155,25 @@ def test_progress_is_the_lag_of_a_group(broker, new_topic, query_of, headrace_to
         until(lambda: [(each.committed, each.lag) for each in get_lag(broker.bootstrap, group)] == [(15, 1)])
     finally:
         running.stop()
+
+
+def test_few_records_are_read_by_one_task_unless_more_are_asked_for(spark, broker, new_topic):
+    topic = new_topic(partitions=3, retention_ms="-1")
+    produce(broker.bootstrap, topic, [0, 1, 2], FEW_RECORDS // 3 + 1)
+    options = {"kafka.bootstrap.servers": broker.bootstrap, "subscribe": topic}
+    schema = spark.createDataFrame([], "partition int, offset bigint").schema
+
+    def tasks(count, **more):
+        start, end = ({topic: dict.fromkeys("012", offset)} for offset in (0, count))
+        planned = StreamSource(options | more, schema).partitions(start, end)
+        assert sorted((each.id.partition, each.size) for task in planned for each in task.ranges) == [
+            (partition, count) for partition in range(3)
+        ]
+        return len(planned)
+
+    assert tasks(10) == 1
+    assert tasks(10, minPartitions="3") == tasks(10, maxRecordsPerPartition="10") == 3
+    assert tasks(FEW_RECORDS // 3 + 1) == 3
 
 
 def test_where_a_query_begins_is_kept_until_it_has_moved(spark, broker, new_topic, headrace_topic):

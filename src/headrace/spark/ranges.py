@@ -41,6 +41,13 @@ def _cut(whole: OffsetRange, count: int) -> list[OffsetRange]:
     return [OffsetRange(whole.id, edges[i], edges[i + 1]) for i in range(count)]
 
 
+def shared_out(ranges: list[OffsetRange], is_few: bool) -> list[tuple[OffsetRange, ...]]:
+    """What each task reads: one range, or all of them where they are few: a task costs more than some hundred records."""
+    if is_few and ranges:
+        return [tuple(ranges)]
+    return [(each,) for each in ranges]
+
+
 def take(
     starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], offsets_max: int
 ) -> dict[TopicPartition, int]:

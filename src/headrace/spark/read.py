@@ -14,7 +14,6 @@ from headrace.client.cluster_client import Fetched
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.offsets import EARLIEST, LATEST
 from headrace.spark.ranges import OffsetRange
-from headrace.spark.settled import settle
 from headrace.spark.source_failure import LostRecords, in_plain_words, report
 from headrace.spark.source_options import SourceOptions
 from headrace.spark.subscription import client_of, offsets_at
@@ -27,7 +26,6 @@ def read_range(options: SourceOptions, schema: pa.Schema, whole: OffsetRange) ->
     # Not at the top: planning happens in processes that need no compiler, and importing it takes a second.
     from headrace.spark.decode import Decoder
 
-    settle("read")
     decoder = Decoder(whole.id, schema, options.read_committed)
     with in_plain_words(options):
         for first, fetched in _fetch_ahead(options, whole):

@@ -16,15 +16,18 @@ from headrace.spark.loop_thread import loop_thread
 from headrace.spark.plan import plan_ranges
 from headrace.spark.ranges import OffsetRange
 from headrace.spark.rows import read_rows
+from headrace.spark.settled import settle
 from headrace.spark.source_failure import in_plain_words
 from headrace.spark.source_options import SourceOptions, source_options
 from headrace.spark.subscription import client_of, ending_offsets, find_partitions, starting_offsets
 
 
 class RangePartition(InputPartition):
-    def __init__(self, range: OffsetRange) -> None:
-        super().__init__(range)
-        self.range = range
+    """What one task reads."""
+
+    def __init__(self, *ranges: OffsetRange) -> None:
+        super().__init__(ranges)
+        self.ranges = ranges
 
 
 class BatchSource(DataSourceReader):
@@ -41,7 +44,9 @@ class BatchSource(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         # Spark turns an empty plan into one partition of nothing.
         if isinstance(partition, RangePartition):
-            yield from read_rows(self._options, self._schema, partition.range)
+            settle("read")
+            for each in partition.ranges:
+                yield from read_rows(self._options, self._schema, each)
 
 
 class FilteringBatchSource(BatchSource):

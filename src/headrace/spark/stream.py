@@ -29,15 +29,18 @@ from headrace.spark.group_progress import commit_progress, group_of, keep_start,
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.offsets import LATEST, Offsets, cluster_of, offsets_from_json, offsets_to_json
 from headrace.spark.plan import plan_ranges
-from headrace.spark.ranges import take
+from headrace.spark.ranges import shared_out, take
 from headrace.spark.record_size import bytes_per_record
 from headrace.spark.rows import read_rows
+from headrace.spark.settled import settle
 from headrace.spark.source import RangePartition
 from headrace.spark.source_failure import LostRecords, in_plain_words, report
 from headrace.spark.source_options import source_options
 from headrace.spark.subscription import Subscribed, find_partitions, offsets_at, starting_offsets
 
 POLL_SECONDS = 0.5
+# So many records of a micro-batch are read by one task, unless the options ask for more.
+FEW_RECORDS = 500
 PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.005, 0.05
 
 Told = dict[str, dict[str, int]]
@@ -172,8 +175,17 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with in_plain_words(self._options):
             # A batch that died half-way is planned from the checkpoint alone.
             self._check_cluster(end)
-            return [RangePartition(each) for each in self._ask(plan_ranges(self._options, starts, limits))]
+            ranges = self._ask(plan_ranges(self._options, starts, limits))
+        return [RangePartition(*each) for each in shared_out(ranges, self._is_few(starts, limits))]
+
+    def _is_few(self, starts: Offsets, limits: Offsets) -> bool:
+        """Told from the checkpoint alone: a batch that is repeated has to have the same tasks."""
+        if self._options.min_partitions or self._options.max_records_per_partition:
+            return False
+        return sum(limit - starts.get(id, 0) for id, limit in limits.items()) <= FEW_RECORDS
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         if isinstance(partition, RangePartition):
-            yield from read_rows(self._options, self._schema, partition.range)
+            settle("read")
+            for each in partition.ranges:
+                yield from read_rows(self._options, self._schema, each)
