@@ -20,12 +20,17 @@ class VisibleRecords:
         self.next_offset = offset
 
     def __iter__(self) -> Iterator[Record]:
+        for batch in self.batches():
+            for record in iter_records(batch, self.next_offset):
+                self.next_offset = record.offset + 1
+                yield record
+
+    def batches(self) -> Iterator[memoryview]:
+        """Those that hold such records, to be opened elsewhere; `next_offset` moves on when the next one is asked for."""
         batches = self._fetched.batches
         for position, header in iter_headers(batches):
             if not self._is_hidden(batches[position:], header):
-                for record in iter_records(batches[position : position + header.size], self.next_offset):
-                    self.next_offset = record.offset + 1
-                    yield record
+                yield batches[position : position + header.size]
             self.next_offset = max(self.next_offset, header.next_offset)
 
     def _is_hidden(self, batch: memoryview, header: BatchHeader) -> bool:

@@ -141,7 +141,7 @@ def read_records(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> list[Reco
 
 def iter_records(batch: Bytes, first_offset: int = ANY_OFFSET, max_bytes: int = UNPACKED_BYTES_MAX) -> Iterator[Record]:
     """From an offset on: those before it are stepped over, and those behind the last one taken are not looked at."""
-    header, body = _open(batch, max_bytes)
+    header, body = open_batch(batch, max_bytes)
     try:
         yield from _iter_body(header, body, first_offset - header.base_offset)
     except IndexError:
@@ -192,7 +192,7 @@ def _iter_body(header: BatchHeader, body: bytes, first_delta: int) -> Iterator[R
 
 def iter_offsets(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> Iterator[tuple[int, int]]:
     """(offset, timestamp) of each record, without keys and values: what a look-up by time needs."""
-    header, body = _open(batch, max_bytes)
+    header, body = open_batch(batch, max_bytes)
     for _, _, offset, timestamp in _walk(header, body):
         yield offset, timestamp
 
@@ -216,7 +216,8 @@ def _sized(value: bytes | None) -> bytes:
     return b"\x01" if value is None else zigzag(len(value)) + value
 
 
-def _open(batch: Bytes, max_bytes: int) -> tuple[BatchHeader, bytes]:
+def open_batch(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> tuple[BatchHeader, bytes]:
+    """Its header, and its records unpacked."""
     header = parse_header(batch)
     if header.magic != MAGIC:
         raise CorruptBatch(f"magic {header.magic} is not the record batch format {MAGIC}")

@@ -9,7 +9,7 @@
 """
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import orjson
@@ -42,10 +42,6 @@ def render_record(record: Record, encoding: Encoding = "auto") -> dict[str, Any]
 
 def render_line(record: Record, encoding: Encoding = "auto") -> bytes:
     return orjson.dumps(render_record(record, encoding), option=orjson.OPT_APPEND_NEWLINE)
-
-
-def render_page(records: Iterable[Record], encoding: Encoding, **also: int) -> bytes:
-    return orjson.dumps({"messages": [render_record(record, encoding) for record in records], **also})
 
 
 def _render(value: bytes, encoding: Encoding) -> tuple[Any, str]:

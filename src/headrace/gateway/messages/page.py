@@ -1,15 +1,16 @@
 """One page of a partition: up to so many records and about so many bytes, from an offset on, waiting if there are none."""
 
 import asyncio
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient, Fetched
+from headrace.gateway.messages.outgoing import Encoding
+from headrace.gateway.messages.rendering import Rendering
 from headrace.gateway.problem import Problem, kafka_problem
 from headrace.gateway.visible import VisibleRecords
 from headrace.wire.codes import ErrorCode
-from headrace.wire.records import Record
 
 FETCH_BYTES_MIN, FETCH_BYTES_MAX = 64 << 10, 4 << 20
 # The first guess; the next fetch of the same page knows better.
@@ -26,7 +27,8 @@ class Limits(NamedTuple):
 
 
 class Page(NamedTuple):
-    records: list[Record]
+    messages: list[dict[str, Any]]
+    """Rendered."""
     next_offset: int
     high_watermark: int
     log_start_offset: int
@@ -34,30 +36,30 @@ class Page(NamedTuple):
     @property
     def is_end(self) -> bool:
         """Nothing more was there."""
-        return self.next_offset >= self.high_watermark or not self.records
+        return self.next_offset >= self.high_watermark or not self.messages
 
 
-async def read_page(client: ClusterClient, id: TopicPartition, offset: int, limits: Limits) -> Page:
+async def read_page(client: ClusterClient, id: TopicPartition, offset: int, limits: Limits, encoding: Encoding) -> Page:
     now = asyncio.get_running_loop().time
     deadline = now() + limits.wait_seconds
-    records: list[Record] = []
-    size = 0
+    rendering = Rendering(encoding, limits.records, limits.bytes)
+    messages = rendering.messages
     while True:
-        wanted = _bytes_wanted(len(records), size, limits)
-        fetched = await _fetch(client, id, offset, limits, wanted, 0 if records else max(0.0, deadline - now()))
+        wanted = _bytes_wanted(rendering, limits)
+        fetched = await _fetch(client, id, offset, limits, wanted, 0 if messages else max(0.0, deadline - now()))
         visible = VisibleRecords(fetched, offset)
-        for record in visible:
-            records.append(record)
-            size += len(record.value or b"") + len(record.key or b"")
-            if len(records) >= limits.records or size >= limits.bytes:
-                return Page(records, visible.next_offset, fetched.high_watermark, fetched.log_start_offset)
+        for batch in visible.batches():
+            rendering.add(batch, offset)
+            if rendering.is_full:
+                return Page(messages, rendering.next_offset, fetched.high_watermark, fetched.log_start_offset)
         moved, offset = visible.next_offset > offset, visible.next_offset
-        if not moved and (records or deadline <= now()):
-            return Page(records, offset, fetched.high_watermark, fetched.log_start_offset)
+        if not moved and (messages or deadline <= now()):
+            return Page(messages, offset, fetched.high_watermark, fetched.log_start_offset)
 
 
-def _bytes_wanted(count: int, size: int, limits: Limits) -> int:
-    each = size // count + RECORD_BYTES if count else LIKELY_BYTES
+def _bytes_wanted(so_far: Rendering, limits: Limits) -> int:
+    count = len(so_far.messages)
+    each = so_far.size // count + RECORD_BYTES if count else LIKELY_BYTES
     return min(max(FETCH_BYTES_MIN, (limits.records - count) * each), FETCH_BYTES_MAX, limits.bytes)
 
 

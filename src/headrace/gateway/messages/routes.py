@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Annotated, NamedTuple
 
+import orjson
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
@@ -13,8 +14,8 @@ from headrace.gateway.gateway import Gateway
 from headrace.gateway.gateway import gateway as shared
 from headrace.gateway.known_topics import check_readable
 from headrace.gateway.messages import describe
-from headrace.gateway.messages.outgoing import Encoding, render_page
-from headrace.gateway.messages.page import Limits, Page, first_offset, read_page
+from headrace.gateway.messages.outgoing import Encoding
+from headrace.gateway.messages.page import Limits, first_offset, read_page
 from headrace.gateway.messages.post import post_messages
 from headrace.gateway.messages.start import Start, parse_start
 from headrace.gateway.messages.stream_in import NDJSON
@@ -134,25 +135,15 @@ async def _read(gateway: Gateway, id: TopicPartition, asked: Asked) -> Response:
     if offset is None:
         offset = await first_offset(gateway.client, id, asked.start.at)
     if asked.as_lines:
-        first = await read_page(gateway.client, id, offset, limits._replace(wait_seconds=0.0))
+        first = await read_page(gateway.client, id, offset, limits._replace(wait_seconds=0.0), asked.encoding)
         stream = lines(gateway.client, id, first, limits, asked.encoding, asked.limit)
         return SteadyStream(_counted(gateway, stream), NDJSON, gateway.intake.seconds_max)
     with gateway.intake.poll() if limits.wait_seconds else contextlib.nullcontext():
-        page = await read_page(gateway.client, id, offset, limits)
-    return SteadyResponse(_render(page, asked.encoding), "application/json", gateway.intake)
+        page = await read_page(gateway.client, id, offset, limits, asked.encoding)
+    return SteadyResponse(orjson.dumps(page._asdict()), "application/json", gateway.intake)
 
 
 async def _counted(gateway: Gateway, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     with gateway.intake.poll():
         async for part in stream:
             yield part
-
-
-def _render(page: Page, encoding: Encoding) -> bytes:
-    return render_page(
-        page.records,
-        encoding,
-        next_offset=page.next_offset,
-        high_watermark=page.high_watermark,
-        log_start_offset=page.log_start_offset,
-    )

@@ -12,7 +12,7 @@ from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import ClusterClient
 from headrace.client.connection import Disconnected
-from headrace.gateway.messages.outgoing import Encoding, render_line
+from headrace.gateway.messages.outgoing import Encoding
 from headrace.gateway.messages.page import Limits, Page, read_page
 from headrace.gateway.problem import Problem, problem_of
 
@@ -25,14 +25,14 @@ async def lines(
     """`first` was read before the status was sent. With a wait in `limits` it follows the log; `count_max` ends it."""
     page, end = first, first.high_watermark
     while True:
-        yield b"".join(render_line(record, encoding) for record in page.records)
+        yield b"".join(orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE) for message in page.messages)
         if count_max is not None:
-            count_max -= len(page.records)
+            count_max -= len(page.messages)
             limits = limits._replace(records=min(limits.records, count_max))
         if count_max == 0 or (not limits.wait_seconds and (page.is_end or page.next_offset >= end)):
             return
         try:
-            page = await read_page(client, id, page.next_offset, limits)
+            page = await read_page(client, id, page.next_offset, limits, encoding)
         except (Problem, Refused, Disconnected) as error:
             yield orjson.dumps({"error": problem_of(error).fields()}) + b"\n"
             return
