@@ -27,6 +27,8 @@ from headrace.testing import Broker
 OUT = Path(__file__).parent / "out"
 HOST = "127.0.0.1"
 BATCH, VALUE_BYTES = 1000, 1024
+# As many as a GET brings that does not say how many.
+PAGE = 100
 READ_RECORDS = 50_000
 START_SECONDS = 60
 
@@ -47,8 +49,6 @@ class Row(NamedTuple):
 
 def rows(one: Path, many: Path) -> list[Row]:
     batch_mb = BATCH * VALUE_BYTES / 1e6
-    read = {"step": BATCH, "steps": READ_RECORDS // BATCH, "connections": 8}
-    query = f"partition=0&offset=%d&limit={BATCH}"
     return [
         Row("POST one, requests/s", "/topics/post/messages", "/one/post", {"body": one, "connections": 64}),
         Row(
@@ -58,8 +58,16 @@ def rows(one: Path, many: Path) -> list[Row]:
             {"body": many, "connections": 8},
             batch_mb,
         ),
-        Row("GET 1,000 x 1 KB, MB/s", f"/topics/read/messages?{query}", f"/read/read?{query}", read, batch_mb),
+        _read_row(BATCH),
+        _read_row(PAGE),
     ]
+
+
+def _read_row(count: int) -> Row:
+    query = f"partition=0&offset=%d&limit={count}"
+    options: dict[str, object] = {"step": count, "steps": READ_RECORDS // count, "connections": 8}
+    name, mb = f"GET {count:,} x 1 KB, MB/s", count * VALUE_BYTES / 1e6
+    return Row(name, f"/topics/read/messages?{query}", f"/read/read?{query}", options, mb)
 
 
 def main() -> int:
