@@ -10,14 +10,15 @@ in-sync sets and epochs alone.
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import StoreUnreachable, UserError
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.registration import next_epoch
 from headrace.cluster.rejoin import rejoin
-from headrace.cluster.store import Commit, Conflict, Lease, LeaseHeld, LeaseLost
+from headrace.cluster.store import Conflict, Lease, LeaseHeld, LeaseLost, commit_all
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -51,7 +52,8 @@ class Membership:
         for _ in range(JOIN_TRIES):
             try:
                 await self._take_lease()
-                await self._register()
+                async with self._renewing():
+                    await self._register()
             except (Conflict, LeaseLost):
                 await asyncio.sleep(JOIN_PAUSE_SECONDS)
                 continue
@@ -87,22 +89,28 @@ class Membership:
         while registered is None:
             image, damaged = broker.image, list(broker.partitions.damaged)
             commits, registered, unclean = rejoin(image, me, damaged, self._lost_page_cache, broker.config, broker.live)
-            revision = await self._commit_all(commits)
+            revision = await commit_all(broker.metadata.store, commits)
             broker.probes.unclean_elections += unclean
             await broker.metadata.until_visible(revision)
         broker.partitions.damaged.clear()
         self._lost_page_cache = False
 
-    async def _commit_all(self, commits: Iterable[Commit]) -> int:
-        """A broker that led tens of thousands has hundreds to make, and its lease must not run out meanwhile."""
-        revision = 0
-        renewed_at = self._broker.clock.now().mono
-        for puts, expect in commits:
-            revision = await self._broker.metadata.store.commit(puts, expect)
-            if self._broker.clock.now().mono - renewed_at > self._ttl_ms / 4000:
-                renewed_at = self._broker.clock.now().mono
-                await self._renew()
-        return revision
+    @asynccontextmanager
+    async def _renewing(self) -> AsyncIterator[None]:
+        """A broker that led tens of thousands takes seconds to register, and its lease must not run out meanwhile."""
+
+        async def renew() -> None:
+            while True:
+                await asyncio.sleep(self._ttl_ms / 4000)
+                # What is wrong with the lease is found by the next renewal too, when there is somebody to act on it.
+                with suppress(LeaseLost, StoreUnreachable):
+                    await self._renew()
+
+        renewals = asyncio.create_task(renew())
+        try:
+            yield
+        finally:
+            renewals.cancel()
 
     # -- staying -----------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from headrace.base.errors import Refused, StoreUnreachable
+from headrace.broker.image_turns import applied, image_of
 from headrace.cluster.image import Image
 from headrace.cluster.store import Commit, Compacted, Conflict, MetaStore, commit_all
 from headrace.wire.codes import ErrorCode
@@ -34,10 +35,10 @@ class Metadata:
 
     async def load(self) -> None:
         """Everything, as the store has it now: at the start, and when a watch cannot bridge a gap."""
-        snapshot = await self.store.load()
+        image = await image_of(await self.store.load())
         async with self._showing:
-            if snapshot.revision > self.image.revision or self.image.cluster is None:
-                await self._show(Image.build(snapshot.entries, snapshot.revision))
+            if image.revision > self.image.revision or self.image.cluster is None:
+                await self._show(image)
 
     async def begin(self, image: Image) -> None:
         """With what was just loaded; the watch goes on from there."""
@@ -51,7 +52,7 @@ class Metadata:
                     async with self._showing:
                         # A load may have overtaken the watch; an image never goes back.
                         if changes.revision > self.image.revision:
-                            await self._show(self.image.apply(changes.changes, changes.revision))
+                            await self._show(await applied(self.image, changes.changes, changes.revision))
             except Compacted:
                 await self.load()
             except StoreUnreachable as error:

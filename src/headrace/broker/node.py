@@ -29,6 +29,7 @@ from headrace.broker.directory import DataDirectory
 from headrace.broker.disk_room import DiskRoom
 from headrace.broker.flusher import THREADS, Flusher
 from headrace.broker.hand_over import hand_over
+from headrace.broker.image_turns import image_of
 from headrace.broker.janitor import Janitor
 from headrace.broker.listener import Listener
 from headrace.broker.loop_lag import LoopLag
@@ -166,8 +167,7 @@ class Node:
     async def _found_or_join(self) -> Image:
         """The cluster as it is; on an empty store the first broker to come founds it."""
         for _ in range(FOUNDING_TRIES):
-            snapshot = await self._store.load()
-            image = Image.build(snapshot.entries, snapshot.revision)
+            image = await image_of(await self._store.load())
             if image.cluster is not None:
                 return image
             founding = found_cluster(format_id(self._rng.randbytes(16)))

@@ -10,7 +10,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from headrace.base.errors import UserError
 from headrace.broker.node import Node
@@ -61,8 +62,10 @@ def event_loop() -> asyncio.AbstractEventLoop:
 
 
 async def _serve(options: ServeOptions, status: StatusPipe) -> None:
-    node = await start_node(options)
-    _tune_interpreter()
+    with _collector_at_rest():
+        node = await start_node(options)
+    # A thread that comes back from a sync waits for the loop to let go of the interpreter; by default up to 5 ms.
+    sys.setswitchinterval(0.0005)
     stop = asyncio.Event()
     _stop_on_signals(stop)
     _stop_with_parent(options.parent_fd, stop)
@@ -75,14 +78,20 @@ async def _serve(options: ServeOptions, status: StatusPipe) -> None:
         stopping.cancel()
 
 
-def _tune_interpreter() -> None:
-    """For a process that is one busy loop, a few threads that wait for the disk, and objects that live for ever."""
-    # A thread that comes back from a sync waits for the loop to let go of the interpreter; by default up to 5 ms.
-    sys.setswitchinterval(0.0005)
-    # What is loaded by now stays: a collector that walked it again and again would only stop the loop.
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """What is loaded while it rests stays for ever: a collector that walked it again and again would only stop the loop.
+
+    With a hundred thousand partitions one walk takes longer than a lease, so there is none, not even the first.
+    """
     gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 50, 100)
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.set_threshold(20_000, 50, 100)
+        gc.enable()
 
 
 async def _stop_when(stop: asyncio.Event, node: Node) -> None:

@@ -29,7 +29,7 @@ from headrace.cluster.records import (
     parse_broker_key,
     parse_partition_key,
 )
-from headrace.cluster.store import Change, Entry
+from headrace.cluster.store import Change
 
 _NO_OVERRIDES: Mapping[str, str] = {}
 
@@ -46,11 +46,6 @@ class Image(NamedTuple):
     producer_ids: ProducerIds = ProducerIds()
     features: Features = Features({})
     orphans: Mapping[bytes, Mapping[int, PartitionState]] = {}
-
-    @classmethod
-    def build(cls, entries: Mapping[str, Entry], revision: int) -> "Image":
-        changes = (Change(key, value, modified) for key, (value, modified) in entries.items())
-        return cls().apply(changes, revision)
 
     def apply(self, changes: Iterable[Change], revision: int) -> "Image":
         draft = _Draft(self)

@@ -9,7 +9,7 @@ Every call either answers within the adapter's deadline or raises `StoreUnreacha
 is unknown: it may still land, so read back before deciding again.
 """
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, Protocol
 
 OPERATIONS_MAX: Final = 100
@@ -28,15 +28,19 @@ class Entry(NamedTuple):
     """Of the commit that last wrote the key."""
 
 
-class Snapshot(NamedTuple):
-    revision: int
-    entries: Mapping[str, Entry]
-
-
 class Change(NamedTuple):
     key: str
     value: bytes | None
     revision: int
+
+
+class Snapshot(NamedTuple):
+    revision: int
+    entries: Mapping[str, Entry]
+
+    def changes(self) -> Iterator[Change]:
+        """What leads to it from nothing."""
+        return (Change(key, value, revision) for key, (value, revision) in self.entries.items())
 
 
 class Changes(NamedTuple):

@@ -1,11 +1,11 @@
 """A store without a store: applies commits to a dict, so that the tests of pure changes need no event loop."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from headrace.cluster.entities import Broker
 from headrace.cluster.image import Image
 from headrace.cluster.registration import register_broker
-from headrace.cluster.store import FIRST, OPERATIONS_MAX, Change, Commit, Entry
+from headrace.cluster.store import FIRST, OPERATIONS_MAX, Change, Commit, Entry, Snapshot
 
 
 class Ledger:
@@ -38,4 +38,8 @@ class Ledger:
             self.image = self.image.apply(changes, revision)
 
     def rebuilt(self) -> Image:
-        return Image.build(self.entries, self.image.revision)
+        return image_of(self.entries, self.image.revision)
+
+
+def image_of(entries: Mapping[str, Entry], revision: int) -> Image:
+    return Image().apply(Snapshot(revision, entries).changes(), revision)

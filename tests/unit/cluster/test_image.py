@@ -4,7 +4,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from ledger import Ledger
+from ledger import Ledger, image_of
 
 from headrace.base.errors import UserError
 from headrace.cluster.broker_config import BrokerConfig
@@ -145,7 +145,7 @@ def test_a_partition_the_store_lost_is_offline_not_absent() -> None:
 
 def test_keys_of_newer_code_are_passed_over() -> None:
     entries = {"acls/7": Entry(b"?", 1), "config/groups/g": Entry(b"?", 1), "cluster": Entry(b'{"v":1,"id":"x"}', 1)}
-    assert Image.build(entries, 1).cluster_id == "x"
+    assert image_of(entries, 1).cluster_id == "x"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_keys_of_newer_code_are_passed_over() -> None:
 )
 def test_what_cannot_be_read_is_refused_with_a_fix(key: str, value: bytes, cause: str) -> None:
     with pytest.raises(UserError, match=cause) as refused:
-        Image.build({key: Entry(value, 1)}, 1)
+        image_of({key: Entry(value, 1)}, 1)
     assert key in refused.value.cause
     assert refused.value.fix
 
@@ -188,7 +188,7 @@ def test_every_record_begins_with_its_format_version_and_survives_a_round_trip()
 
 def test_a_field_of_newer_code_is_passed_over() -> None:
     value = b'{"v":1,"id":1,"epoch":1,"host":"h","port":1,"revision":9,"zone":"z"}'
-    assert Image.build({"brokers/1": Entry(value, 3)}, 3).brokers[1] == Broker(1, 1, "h", 1, revision=3)
+    assert image_of({"brokers/1": Entry(value, 3)}, 3).brokers[1] == Broker(1, 1, "h", 1, revision=3)
 
 
 def test_an_empty_store_has_no_cluster() -> None:
