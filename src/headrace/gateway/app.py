@@ -30,8 +30,9 @@ from headrace.gateway.webhooks.webhooks import Webhooks
 
 # Each owner adds a line: `from headrace.gateway.admin import topics`, and `topics.router` here.
 ROUTERS: tuple[APIRouter, ...] = (
-    *ADMIN_ROUTERS,
+    # They are asked in this order: the busiest first.
     message_routes.router,
+    *ADMIN_ROUTERS,
     monitor_routes.router,
     push_routes.router,
     webhook_routes.router,

@@ -1,6 +1,8 @@
 """A gateway in the foreground: uvicorn on uvloop until a signal, or the end of the parent, asks it to stop."""
 
 import asyncio
+import contextlib
+import ctypes
 import gc
 import os
 import socket
@@ -20,6 +22,9 @@ KEEP_ALIVE_SECONDS = 75
 BACKLOG = 2048
 # A large body makes thousands of objects that live for a moment and form no cycles.
 NEW_OBJECTS_MAX = 50_000
+KEPT_BYTES_MAX = 64 << 20
+# mallopt(3): above which size a block comes from the system and goes back to it, and how much may lie unused.
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 def serve(settings: GatewaySettings, on_ready: Callable[[int], None], parent_fd: int = -1) -> None:
@@ -83,6 +88,7 @@ class _Server(uvicorn.Server):
         self._sweep = asyncio.create_task(sweep(self.server_state.connections))
         self._stop_with_parent()
         _leave_alone_what_is_there()
+        _keep_memory()
         self._on_ready(sockets[0].getsockname()[1])
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -110,3 +116,11 @@ def _leave_alone_what_is_there() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(NEW_OBJECTS_MAX, *gc.get_threshold()[1:])
+
+
+def _keep_memory() -> None:
+    """Bodies and pages of a megabyte come and go; memory that is given back after each is paid for again, page by page."""
+    with contextlib.suppress(AttributeError, OSError):
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_MMAP_THRESHOLD, KEPT_BYTES_MAX // 2)
+        libc.mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES_MAX)

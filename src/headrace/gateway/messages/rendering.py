@@ -58,8 +58,17 @@ class Rendering:
             self._bytes_max,
         )
         pos = 0
+        # Without gaps in its offsets, those to pass over are counted by their lengths alone.
+        passed = max(0, first_offset - base_offset) if header.last_offset_delta == header.record_count - 1 else 0
         try:
-            for _ in range(header.record_count):
+            for _ in range(min(passed, header.record_count)):
+                number, pos = body[pos], pos + 1
+                if number > 127:
+                    if body[pos] > 127:
+                        return False
+                    number, pos = number - 128 + (body[pos] << 7), pos + 1
+                pos += number >> 1
+            for _ in range(header.record_count - passed):
                 number, pos = body[pos], pos + 1
                 if number > 127:
                     if body[pos] > 127:
