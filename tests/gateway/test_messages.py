@@ -1,6 +1,7 @@
 """Messages over HTTP, in both dialects: what is stored is what is read, by us and by Kafka's own clients."""
 
 import base64
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from gateway_process import GatewayProcess
+from gateway_process import SECONDS, GatewayProcess
 
 from headrace.testing import Broker
 
@@ -236,3 +237,17 @@ def test_a_quorum_is_refused_where_it_is_not_promised(new_gateway: Callable[...,
         assert "min.insync.replicas" in refused.json()["fix"]
         assert post(http, "strong", {"value": "a"}, params={"acks": "quorum"})["offset"] == 0
         assert post(http, "weak", {"value": "a"})["offset"] == 0
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_batches_are_compressed_as_told(new_gateway: Any, broker: Broker, topic: str, codec: str) -> None:
+    gateway = new_gateway("--set", f'kafka={{"compression.type": "{codec}"}}')
+    values = [f"{number} " + "x" * 500 for number in range(100)]
+    with gateway.client() as client:
+        reply = client.post(f"/topics/{topic}/messages", json=[{"value": value} for value in values])
+        assert reply.status_code == 200, reply.text
+        page = client.get(f"/topics/{topic}/messages").json()
+    assert [message["value"] for message in page["messages"]] == values
+    metrics = httpx.get(f"{broker.metrics_url}/partitions?topic={topic}", trust_env=False, timeout=SECONDS).text
+    (stored,) = re.findall(r"^headrace_partition_log_bytes\{.*\} (\d+)$", metrics, re.MULTILINE)
+    assert int(stored) < 10_000

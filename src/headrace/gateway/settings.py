@@ -9,17 +9,19 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from headrace.base.errors import UserError
 from headrace.client.peer import parse_bootstrap
 from headrace.gateway.monitor.rules import adjusted
+from headrace.wire.compression import CODEC_NAMES
 
 Words = Annotated[tuple[str, ...], NoDecode]
 
 Rules = Annotated[dict[str, dict[str, float]], NoDecode]
+Options = Annotated[dict[str, str], NoDecode]
 
 
 class GatewaySettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="HEADRACE_GATEWAY_", frozen=True, extra="forbid")
 
     bootstrap: str = Field("127.0.0.1:9092", description="Brokers to ask first, HOST:PORT,…")
-    kafka: dict[str, str] = Field({}, description="Options of Kafka's clients, such as security.protocol, as JSON.")
+    kafka: Options = Field({}, description="Options of Kafka's clients, such as security.protocol, as JSON.")
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     broker_metrics: Words = Field((), description="Where brokers serve /metrics, as HOST:PORT,…")
@@ -62,10 +64,17 @@ class GatewaySettings(BaseSettings):
     def _words(cls, value: object) -> object:
         return tuple(filter(None, (word.strip() for word in value.split(",")))) if isinstance(value, str) else value
 
-    @field_validator("alert_rules", mode="before")
+    @field_validator("alert_rules", "kafka", mode="before")
     @classmethod
-    def _rules(cls, value: object) -> object:
+    def _json(cls, value: object) -> object:
         return json.loads(value) if isinstance(value, str) else value
+
+    @field_validator("kafka")
+    @classmethod
+    def _has_known_codec(cls, value: dict[str, str]) -> dict[str, str]:
+        if value.get("compression.type", "none") not in CODEC_NAMES:
+            raise ValueError(f"compression.type is one of {', '.join(CODEC_NAMES)}")
+        return value
 
     @field_validator("alert_rules")
     @classmethod
