@@ -1,5 +1,6 @@
 """The ranges that a query's tasks read, checked against what is still there."""
 
+import asyncio
 from collections.abc import Mapping
 
 from headrace.base.ids import TopicPartition
@@ -13,8 +14,7 @@ from headrace.spark.subscription import offsets_at
 async def plan_ranges(
     options: SourceOptions, starts: Mapping[TopicPartition, int], limits: Mapping[TopicPartition, int]
 ) -> list[OffsetRange]:
-    begins = await offsets_at(options, limits, EARLIEST)
-    ends = await offsets_at(options, limits, LATEST)
+    begins, ends = await asyncio.gather(offsets_at(options, limits, EARLIEST), offsets_at(options, limits, LATEST))
     ranges = []
     for id, limit in sorted(limits.items()):
         # A partition that was added since the query began is read from its first record.
