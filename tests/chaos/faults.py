@@ -141,7 +141,6 @@ PROCESS_FAULTS: tuple[Fault, ...] = (
     kill_all,
     pause_leader,
     pause_controller,
-    pause_in_a_write,
     pause_and_kill,
     pause_two_and_kill,
     pause_all,
@@ -149,3 +148,5 @@ PROCESS_FAULTS: tuple[Fault, ...] = (
     bounce_each,
     bounce_all,
 )
+
+SQLITE_FAULTS: tuple[Fault, ...] = (*PROCESS_FAULTS, pause_in_a_write)

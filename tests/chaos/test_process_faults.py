@@ -10,7 +10,7 @@ import pytest
 
 from chaos.cluster import Cluster
 from chaos.faults import (
-    PROCESS_FAULTS,
+    SQLITE_FAULTS,
     Fault,
     bounce_each,
     kill_all,
@@ -41,7 +41,7 @@ def test_nothing_is_lost(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("fault", PROCESS_FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("fault", SQLITE_FAULTS, ids=lambda fault: fault.__name__)
 def test_nothing_is_lost_however_often(fault: Fault, tmp_path: Path) -> None:
     with World(Cluster(tmp_path)) as world:
         for _ in range(ROUNDS):
@@ -56,5 +56,5 @@ def test_nothing_is_lost_in_a_storm(tmp_path: Path) -> None:
     with World(Cluster(tmp_path)) as world:
         end = time.monotonic() + STORM_SECONDS
         while time.monotonic() < end:
-            world.suffer(world.rng.choice(PROCESS_FAULTS))
+            world.suffer(world.rng.choice(SQLITE_FAULTS))
         world.judge()
