@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from confluent_kafka import KafkaException
+
 from bench import disk, proc
 from bench.broker import Peer, Running, running
 from bench.native import ClientError, Clients
@@ -103,7 +105,7 @@ class Bench:
         began, others = time.monotonic(), proc.OtherWork()
         try:
             found = scenario.play(stage)
-        except (ClientError, TimeoutError) as error:
+        except (ClientError, KafkaException, TimeoutError) as error:
             failures.append(f"{stage.broker.peer.name}, {scenario.name}, round {stage.round + 1}: {error}")
             self.say(f"    {failures[-1]}")
             return

@@ -26,6 +26,8 @@ def topic(broker: Running, partitions: int, fsync: bool, copies: int = 1) -> Ite
     try:
         yield name
     finally:
+        # Another client: the first may still wait for a controller that a scenario has killed.
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         admin.delete_topics([name], request_timeout=60)[name].result()
         _until_removed(broker, name)
         os.sync()
