@@ -181,9 +181,9 @@ def _latency() -> Iterator[Row]:
                     "ms",
                     figure,
                     figure,
-                    False,
-                    target,
-                    f"{scenario}.behind",
+                    higher_is_better=False,
+                    target=target,
+                    pace=f"{scenario}.behind",
                 )
 
 

@@ -106,6 +106,8 @@ class Partitions:
         self._recovery_points = checkpoint.load(disk, self._recovery_points_path).offsets
         self._start_offsets = checkpoint.load(disk, self._start_offsets_path).offsets
         self._high_watermarks = checkpoint.load(disk, self._high_watermarks_path).offsets
+        self._saved: dict[str, dict[TopicPartition, int]] = {}
+        """By path, what this process has written there."""
         self._written = (self._recovery_points, self._start_offsets, self._high_watermarks)
         disk.mkdir(self.path)
         disk.sync_dir_job(path)()
@@ -457,9 +459,15 @@ class Partitions:
                 await asyncio.sleep(0)
         starts, points, watermarks = map(dict, (self._start_offsets, self._recovery_points, self._high_watermarks))
         # Starts first: a log that was cut above its recovery point must not look damaged.
-        await self._in_thread(checkpoint.save, self._disk, self._start_offsets_path, starts)
-        await self._in_thread(checkpoint.save, self._disk, self._recovery_points_path, points)
-        await self._in_thread(checkpoint.save, self._disk, self._high_watermarks_path, watermarks)
+        await self._save(self._start_offsets_path, starts)
+        await self._save(self._recovery_points_path, points)
+        await self._save(self._high_watermarks_path, watermarks)
+
+    async def _save(self, path: str, offsets: dict[TopicPartition, int]) -> None:
+        """Nothing, where the file has them already: it would take two syncs, and appends to the same disk wait for these."""
+        if self._saved.pop(path, None) != offsets:
+            await self._in_thread(checkpoint.save, self._disk, path, offsets)
+        self._saved[path] = offsets
 
     def _note(self, partition: Partition) -> None:
         name = partition.written_as
@@ -483,9 +491,9 @@ class Partitions:
         if offset < partition.high_watermark:
             # Only after an unclean election. What it takes away must not look like a loss to the next start.
             self._high_watermarks[name] = offset
-            await self._in_thread(checkpoint.save, self._disk, self._high_watermarks_path, dict(self._high_watermarks))
+            await self._save(self._high_watermarks_path, dict(self._high_watermarks))
         self._recovery_points[name] = min(partition.log.synced_end, offset)
-        await self._in_thread(checkpoint.save, self._disk, self._recovery_points_path, dict(self._recovery_points))
+        await self._save(self._recovery_points_path, dict(self._recovery_points))
         if self._hosted.get(partition.id) is partition:
             cut()
 
