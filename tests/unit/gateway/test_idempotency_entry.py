@@ -3,7 +3,7 @@
 import pytest
 
 from headrace.gateway.idempotency.entry import KEPT_MS, Entries, Entry, decode_entry, encode_entry, slot_key, slot_of
-from headrace.gateway.producer import Delivered
+from headrace.gateway.produce.outgoing import Delivered
 from headrace.wire.records import Record
 
 ENTRY = Entry("f00d", (Delivered(0, 7, 1000), Delivered(3, 2**40, -1)))
