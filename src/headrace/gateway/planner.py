@@ -40,7 +40,7 @@ class Measured(NamedTuple):
     broker_memory_bytes: float
 
 
-FROM_DOCS: Final = Measured("docs/bench.md (2 cores of an AMD EPYC)", 0.63, 0.47, 20_888, 1.076e9, 57.1e6)
+FROM_DOCS: Final = Measured("docs/bench.md (2 cores of an AMD EPYC)", 0.62, 0.56, 20_890, 1.119e9, 57.1e6)
 
 
 class Margins(NamedTuple):
