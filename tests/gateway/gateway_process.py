@@ -27,6 +27,11 @@ class GatewayProcess:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def pid(self) -> int:
+        assert self.process is not None, "not started"
+        return self.process.pid
+
     def start(self) -> "GatewayProcess":
         ready, child_end = os.pipe()
         command = [sys.executable, *self.program, "gateway", "--bootstrap", self.bootstrap]

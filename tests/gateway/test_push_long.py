@@ -51,14 +51,14 @@ async def until(true: Any) -> None:
 async def ten_thousand(gateway: GatewayProcess, topic: str, send: Any) -> None:
     loop = asyncio.get_running_loop()
     opening = f"GET /api/v1/topics/{topic}/events HTTP/1.1\r\nHost: 127.0.0.1:{gateway.port}\r\n\r\n".encode()
-    before = resident_bytes(gateway.process.pid)  # type: ignore[union-attr]
+    before = resident_bytes(gateway.pid)
     ears: list[Ear] = []
     try:
         for start in range(0, IDLE, 200):
             for _ in range(200):
                 ears.append((await loop.create_connection(lambda: Ear(opening), "127.0.0.1", gateway.port))[1])
             await until(lambda start=start: all(b"retry: " in ear.heard for ear in ears[start:]))
-        grown = resident_bytes(gateway.process.pid) - before  # type: ignore[union-attr]
+        grown = resident_bytes(gateway.pid) - before
         assert grown < IDLE * BYTES_EACH_MAX, f"{grown / IDLE:.0f} bytes each"
         send()
         await until(lambda: all(b'"value":"for all"' in ear.heard for ear in ears))

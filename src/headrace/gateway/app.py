@@ -28,7 +28,6 @@ from headrace.gateway.ui.mount import mount
 from headrace.gateway.webhooks import routes as webhook_routes
 from headrace.gateway.webhooks.webhooks import Webhooks
 
-# Each owner adds a line: `from headrace.gateway.admin import topics`, and `topics.router` here.
 ROUTERS: tuple[APIRouter, ...] = (
     # They are asked in this order: the busiest first.
     message_routes.router,
@@ -43,7 +42,6 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     gateway = Gateway(settings)
     gateway.add(MessageStore(gateway))
     gateway.add(Once(gateway))
-    # Each owner adds a line: gateway.add(Webhooks(gateway)).
     gateway.add(Hub(gateway))
     gateway.add(Webhooks(gateway))
     gateway.add(Sessions(gateway))

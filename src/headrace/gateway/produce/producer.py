@@ -221,9 +221,10 @@ class Producer:
             pass
         except Refused as error:
             self._fail_beyond(topic, 0, KafkaError(error.code, error.message))
-        self._looking.discard(topic)
-        # A partition without a leader is still without one, and a broker that is away too: not at once.
-        self._loop.call_later(LOOK_PAUSE_SECONDS, self._wake)
+        finally:
+            self._looking.discard(topic)
+            # A partition without a leader is still without one, and a broker that is away too: not at once.
+            self._loop.call_later(LOOK_PAUSE_SECONDS, self._wake)
 
     def _fail_beyond(self, topic: str, count: int, error: KafkaError) -> None:
         for queue in [each for each in self._ready if each.id.topic == topic and each.id.partition >= count]:
