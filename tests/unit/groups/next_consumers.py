@@ -30,6 +30,8 @@ from headrace.wire.messages.groups_consumer import ConsumerGroupHeartbeatRequest
 
 NOT_COORDINATOR, ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING, ID_REQUIRED = 16, 22, 25, 27, 79
 FENCED_EPOCH, HELD_INSTANCE, STALE_EPOCH, FENCED_INSTANCE = 110, 111, 113, 82
+# What a commit is told when the group went with its last member; a member learns the rest from its heartbeat.
+NO_GROUP = 69
 REBALANCE_MS = 20_000
 
 
@@ -160,9 +162,8 @@ class NextConsumer(Base):
         self.must_say_all = True
 
     def _on_error(self, code):
-        assert code in (NOT_COORDINATOR, UNKNOWN_MEMBER, FENCED_EPOCH, HELD_INSTANCE, STALE_EPOCH, FENCED_INSTANCE), (
-            code
-        )
+        fenced = (FENCED_EPOCH, HELD_INSTANCE, STALE_EPOCH, FENCED_INSTANCE)
+        assert code in (NOT_COORDINATOR, UNKNOWN_MEMBER, NO_GROUP, *fenced), code
         self.must_say_all = True
         if code in (UNKNOWN_MEMBER, FENCED_EPOCH):
             self.epoch, self.held, self.target = 0, frozenset(), frozenset()
@@ -241,9 +242,9 @@ class ClassicConsumer(Base):
     def _on_error(self, code):
         if not code:
             return
-        assert code in (NOT_COORDINATOR, ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING), code
+        assert code in (NOT_COORDINATOR, ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING, NO_GROUP), code
         self.is_joined = False
-        if code in (ILLEGAL_GENERATION, UNKNOWN_MEMBER):
+        if code in (ILLEGAL_GENERATION, UNKNOWN_MEMBER, NO_GROUP):
             self.held = frozenset()
         if code == UNKNOWN_MEMBER:
             self.member_id = ""
