@@ -40,7 +40,7 @@ class LedCoordinators(ABC, Generic[C]):
         self._broker = broker
         self._coordinators: dict[int, C] = {}
         self._creating: asyncio.Lock = asyncio.Lock()
-        self._asked_early: list[Callable[[], None]] = []
+        self._asked_early: list[tuple[str, Callable[[C | None], None]]] = []
 
     @abstractmethod
     def _make(self, partition: Partition) -> C: ...
@@ -108,12 +108,13 @@ class LedCoordinators(ABC, Generic[C]):
         index = self.index_of(name)
         return None if index is None else self._coordinators.get(index)
 
-    def when_here(self, name: str, ask: Callable[[], None]) -> None:
+    def when_here(self, name: str, ask: Callable[[C | None], None]) -> None:
         """Asks now; or, when we were just made leader of the name's partition, as soon as that is carried out."""
-        if self.of(name) is None and self.is_ours(name):
-            self._asked_early.append(ask)
+        coordinator = self.of(name)
+        if coordinator is None and self.is_ours(name):
+            self._asked_early.append((name, ask))
         else:
-            ask()
+            ask(coordinator)
 
     def is_ours(self, name: str) -> bool:
         topic = self._broker.image.topics.get(self.topic)
@@ -123,8 +124,8 @@ class LedCoordinators(ABC, Generic[C]):
 
     def _answer_early(self) -> None:
         early, self._asked_early = self._asked_early, []
-        for ask in early:
-            ask()
+        for name, ask in early:
+            ask(self.of(name))
 
     async def find(self, name: str) -> Home:
         """Where a name lives, or Refused with the code that makes a client ask again."""

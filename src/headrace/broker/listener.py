@@ -170,14 +170,16 @@ class Connection(asyncio.BufferedProtocol):
     def _read_frames(self) -> None:
         """Decode what has arrived, send what is ready, and read on unless something holds this connection back."""
         self._turn_left = TURN_FRAMES
-        progressed = True
-        while progressed and self._transport is not None:
+        may_go_on = True
+        while may_go_on and self._transport is not None:
             # First, since replies that leave may end the holding back: whole frames must not be left lying in a buffer
             # that we then go on to fill.
             self._flush()
             progressed = False
-            while not self._is_held and self._next_frame():
+            while not (is_held := self._is_held) and self._next_frame():
                 progressed = True
+            may_go_on = is_held and progressed
+        self._flush()
         if self._turn_left <= 0 and not self._waits_for_turn:
             self._waits_for_turn = True
             self._listener.loop.call_soon(self._on_turn)

@@ -71,13 +71,15 @@ def build_batch(
     delta, count = -1, 0
     body = bytearray()
     for record in records:
+        offset, timestamp = record.offset, record.timestamp
         if count == 0:
-            base_timestamp = record.timestamp
-        max_timestamp = max(max_timestamp, record.timestamp)
-        delta = delta + 1 if record.offset < 0 else record.offset - base_offset
+            base_timestamp = timestamp
+        if timestamp > max_timestamp:
+            max_timestamp = timestamp
+        delta = delta + 1 if offset < 0 else offset - base_offset
         if delta < 0:
-            raise ValueError(f"a record of offset {record.offset} in a batch that starts at {base_offset}")
-        body += _encode_record(record, record.timestamp - base_timestamp, delta)
+            raise ValueError(f"a record of offset {offset} in a batch that starts at {base_offset}")
+        body += _encode_record(record, timestamp - base_timestamp, delta)
         count += 1
     payload = compress(codec, body)
     header = BatchHeader(
@@ -205,11 +207,11 @@ def _sealed(header: BatchHeader, payload: bytes) -> bytes:
 
 
 def _encode_record(record: Record, timestamp_delta: int, offset_delta: int) -> bytes:
-    body = bytearray(b"\0") + zigzag(timestamp_delta) + zigzag(offset_delta)
-    body += _sized(record.key) + _sized(record.value) + zigzag(len(record.headers))
-    for name, value in record.headers:
-        body += _sized(name.encode()) + _sized(value)
-    return zigzag(len(body)) + bytes(body)
+    _, _, key, value, headers = record
+    body = b"\0" + zigzag(timestamp_delta) + zigzag(offset_delta) + _sized(key) + _sized(value) + zigzag(len(headers))
+    for name, content in headers:
+        body += _sized(name.encode()) + _sized(content)
+    return zigzag(len(body)) + body
 
 
 def _sized(value: bytes | None) -> bytes:

@@ -3,13 +3,14 @@
 from headrace.wire.batch import CorruptBatch
 
 _BYTES_MAX = 10
+_ONE_BYTE = tuple(bytes((value,)) for value in range(128))
 
 
 def zigzag(value: int) -> bytes:
     """-1 is 1, 1 is 2, -2 is 3: small numbers of either sign take one byte."""
     value = value << 1 if value >= 0 else (-value << 1) - 1
     if value < 128:
-        return bytes((value,))
+        return _ONE_BYTE[value]
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)

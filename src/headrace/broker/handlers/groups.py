@@ -6,6 +6,7 @@ A request about several groups is taken apart by group, since their coordinators
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from headrace.broker.coordinator import GroupCoordinator
 from headrace.broker.dispatch import Request
 from headrace.broker.listener import Pending
 from headrace.cluster.image import Image
@@ -42,8 +43,7 @@ def handle_one_group(broker: "Broker", request: Request) -> Pending:
 
 
 def _ask(broker: "Broker", request: Request, group_id: str, message: Any, answer: Callable[[Response], None]) -> None:
-    def ask() -> None:
-        coordinator = broker.coordinators.of(group_id)
+    def ask(coordinator: GroupCoordinator | None) -> None:
         if coordinator is None:
             answer(refused(message, request.version, ErrorCode.NOT_COORDINATOR))
             return

@@ -9,6 +9,7 @@ from headrace.broker.dispatch import Request
 from headrace.broker.handlers.groups import Gathering
 from headrace.broker.listener import Pending
 from headrace.broker.transaction_checks import codes_of
+from headrace.broker.transaction_coordinator import TransactionCoordinator
 from headrace.txns.questions import AddPartitions, Answer, BeginProducer, EndTransaction, Question
 from headrace.txns.state import TopicPartition
 from headrace.wire.codes import ErrorCode
@@ -63,8 +64,7 @@ async def _plain_producer_id(broker: "Broker") -> InitProducerIdResponse:
 
 
 def ask(broker: "Broker", transactional_id: str, question: Question, answer: Callable[[Answer], None]) -> None:
-    def ask_it() -> None:
-        coordinator = broker.transactions.of(transactional_id)
+    def ask_it(coordinator: TransactionCoordinator | None) -> None:
         if coordinator is None:
             answer(Answer(ErrorCode.NOT_COORDINATOR))
         else:
