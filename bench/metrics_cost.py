@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from bench import native, proc
 from bench.broker import Running, running
@@ -63,7 +64,7 @@ def bulk(stage: Stage, gigabytes: float) -> float:
         wanted = _produce(name, BULK_1K, gigabytes * 1e6, 60)
         stored = stage.run("produce", wanted, BULK_1K.producer())["stored"]
         _consume(stage, name, BULK_1K, stored)
-        return (stage.broker.cpu_seconds() - before) / (stored * BULK_1K.size / 1e9)
+        return float((stage.broker.cpu_seconds() - before) / (stored * BULK_1K.size / 1e9))
 
 
 def single(stage: Stage, gigabytes: float) -> float:
@@ -72,10 +73,12 @@ def single(stage: Stage, gigabytes: float) -> float:
         before = stage.broker.cpu_seconds()
         wanted = _produce(name, SINGLE, SINGLE_RECORDS, 60)
         stored = stage.run("produce", wanted, SINGLE.producer())["stored"]
-        return (stage.broker.cpu_seconds() - before) / stored * 1e6
+        return float((stage.broker.cpu_seconds() - before) / stored * 1e6)
 
 
-def compare(play: Callable[[Stage, float], float], counted: Stage, bare: Stage, options: argparse.Namespace) -> dict:
+def compare(
+    play: Callable[[Stage, float], float], counted: Stage, bare: Stage, options: argparse.Namespace
+) -> dict[str, Any]:
     """A pair is many short turns of each, so that what else the machine does falls on both alike."""
     pairs = []
     for _ in range(options.pairs):
@@ -136,7 +139,7 @@ def main() -> None:
         stages = Stage(counted, clients, 1.0), Stage(bare, clients, 1.0)
         for stage in stages:
             bulk(stage, 0.3)
-        result = {"bulk": compare(bulk, *stages, options), "single": compare(single, *stages, options)}
+        result: dict[str, Any] = {"bulk": compare(bulk, *stages, options), "single": compare(single, *stages, options)}
         assert MOVED.search(page(counted)), "the broker with metrics counted nothing"
         moved = MOVED.search(page(bare))
         assert moved is None, f"the broker without metrics still counts: {moved and moved[0]}"
@@ -144,7 +147,7 @@ def main() -> None:
     show(result)
 
 
-def show(result: dict) -> None:
+def show(result: dict[str, Any]) -> None:
     (OUT / "metrics_cost.json").write_text(json.dumps(result, indent=1))
     for name, unit in (("bulk", "CPU s a GB in and out"), ("single", "CPU µs a request")):
         row = result[name]

@@ -32,7 +32,7 @@ BATCH_TOPICS = 100
 SAMPLED_TOPICS = 20
 PATIENCE_S = 180.0
 _METADATA_VERSION = 12
-_CLIENT: dict[str, object] = {"log_level": 0, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200}
+_CLIENT: dict[str, str | int | float] = {"log_level": 0, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200}
 
 
 class Size(NamedTuple):
@@ -186,7 +186,7 @@ class Story:
             while sum(map(len, found.values())) < sum(self._written.values()) and time.monotonic() < deadline:
                 for message in consumer.consume(1000, 0.2):
                     assert message.error() is None, message.error()
-                    found[message.topic(), message.partition()].append(int(message.value()))
+                    found[str(message.topic()), int(message.partition() or 0)].append(int(message.value() or 0))
         finally:
             consumer.close()
         assert found == {id: list(range(1, count + 1)) for id, count in self._written.items()}

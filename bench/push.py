@@ -97,7 +97,7 @@ def opening(kind: str, port: int) -> bytes:
 
 async def open_ears(kind: str, port: int, count: int, heard: Callable[[float], None]) -> list[asyncio.BaseTransport]:
     loop = asyncio.get_running_loop()
-    transports = []
+    transports: list[asyncio.BaseTransport] = []
     for start in range(0, count, 100):
         opened = [
             await loop.create_connection(lambda: Ear(opening(kind, port), heard), "127.0.0.1", port)
