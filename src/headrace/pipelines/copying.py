@@ -42,7 +42,7 @@ def write_once(options: SinkOptions, name: str, limit: int, write: Callable[[Tra
     run = loop_thread().run
     transaction = _transaction(options, name)
     with in_plain_words(options):
-        run(transaction.begin())
+        run(transaction.begin(limit))
         position = run(transaction.last_batch())
         if position >= limit:
             return NOTHING
@@ -52,7 +52,7 @@ def write_once(options: SinkOptions, name: str, limit: int, write: Callable[[Tra
             run(transaction.abort())
             raise
         if written.rows:
-            run(transaction.commit(limit))
+            run(transaction.commit())
         return written
 
 

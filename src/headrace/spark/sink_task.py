@@ -56,7 +56,7 @@ def _write_once(
 ) -> Written | None:
     run = loop_thread().run
     transaction = Transaction(sink_client(options), name, options.transaction_timeout_ms, options.delivery_seconds)
-    run(transaction.begin())
+    run(transaction.begin(batch_id))
     if run(transaction.last_batch()) >= batch_id:
         for _ in batches:
             # Spark expects its rows to be taken.
@@ -67,7 +67,7 @@ def _write_once(
     except BaseException:
         run(transaction.abort())
         raise
-    run(transaction.commit(batch_id))
+    run(transaction.commit())
     return written
 
 

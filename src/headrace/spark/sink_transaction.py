@@ -3,8 +3,9 @@
     begin             a new epoch for the transactional id: an older attempt of the same task can write no more, and what
                       it left open has been ended
     last_batch        the number stored by the last transaction that was committed
-    include           before the first record in a partition
-    commit            stores the number as a group's offset and commits, both or neither
+    include           before the first record in a partition; from the first on, the number is stored beside the records,
+                      as a group's offset
+    commit            records and number count, both or neither
 
 The transactional id and the group are the same name, from the query and the task's number: they outlive the process. The
 requests are those of clients before Kafka 4, which every broker understands.
@@ -52,9 +53,13 @@ class Transaction:
         self._seconds_max = seconds_max
         self._included: set[TopicPartition] = set()
         self._wanted: set[TopicPartition] = set()
+        # One question at a time about what the transaction has: Kafka sends a second one away for a while.
         self._including = asyncio.Lock()
+        self._batch_id = NO_BATCH
+        self._storing: asyncio.Task[None] | None = None
 
-    async def begin(self) -> None:
+    async def begin(self, batch_id: int) -> None:
+        self._batch_id = batch_id
         request = InitProducerIdRequest(self.name, self._timeout_ms)
         answer: InitProducerIdResponse = await self._ask(request, InitProducerIdResponse, _INIT)
         self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
@@ -89,6 +94,8 @@ class Transaction:
                 wanted = self._wanted - self._included
                 await self._add_partitions(wanted)
                 self._included |= wanted
+                if self._storing is None:
+                    self._storing = asyncio.create_task(self._store(id.topic))
 
     async def _add_partitions(self, ids: Iterable[TopicPartition]) -> None:
         topics: dict[str, AddPartitionsToTxnTopic] = {}
@@ -102,18 +109,19 @@ class Transaction:
         )
         await self._ask(request, AddPartitionsToTxnResponse, _ADD)
 
-    async def commit(self, batch_id: int) -> None:
-        topic = min(self._included).topic
-        await self._ask(
-            AddOffsetsToTxnRequest(self.name, self.producer_id, self.producer_epoch, self.name),
-            AddOffsetsToTxnResponse,
-            _ADD_OFFSETS,
-        )
-        await self._store(batch_id, topic)
+    async def commit(self) -> None:
+        assert self._storing is not None, "a transaction without records"
+        await self._storing
         await self._end(committed=True)
 
-    async def _store(self, batch_id: int, topic: str) -> None:
-        stored = TxnOffsetCommitRequestPartition(0, batch_id, committed_metadata="batch of a Spark query")
+    async def _store(self, topic: str) -> None:
+        async with self._including:
+            await self._ask(
+                AddOffsetsToTxnRequest(self.name, self.producer_id, self.producer_epoch, self.name),
+                AddOffsetsToTxnResponse,
+                _ADD_OFFSETS,
+            )
+        stored = TxnOffsetCommitRequestPartition(0, self._batch_id, committed_metadata="batch of a Spark query")
         request = TxnOffsetCommitRequest(
             transactional_id=self.name,
             group_id=self.name,
@@ -133,10 +141,14 @@ class Transaction:
 
     async def abort(self) -> None:
         """As far as that is possible: whoever begins next, or the time-out, ends what is left open."""
-        if self._included:
+        if self._storing is not None:
             self._seconds_max = min(self._seconds_max, ABORT_SECONDS_MAX)
-            with suppress(Refused, Disconnected):
-                await self._end(committed=False)
+            # A number that arrives after the end would open the transaction again, on brokers that do not look.
+            await asyncio.wait([self._storing], timeout=ABORT_SECONDS_MAX)
+            if self._storing.done():
+                self._storing.exception()
+                with suppress(Refused, Disconnected):
+                    await self._end(committed=False)
 
     async def _end(self, *, committed: bool) -> None:
         request = EndTxnRequest(self.name, self.producer_id, self.producer_epoch, committed)

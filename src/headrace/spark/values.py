@@ -1,12 +1,13 @@
 """Values as columns: JSON or Avro by a schema, many at a time; what does not parse is told apart, with the reason.
 
-JSON goes through Arrow's own reader, one call for a whole batch. Where that fails, the batch is halved until the values
-that it stumbles over stand alone. Missing fields are null, fields that the schema does not have are left out.
+Arrow makes the columns, in one call for a whole batch. Where that fails, the batch is halved until the values that it
+stumbles over stand alone. Missing fields are null, fields that the schema does not have are left out.
 """
 
 import io
 import json
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.json
@@ -47,29 +48,17 @@ class JsonValues:
                     reasons[i] = "not UTF-8"
                 else:
                     lines[i] = line
-        good = self._read(lines, list(lines), reasons)
+        good = _by_halves(list(lines), lambda places: self._read([lines[place] for place in places]), reasons)
         return Parsed(_spread(self._schema, good, len(values)), reasons)
 
-    def _read(
-        self, lines: dict[int, bytes], places: list[int], reasons: list[str | None]
-    ) -> list[tuple[list[int], pa.RecordBatch]]:
-        if not places:
-            return []
-        data = b"\n".join(lines[place] for place in places)
+    def _read(self, lines: list[bytes]) -> pa.RecordBatch:
+        data = b"\n".join(lines)
         reading = pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1)
-        try:
-            table = pa.json.read_json(io.BytesIO(data), reading, self._options)
-            if table.num_rows == len(places):
-                columns = [table.column(name).combine_chunks() for name in self._schema.names]
-                return [(places, pa.RecordBatch.from_arrays(columns, schema=self._schema))]
-            why = f"{table.num_rows} JSON objects in one value"
-        except pa.ArrowInvalid as error:
-            why = str(error)
-        if len(places) == 1:
-            reasons[places[0]] = why
-            return []
-        half = len(places) // 2
-        return self._read(lines, places[:half], reasons) + self._read(lines, places[half:], reasons)
+        table = pa.json.read_json(io.BytesIO(data), reading, self._options)
+        if table.num_rows != len(lines):
+            raise pa.ArrowInvalid(f"{table.num_rows} JSON objects in one value")
+        columns = [table.column(name).combine_chunks() for name in self._schema.names]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
 
 class AvroValues:
@@ -86,16 +75,17 @@ class AvroValues:
 
     def parse(self, values: list[bytes | None]) -> Parsed:
         reasons: list[str | None] = [None] * len(values)
-        good: list[tuple[list[int], pa.RecordBatch]] = []
+        records: dict[int, Any] = {}
         for i, value in enumerate(values):
             if value is not None:
                 try:
-                    good.append(([i], self._row(value)))
+                    records[i] = self._record(value)
                 except Exception as error:  # a decoder of other people's bytes raises whatever it likes
-                    reasons[i] = f"{type(error).__name__}: {error}"
+                    reasons[i] = _reason(error)
+        good = _by_halves(list(records), lambda places: self._rows([records[place] for place in places]), reasons)
         return Parsed(_spread(self._schema, good, len(values)), reasons)
 
-    def _row(self, value: bytes) -> pa.RecordBatch:
+    def _record(self, value: bytes) -> Any:
         import fastavro
 
         stream = io.BytesIO(value)
@@ -103,7 +93,30 @@ class AvroValues:
         left = len(value) - stream.tell()
         if left:
             raise ValueError(f"{left} bytes are left over")
-        return pa.RecordBatch.from_pylist([record], schema=self._schema)
+        return record
+
+    def _rows(self, records: list[Any]) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pylist(records, schema=self._schema)
+
+
+def _by_halves(
+    places: list[int], read: Callable[[list[int]], pa.RecordBatch], reasons: list[str | None]
+) -> list[tuple[list[int], pa.RecordBatch]]:
+    """What can be read, at which places. What cannot is given a reason, and costs nobody else their row."""
+    if not places:
+        return []
+    try:
+        return [(places, read(places))]
+    except Exception as error:  # Arrow's own, and Python's where a value does not fit its column
+        if len(places) == 1:
+            reasons[places[0]] = _reason(error)
+            return []
+    half = len(places) // 2
+    return _by_halves(places[:half], read, reasons) + _by_halves(places[half:], read, reasons)
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, pa.ArrowInvalid) else f"{type(error).__name__}: {error}"
 
 
 def _is_text(line: bytes) -> bool:
