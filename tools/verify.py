@@ -23,7 +23,6 @@ LIMIT_S = 90 * 60
 END_BYTES = 4096
 MAKE = ["make", "--no-print-directory"]
 _GATEWAY = ("tests/gateway", "tests/browser")
-_SPARK = ("tests/spark", "tests/pipelines")
 PASSED, FLAKY, FAILED = "passed", "passed at the second try", "FAILED"
 
 
@@ -62,7 +61,7 @@ def steps() -> list[Step]:
         _tests("scale", "10,000 partitions at RF 3, 100,000 at RF 1", "long", "tests/scale"),
         _tests("clients", "the longer tests of client libraries", "long", "tests/integration"),
         _tests("gateway", "storms over webhooks, keys, pages and the API description", "long", *_GATEWAY),
-        _tests("spark", "kills of queries, clusters, Spark Connect, the official connector", "long", *_SPARK),
+        _tests("spark", "kills of queries, clusters, Spark Connect, the official connector", "long", "tests/spark"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""One Spark session on two cores and one broker for all tests of this folder.
+"""One Spark session on two cores and one broker for all tests of this folder, pipelines among them.
 
 The session compiles with Java's quick compiler only: tests are many small jobs, and none of them is measured.
 """
@@ -33,14 +33,14 @@ def broker() -> Iterator[Broker]:
 
 @pytest.fixture
 def new_topic(broker: Broker) -> Callable[..., str]:
-    return lambda partitions=1, **config: create_topic(broker.bootstrap, partitions, **config)
+    """Makes a topic of a name that no other test uses. Settings have underscores for dots."""
 
+    def create(partitions: int = 1, **config: str) -> str:
+        name = f"spark-{uuid.uuid4().hex[:12]}"
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+        wanted = NewTopic(name, num_partitions=partitions, replication_factor=1, config=settings)
+        admin.create_topics([wanted], request_timeout=ADMIN_SECONDS)[name].result(ADMIN_SECONDS)
+        return name
 
-def create_topic(bootstrap: str, partitions: int = 1, **config: str) -> str:
-    """A topic of a name that no other test uses. Settings have underscores for dots."""
-    name = f"spark-{uuid.uuid4().hex[:12]}"
-    settings = {key.replace("_", "."): value for key, value in config.items()}
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    wanted = NewTopic(name, num_partitions=partitions, replication_factor=1, config=settings)
-    admin.create_topics([wanted], request_timeout=ADMIN_SECONDS)[name].result(ADMIN_SECONDS)
-    return name
+    return create

@@ -1,23 +1,12 @@
-"""Topics for these tests, and records in them."""
+"""Records in and out of topics, for these tests."""
 
 import json
-import uuid
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from headrace.pipelines.kafka import Kafka, look_at
 
 ADMIN_SECONDS = 60
-
-
-def create_topic(bootstrap: str, partitions: int = 1, **config: str) -> str:
-    name = f"pipeline-{uuid.uuid4().hex[:12]}"
-    settings = {key.replace("_", "."): value for key, value in config.items()}
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    wanted = NewTopic(name, num_partitions=partitions, replication_factor=1, config=settings)
-    admin.create_topics([wanted], request_timeout=ADMIN_SECONDS)[name].result(ADMIN_SECONDS)
-    return name
 
 
 def send(bootstrap: str, topic: str, values, **settings) -> None:
