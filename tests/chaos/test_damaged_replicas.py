@@ -7,13 +7,18 @@ import pytest
 
 from chaos.cluster import CALM_SECONDS, Cluster, until
 from chaos.damage import DAMAGES, Damage, cut_the_log, flip_a_bit, remove_the_log
-from chaos.world import World
+from chaos.world import RELAXED, World
+
+# One segment each: a new one that begins with the last checkpoint is all above the recovery point, and what is lost of it
+# looks like the torn end of a crash.
+_ONE_SEGMENT = {"segment.bytes": str(1 << 30)}
+TOPICS = {"durable": _ONE_SEGMENT, "relaxed": RELAXED | _ONE_SEGMENT}
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_a_damaged_replica_is_made_whole_by_the_others(damage: Damage, tmp_path: Path) -> None:
-    with World(Cluster(tmp_path)) as world:
+    with World(Cluster(tmp_path), TOPICS) as world:
         victim = world.any_leader()
         until_checkpointed(world, victim)
         world.cluster.kill(victim)
@@ -33,7 +38,7 @@ def test_a_damaged_replica_is_made_whole_by_the_others(damage: Damage, tmp_path:
     ids=lambda damage: damage.__name__,
 )
 def test_a_damaged_replica_does_not_lead_because_it_is_back_first(damage: Damage, tmp_path: Path) -> None:
-    with World(Cluster(tmp_path)) as world:
+    with World(Cluster(tmp_path), TOPICS) as world:
         victim = world.any_broker()
         others = [broker for broker in world.cluster.ids if broker != victim]
         until_checkpointed(world, victim)
