@@ -1,7 +1,7 @@
 """Simulated readers: each follows its partitions from the start and hands every record to the checks.
 
 plain        a whole request for every fetch, from the leader
-session      a fetch session (KIP-227), from the leader
+session      a fetch session (KIP-227), from the leader: names its place only when that has changed, and drops some answers
 rack         says where it is and goes where it is sent (KIP-392): what it is told of watermarks may be older there
 """
 
@@ -21,6 +21,7 @@ from sim.world import World
 KINDS = ("plain", "session", "rack")
 FETCH, LIST_OFFSETS = 12, 7
 LATEST, EARLIEST = -1, -2
+DROPPED = 0.25
 
 
 class Consumer:
@@ -53,6 +54,7 @@ class Reader:
         self._topic = consumer.topic
         self._preferred = -1
         self._session = (0, 0)
+        self._told = -1
 
     async def run(self) -> None:
         directory = self._consumer.directory
@@ -71,7 +73,7 @@ class Reader:
     async def _open(self) -> WireClient:
         directory, preferred = self._consumer.directory, self._preferred
         self._preferred = -1
-        self._session = (0, 0)
+        self._session, self._told = (0, 0), -1
         if preferred >= 0:
             return await directory.link_to(preferred)
         return await directory.leader_link(self._topic, self._index, self._on_broker_reply)
@@ -88,7 +90,7 @@ class Reader:
         answer = await link.ask(self._request(), FETCH)
         if answer.error_code:
             raise Refusal(f"error {answer.error_code}")
-        if self._consumer.kind == "session":
+        if self._has_session:
             self._session = (answer.session_id, self._session[1] + 1 if answer.session_id else 0)
         for topic in answer.responses:
             for part in topic.partitions:
@@ -97,18 +99,24 @@ class Reader:
                     self.position = max(self.position, await self._ask(link, EARLIEST))
                 self._take(part)
 
+    @property
+    def _has_session(self) -> bool:
+        return self._consumer.kind == "session"
+
     def _request(self) -> FetchRequest:
         wanted = FetchPartition(
             self._index, -1, self.position, partition_max_bytes=self._rng.choice((1, 4096, 1 << 20))
         )
-        session_id, session_epoch = self._session if self._consumer.kind == "session" else (0, -1)
+        session_id, session_epoch = self._session if self._has_session else (0, -1)
+        is_known = session_epoch > 0 and self._told == self.position
+        self._told = self.position
         return FetchRequest(
             max_wait_ms=300,
             min_bytes=1,
             max_bytes=1 << 20,
             session_id=session_id,
             session_epoch=session_epoch,
-            topics=[FetchTopic(self._topic, partitions=[wanted])],
+            topics=[] if is_known else [FetchTopic(self._topic, partitions=[wanted])],
             rack_id="rack 1" if self._consumer.kind == "rack" else "",
         )
 
@@ -121,6 +129,8 @@ class Reader:
             raise Refusal("a nearer replica has it")
         if self._consumer.kind != "rack":
             self._checks.on_high_watermark(name, topic, index, part.high_watermark)
+        if self._has_session and self._rng.random() < DROPPED:
+            return
         for offset, value in _records(part.records):
             if offset >= self.position:
                 self._checks.on_read(name, topic, index, offset, value, self.position, part.high_watermark)
