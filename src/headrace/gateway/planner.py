@@ -40,7 +40,7 @@ class Measured(NamedTuple):
     broker_memory_bytes: float
 
 
-FROM_DOCS: Final = Measured("docs/bench.md (2 cores of an AMD EPYC)", 0.62, 0.56, 20_890, 1.119e9, 57.1e6)
+FROM_DOCS: Final = Measured("docs/bench.md (2 cores of an AMD EPYC)", 0.68, 0.63, 16_749, 1.074e9, 67.1e6)
 
 
 class Margins(NamedTuple):
