@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import cast
 
 import uvloop
 from confluent_kafka import Producer
@@ -70,7 +71,7 @@ class Ear(asyncio.Protocol):
         self.ready = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport.write(self._opening)  # type: ignore[attr-defined]
+        cast(asyncio.Transport, transport).write(self._opening)
 
     def data_received(self, data: bytes) -> None:
         if not self.ready.done():

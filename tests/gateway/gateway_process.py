@@ -5,6 +5,7 @@ import select
 import signal
 import subprocess
 import sys
+from typing import Any
 
 import httpx
 
@@ -46,8 +47,8 @@ class GatewayProcess:
         assert b'"ready"' in line, f"the gateway did not start: {line!r}"
         return self
 
-    def client(self, **options: object) -> httpx.Client:
-        return httpx.Client(base_url=self.url, timeout=SECONDS, trust_env=False, **options)  # type: ignore[arg-type]
+    def client(self, **options: Any) -> httpx.Client:
+        return httpx.Client(base_url=self.url, timeout=SECONDS, trust_env=False, **options)
 
     def kill(self) -> None:
         self._end(signal.SIGKILL)

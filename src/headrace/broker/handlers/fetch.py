@@ -100,11 +100,12 @@ class ActiveFetch:
             if refusal.code in _HINTED and name is not None:
                 part.current_leader = leader_hint(self._broker.image, name, entry.index)
         else:
+            # Read to its end, it is not worth another look before something moves.
             if part.records or not self._available_in(partition, entry):
                 session.dirty.pop(entry, None)
-            # Read to its end, it is not worth another look before something moves. What is sent to a consumer is not read
-            # yet: it may drop it, in a rebalance for one, and then stands where it stood without a word. A follower says
-            # so, and until it has synced what it was sent it names the offset of before.
+            # What is sent to a consumer is not read yet: it may drop it, in a rebalance for one, and then stands where it
+            # stood without a word; so it stays, behind the others. A follower says so, and until it has synced what it was
+            # sent it names the offset of before.
             if part.records and not session.is_follower:
                 session.dirty[entry] = None
         return part
