@@ -106,6 +106,10 @@ class Checks:
             "no-ack-lost", f"{topic}-{index}: the sequence before {_short(value)} was acked and is not known any more"
         )
 
+    def on_gap(self, topic: str, index: int, address: str) -> None:
+        """Our producers send in order, so a gap is of the broker's making. Some clients give up a transaction for it."""
+        self.fail("no-gap", f"{topic}-{index}: {address} called a batch out of order that was sent in order")
+
     def on_read(self, who: str, topic: str, index: int, offset: int, value: bytes, expected: int, high: int) -> None:
         self.reads += 1
         if offset != expected:

@@ -221,8 +221,17 @@ class Lane:
             while len(in_flight) < IN_FLIGHT_MAX and (batch := next(resend, None) or self._fresh()) is not None:
                 in_flight.append((batch, link.send(self._request(batch), PRODUCE)))
             if in_flight:
+                if len(in_flight) < IN_FLIGHT_MAX and not producer.stopping:
+                    await asyncio.wait([in_flight[0][1]], timeout=max(0.001, self._due - producer.loop.time()))
+                    if not in_flight[0][1].done():
+                        continue
                 batch, future = in_flight.popleft()
-                self._on_answer(batch, await link.until_answered(future, ANSWER_SECONDS_MAX))
+                refusal = self._on_answer(batch, await link.until_answered(future, ANSWER_SECONDS_MAX))
+                if refusal is not None:
+                    # As real clients do: what is on its way is waited for before anything is sent again.
+                    for _, future in in_flight:
+                        await link.until_answered(future, ANSWER_SECONDS_MAX)
+                    raise refusal
             elif producer.stopping:
                 return
             else:
@@ -268,14 +277,16 @@ class Lane:
             sent = request.topic_data[0].partition_data[0].records
             values = [record.value for record in read_records(sent)]
             self._producer.checks.on_ack(self._producer.topic, self._index, part.base_offset, values)
+        elif part.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            self._producer.checks.on_gap(self._producer.topic, self._index, address)
 
-    def _on_answer(self, batch: Batch, response: Any) -> None:
+    def _on_answer(self, batch: Batch, response: Any) -> Refusal | None:
         part = response.responses[0].partition_responses[0]
         if part.error_code == 0:
             assert self._unacked[0] is batch, "answers come in order"
             self._unacked.popleft()
-            return
+            return None
         if part.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self._unacked[0] is batch:
             # Nothing before it is unanswered, so the broker has forgotten a batch that it acknowledged.
             self._producer.checks.on_forgotten(self._producer.topic, self._index, batch.values[0])
-        raise Refusal(f"error {part.error_code}")
+        return Refusal(f"error {part.error_code}")

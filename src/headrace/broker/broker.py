@@ -32,6 +32,7 @@ from headrace.broker.partition import Partition
 from headrace.broker.partitions import Partitions
 from headrace.broker.peers import Peers
 from headrace.broker.producer_ids import ProducerIdBlocks
+from headrace.broker.refused_batches import RefusedBatches
 from headrace.broker.retention import Retention
 from headrace.broker.sessions import FetchSessions
 from headrace.broker.tasks import Tasks
@@ -93,6 +94,7 @@ class Broker:
         self.markers = Markers(self)
         self.controller = Controller(self)
         self.leaderless = Leaderless()
+        self.refused_batches = RefusedBatches()
         self._clock_watch = ClockWatch(broker_id)
         self.dispatch = Dispatch(self, HANDLERS)
 

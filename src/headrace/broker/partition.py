@@ -17,7 +17,6 @@ from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition, format_id
 from headrace.broker.admit import admit, opened
 from headrace.broker.flusher import Flusher
-from headrace.broker.refused_starts import RefusedStarts, header_of
 from headrace.broker.waiters import OffsetWaiters, Waiter
 from headrace.cluster.elect import min_isr_to_commit
 from headrace.cluster.entities import INTERNAL_TOPICS, PartitionState
@@ -77,7 +76,6 @@ class Partition:
         "_leader_high_watermark",
         "_moved",
         "_propose",
-        "_refused_starts",
         "_synced_waiters",
         "_unsynced_since",
         "_verifying",
@@ -151,7 +149,6 @@ class Partition:
         self._synced_waiters = OffsetWaiters()
         self._unsynced_since: float | None = None
         self._verifying: dict[int, Verification] = {}
-        self._refused_starts = RefusedStarts()
         if log.end_offset:
             # What a crash left in the page cache only is not shown to anyone before it is on disk. The directory of one
             # with nothing in it is synced with its first record.
@@ -264,8 +261,6 @@ class Partition:
             verdict = log.check_producer(header)
             if verdict is not None:
                 return self._acknowledge_again(header, verdict)
-            if self._refused_starts and log.producer(header.producer_id) is None:
-                self._check_start(header, now)
             if header.is_transactional:
                 self.check_in_transaction(header.producer_id, header.producer_epoch, verification)
         log_append_time = NO_TIMESTAMP
@@ -279,16 +274,6 @@ class Partition:
         leader.on_append(now.mono)
         self._on_appended()
         return Appended(base_offset, log.end_offset, log_append_time)
-
-    def note_refused(self, records: memoryview | None, now: Now) -> None:
-        """A producer's batch was not let in: see `refused_starts`."""
-        header = header_of(records)
-        if header is not None and header.producer_id >= 0 and self.log.producer(header.producer_id) is None:
-            self._refused_starts.note(header, now)
-
-    def _check_start(self, header: BatchHeader, now: Now) -> None:
-        if self._refused_starts.is_jump(header, now):
-            raise Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "the batch before this one was refused")
 
     # -- transactions ----------------------------------------------------------------------------------------------
 

@@ -62,17 +62,19 @@ class OneBroker:
 
     async def produce(self, *values: bytes) -> int:
         """The error code; asked again while there is no leader yet."""
+        while (code := await self.produce_once(*values)) in RETRIED:
+            pass
+        return code
+
+    async def produce_once(self, *values: bytes, **header: int) -> int:
         client = await self.connect()
         wall = int((WALL_START + self.world.agenda.now) * 1000)
-        content = bytes(batch(*values, timestamp=wall))
+        content = bytes(batch(*values, timestamp=wall, **header))
         request = ProduceRequest(
             None, -1, 5000, [TopicProduceData(TOPIC, partition_data=[PartitionProduceData(0, content)])]
         )
-        while True:
-            answer = await client.ask(request, 9, 10.0)
-            code = answer.responses[0].partition_responses[0].error_code
-            if code not in RETRIED:
-                return code
+        answer = await client.ask(request, 9, 10.0)
+        return int(answer.responses[0].partition_responses[0].error_code)
 
     async def values(self) -> list[bytes]:
         client = await self.connect()
@@ -119,6 +121,20 @@ def test_what_was_acknowledged_is_there_after_every_end(one: OneBroker, end: str
     one.start()
     assert one.ask(one.values()) == values
     assert one.ask(one.produce(b"more")) == 0
+
+
+def test_a_batch_behind_one_that_came_before_its_topic_does_not_take_its_place(one: OneBroker) -> None:
+    one.start()
+
+    def send(sequence: int) -> int:
+        batch = one.produce_once(b"%d" % sequence, producer_id=7, producer_epoch=0, base_sequence=sequence)
+        return int(one.ask(batch))
+
+    assert send(0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    one.ask(one.create())
+    assert send(1) == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert [send(0), send(1)] == [0, 0]
+    assert one.ask(one.values()) == [b"0", b"1"]
 
 
 @pytest.mark.parametrize("seed", range(10))

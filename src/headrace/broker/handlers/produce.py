@@ -8,6 +8,7 @@ from headrace.broker.dispatch import Request
 from headrace.broker.first_writes import FirstWrites
 from headrace.broker.handlers.hints import leader_hint, node_endpoints
 from headrace.broker.listener import Pending
+from headrace.broker.partition import Appended, Partition, Verification
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -80,10 +81,12 @@ class ProduceAnswer:
             self._now = self._broker.check_lease()
         for topic in self._request.body.topic_data:
             name = self._broker.image.topic_names.get(topic.topic_id) if by_id else topic.name
-            parts = [self.append(name, part) for part in topic.partition_data]
+            asked = topic.topic_id if by_id else topic.name
+            parts = [self.append(name, asked, part) for part in topic.partition_data]
             self.response.responses.append(TopicProduceResponse(topic.name, topic.topic_id, parts))
 
-    def append(self, name: str | None, part: PartitionProduceData) -> PartitionProduceResponse:
+    def append(self, name: str | None, asked: str | bytes, part: PartitionProduceData) -> PartitionProduceResponse:
+        """`asked` is what the request calls the topic, `name` what we know it as."""
         broker, request, acks = self._broker, self._request, self._acks
         try:
             if acks not in _KNOWN_ACKS:
@@ -92,24 +95,25 @@ class ProduceAnswer:
             broker.check_may_write(partition)
             if part.records is None:
                 raise Refused(ErrorCode.INVALID_RECORD, "the request has no records for this partition")
+            if broker.refused_batches and partition.is_leader:
+                broker.refused_batches.check((asked, part.index), part.records, partition.log, self._now)
             verification = None if self.first_writes is None else self.first_writes.verification(name, part.index)
-            base_offset, end_offset, log_append_time = partition.append(
-                part.records, acks, request.version, self._now, verification
-            )
+            base_offset, end_offset, log_append_time = self._append_to(partition, part.records, verification)
         except Refused as refusal:
-            hosted = broker.partitions.find(name, part.index)
-            if hosted is not None:
-                hosted.note_refused(part.records, self._now)
+            broker.refused_batches.note((asked, part.index), part.records, refusal.code, self._now)
             return self._refused(name, part.index, refusal)
-        except DiskFull as full:
-            # From here on refused before its sequence is looked at: to be told of a gap by the batches behind this one
-            # would make an idempotent producer begin anew, and forget what it may have written already.
-            broker.disk_room.look()
-            return self._refused(name, part.index, Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(full)))
         result = PartitionProduceResponse(part.index, 0, base_offset, log_append_time, partition.log.start_offset)
         if acks and partition.wait(end_offset, acks, self, result):
             self._waiting[id(result)] = result
         return result
+
+    def _append_to(self, partition: Partition, records: memoryview, verification: Verification | None) -> Appended:
+        try:
+            return partition.append(records, self._acks, self._request.version, self._now, verification)
+        except DiskFull as full:
+            # From here on refused before it is tried.
+            self._broker.disk_room.look()
+            raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(full)) from full
 
     def _refused(self, name: str | None, index: int, refusal: Refused) -> PartitionProduceResponse:
         result = PartitionProduceResponse(index, refusal.code, -1, error_message=refusal.message or None)
