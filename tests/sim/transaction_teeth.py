@@ -5,6 +5,7 @@ from pytest import MonkeyPatch
 from headrace.broker.first_writes import FirstWrites
 from headrace.broker.markers import Markers
 from headrace.broker.partition import Partition
+from headrace.broker.refused_batches import RefusedBatches
 from headrace.groups.offsets import CommittedOffsets
 from headrace.log.log import Log
 from headrace.txns.coordinator import Transactions
@@ -47,6 +48,10 @@ def epochs_do_not_part_transactions(patch: MonkeyPatch) -> None:
     patch.setattr(Partition, "is_in_transaction", careless)
 
 
+def refused_batches_are_forgotten(patch: MonkeyPatch) -> None:
+    patch.setattr(RefusedBatches, "check", lambda self, *batch: None)
+
+
 STORM = Plan(brokers=3, scenario="transactions", seconds=8.0, producers=1, consumers=1, pace=0.05, gap=0.8, calm=20.0)
 # The next transaction begins while the markers of the last one are on their way.
 HASTY = STORM._replace(producers=0, consumers=0, pace=0.002)
@@ -60,4 +65,5 @@ TRANSACTION_TEETH = (
     Tooth("a-new-coordinator-forgets", a_new_coordinator_forgets_what_is_prepared, ("caught-up", "torn"), STORM),
     Tooth("offsets-count-at-once", offsets_count_at_once, ("offsets",), STORM),
     Tooth("epochs-do-not-part-transactions", epochs_do_not_part_transactions, ("caught-up", *UNSEEN), HASTY),
+    Tooth("refused-batches-are-forgotten", refused_batches_are_forgotten, ("no-gap",), STORM),
 )

@@ -4,6 +4,7 @@
     torn            after the calm a transaction is seen whole or not at all; whole, if its producer was told so
     no-duplicate    a record is seen at one offset only
     offsets         after the calm a group's offset is that of the last transaction that committed one, seen or not
+    no-gap          no batch is called out of order: all of them are sent in order
     stable          the last stable offset never goes back for a client, and reaches the end when all is calm
 
 Producers with the same transactional id fence each other, as a program does that was thought to be dead.
@@ -38,7 +39,7 @@ from headrace.wire.messages.transactions import (
 from headrace.wire.records import Record, build_batch, read_records
 from headrace.wire.schema import Request
 from sim.checks import Checks
-from sim.clients import Directory, Refusal
+from sim.clients import ANSWER_SECONDS_MAX, Directory, Refusal
 from sim.host import WALL_START
 from sim.wireclient import Lost, WireClient
 from sim.world import World
@@ -93,6 +94,9 @@ class Ledger:
             self._checks.fail("no-duplicate", f"{value!r} is at {place} and at {(index, offset)}")
         if self.fates.get(_label(value)) is False:
             self._checks.fail("aborted-read", f"{value!r} was seen, though its transaction was aborted")
+
+    def on_gap(self, index: int) -> None:
+        self._checks.on_gap(LEDGER, index, "a leader")
 
     def on_fate(self, label: str, committed: bool) -> None:
         self.fates[label] = committed
@@ -183,9 +187,9 @@ class TransactionalProducer:
                 request = AddPartitionsToTxnRequest([], self._id, *self._identity, topics)
                 await self._ask_coordinator(request, ADD_PARTITIONS, None)
                 added.add(index)
-            value = f"{label}/{number}".encode()
-            self._ledger.written[label].append(value)
-            if not await self._write(index, value, end):
+            values = [f"{label}/{number}.{each}".encode() for each in range(self._rng.choice((1, 1, 2, 4)))]
+            self._ledger.written[label] += values
+            if not await self._write(index, values, end):
                 complete = False
                 break
         if complete and self._rng.random() < 0.5:
@@ -217,28 +221,39 @@ class TransactionalProducer:
         answer = await self._ask_coordinator(request, OFFSET_FETCH, None, GROUP)
         return int(answer.groups[0].topics[0].partitions[0].committed_offset)
 
-    async def _write(self, index: int, value: bytes, end: float) -> bool:
-        """False when it took too long: what became of it is unknown, so the transaction must not be committed."""
-        assert self._identity is not None
-        sequence = self._sequences.get(index, 0)
-        while self._loop.time() < end:
+    async def _write(self, index: int, values: list[bytes], end: float) -> bool:
+        """A batch for each, all on their way at once; what is not acknowledged is sent again, in order.
+
+        False when it took too long: what became of it is unknown, so the transaction must not be committed.
+        """
+        while values and self._loop.time() < end:
             try:
                 link = await self._directory.leader_link(LEDGER, index)
                 try:
-                    answer = await link.ask(self._request(index, value, sequence), PRODUCE[self._generation])
+                    values = await self._send(link, index, values)
                 finally:
                     link.close()
-                code = answer.responses[0].partition_responses[0].error_code
-                if code == 0:
-                    self._sequences[index] = sequence + 1
-                    return True
-                if code not in NOT_YET:
-                    raise Broken(f"error {code} for a write")
             except (Lost, Refusal):
                 pass
-            self._directory.doubt(LEDGER, index)
-            await self._directory.back_off()
-        return False
+            if values:
+                self._directory.doubt(LEDGER, index)
+                await self._directory.back_off()
+        return not values
+
+    async def _send(self, link: WireClient, index: int, values: list[bytes]) -> list[bytes]:
+        """Those that have to be sent again."""
+        sequence = self._sequences.get(index, 0)
+        version = PRODUCE[self._generation]
+        sent = [link.send(self._request(index, value, sequence + i), version) for i, value in enumerate(values)]
+        codes = [_produced(await link.until_answered(future, ANSWER_SECONDS_MAX)) for future in sent]
+        for code in codes:
+            if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                self._ledger.on_gap(index)
+            if code and code not in NOT_YET:
+                raise Broken(f"error {code} for a write")
+        stored = next((i for i, code in enumerate(codes) if code), len(codes))
+        self._sequences[index] = sequence + stored
+        return values[stored:]
 
     def _request(self, index: int, value: bytes, sequence: int) -> ProduceRequest:
         assert self._identity is not None
@@ -288,6 +303,10 @@ class TransactionalProducer:
                 raise Refusal(f"error {found.error_code}")
             self._coordinators[kind] = found.host, found.port
         return await WireClient.open(self._loop, self._coordinators[kind])
+
+
+def _produced(answer: Any) -> int:
+    return int(answer.responses[0].partition_responses[0].error_code)
 
 
 def _code(answer: Any) -> int:
