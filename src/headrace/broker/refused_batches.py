@@ -29,8 +29,8 @@ class RefusedBatches:
     __slots__ = ("_refused",)
 
     def __init__(self) -> None:
-        # By place and producer, the oldest first: epoch, sequence, the code, until when it is remembered.
-        self._refused: dict[tuple[Place, int], tuple[int, int, int, float]] = {}
+        # By place, producer and epoch, the oldest first: sequence, code, until when it is remembered.
+        self._refused: dict[tuple[Place, int, int], tuple[int, int, float]] = {}
 
     def __len__(self) -> int:
         return len(self._refused)
@@ -39,27 +39,25 @@ class RefusedBatches:
         header = _header_of(records)
         if header is None or header.producer_id < 0:
             return
-        key = place, header.producer_id
         self._forget(now)
+        key = place, header.producer_id, header.producer_epoch
         known = self._refused.get(key)
-        if known is not None and (-known[0], known[1]) <= (-header.producer_epoch, header.base_sequence):
-            # The newest epoch counts, and its earliest batch.
+        if known is not None and known[0] <= header.base_sequence:
             return
         self._refused.pop(key, None)
         if len(self._refused) >= REMEMBERED_MAX:
             del self._refused[next(iter(self._refused))]
-        until = now.mono + REMEMBERED_SECONDS
-        self._refused[key] = header.producer_epoch, header.base_sequence, code, until
+        self._refused[key] = header.base_sequence, code, now.mono + REMEMBERED_SECONDS
 
     def check(self, place: Place, records: memoryview | None, log: Log, now: Now) -> None:
         """Refuses a batch that came after one that was refused and has not come again."""
         self._forget(now)
         header = _header_of(records)
-        known = None if header is None else self._refused.get((place, header.producer_id))
+        known = None if header is None else self._refused.get((place, header.producer_id, header.producer_epoch))
         if header is None or known is None:
             return
-        epoch, sequence, code, _ = known
-        if header.producer_epoch != epoch or header.base_sequence <= sequence or _follows(header, log):
+        sequence, code, _ = known
+        if header.base_sequence <= sequence or _follows(header, log):
             return
         cause = CODES[code]
         again = ErrorCode.NOT_ENOUGH_REPLICAS if cause.retriable else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER

@@ -82,6 +82,14 @@ def test_the_first_batch_of_a_new_epoch() -> None:
     assert rig.code_of(sent(1, epoch=1)) is None
 
 
+def test_two_epochs_are_told_apart() -> None:
+    """A producer that was thought to be dead, and the one in its place."""
+    rig = Rig(3)
+    rig.note(sent(0, epoch=1))
+    assert rig.code_of(sent(4)) == AGAIN
+    assert rig.code_of(sent(1, epoch=1)) == AGAIN
+
+
 def test_a_new_epoch_is_a_new_start() -> None:
     assert Rig(0).code_of(sent(3, epoch=1)) is None
 
