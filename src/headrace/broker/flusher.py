@@ -121,7 +121,6 @@ class Flusher:
     def _end_round(
         self, tickets: list[tuple[Syncable, Any]], started: float, files: int, jobs: int, error: BaseException | None
     ) -> None:
-        self._running = False
         if error is not None:
             failure = error if isinstance(error, DiskFailed) else DiskFailed(str(error))
             self._fail(failure, [syncable for syncable, _ in tickets])
@@ -133,14 +132,16 @@ class Flusher:
         if files and files == jobs:
             seen = max(seconds * self._threads_for(files) / files, QUICKEST)
             self._file_seconds = min(self._file_seconds * FORGETTING, seen)
-        # What was synced may now be acknowledged, if it is still ours to do so.
-        self._check_lease()
+        # What was synced may now be acknowledged, if it is still ours to do so. It runs until all are told: who writes
+        # because of what it hears must not begin another beside the one that follows.
         try:
+            self._check_lease()
             for syncable, ticket in tickets:
                 syncable.on_synced(ticket)
         except Exception as bug:
             self._fail(bug, [syncable for syncable, _ in tickets])
             return
+        self._running = False
         if self._dirty:
             self._begin_round()
         else:
@@ -149,6 +150,7 @@ class Flusher:
     def _fail(self, failure: Exception, unproven: Iterable[Syncable]) -> None:
         """The disk, or a bug of ours in the midst of a round: half of it told and half not, there is no going on."""
         self._failure = failure
+        self._running = False
         # As dirty as before, so that nobody who waits for the disk takes it for clean.
         self._dirty.update(dict.fromkeys(unproven))
         self._rest()

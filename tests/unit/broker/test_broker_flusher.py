@@ -23,10 +23,13 @@ class Syncable:
         self.files = files
         self.jobs_run = 0
         self.fails_with: Exception | None = None
+        self._is_in_flight = False
 
     def begin_sync(self) -> Ticket | None:
+        assert not self._is_in_flight, "one sync at a time"
         if self.synced == self.written:
             return None
+        self._is_in_flight = True
         ticket = Ticket([self._job] * self.files)
         ticket.target = self.written
         return ticket
@@ -37,6 +40,7 @@ class Syncable:
             raise self.fails_with
 
     def on_synced(self, ticket: Ticket) -> None:
+        self._is_in_flight = False
         self.synced = ticket.target
 
 
@@ -90,6 +94,24 @@ def test_a_write_that_lands_while_a_round_runs_waits_for_the_next(rounds: Rounds
     rounds.loop.run_ready()
     assert rounds.probes.sync_rounds.count == 2
     assert (first.synced, late.synced) == (2, 1)
+
+
+def test_a_write_that_an_acknowledgement_brings_about_begins_one_round(rounds: Rounds) -> None:
+    first, second = Syncable(), Syncable()
+    rounds.loop.work_seconds = 0.01
+    rounds.write(first)
+    original = first.on_synced
+
+    def acknowledge(ticket: Ticket) -> None:
+        original(ticket)
+        # A coordinator, say, that goes on with its next step; and a client that asks for more in the same turn.
+        rounds.loop.call_soon(rounds.write, second)
+        rounds.write(second)
+
+    first.on_synced = acknowledge
+    rounds.loop.pass_time(1.0)
+    assert rounds.failures == []
+    assert (first.synced, second.synced) == (1, 2)
 
 
 def test_the_lease_is_checked_before_anything_is_acknowledged(rounds: Rounds) -> None:
