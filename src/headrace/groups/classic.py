@@ -58,6 +58,7 @@ class JoinPhase:
 class ClassicGroup:
     __slots__ = (
         "_subscribed",
+        "former_epochs",
         "group_id",
         "join_phase",
         "member_id_of_instance",
@@ -75,6 +76,8 @@ class ClassicGroup:
         self.stored: StoredGroup | None = None
         self.members: dict[str, Member] = {}
         self.member_id_of_instance: dict[str, str] = {}
+        # Of members that came from a consumer group: each knows its own epoch, until there is a generation for all.
+        self.former_epochs: dict[str, int] = {}
         self.join_phase: JoinPhase | None = None
         self.parked_syncs: dict[str, Parked] = {}
         # Members of this generation that have not asked for their assignment yet.
@@ -86,6 +89,8 @@ class ClassicGroup:
         self._subscribed: frozenset[str] | None = None
 
     def apply(self, stored: StoredGroup | None) -> None:
+        if stored is None or stored.generation != self.generation:
+            self.former_epochs = {}
         self.stored = stored
         self.members = {} if stored is None else {member.member_id: member for member in stored.members}
         self.member_id_of_instance = {
@@ -153,7 +158,7 @@ class ClassicGroup:
 
     def check_generation(self, member_id: str, instance_id: str | None, generation: int) -> ErrorCode:
         code = self.check_member(member_id, instance_id)
-        if code is ErrorCode.NONE and generation != self.generation:
+        if code is ErrorCode.NONE and generation != self.former_epochs.get(member_id, self.generation):
             return ErrorCode.ILLEGAL_GENERATION
         return code
 

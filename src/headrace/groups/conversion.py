@@ -142,15 +142,20 @@ def is_downgradable(consumer: ConsumerGroup, settings: GroupSettings) -> bool:
 
 
 def downgrade(group: Group, topics: Topics, now: Now, out: Outcome) -> None:
-    """The next generation is theirs to make: they are called together at once."""
+    """The next generation is theirs to make: they are called together at once, each by the epoch that it knows.
+
+    A client that heard of an illegal generation instead would drop its partitions, or come back under another id.
+    """
     consumer = group.consumer
     assert consumer is not None
+    epochs = {member_id: consumer.current_of(member_id).epoch for member_id in consumer.members}
     members = tuple(_downgraded_member(consumer, member, topics) for member in consumer.members.values())
     leader = members[0].member_id
     stored = StoredGroup(consumer.epoch, CONSUMER, choose_protocol(members), leader, members, False, now.wall)
     end_consumer(group, out)
     out.records.append(GroupRecord(group.group_id, stored))
     group.classic.apply(stored)
+    group.classic.former_epochs = epochs
     for member in members:
         set_session(group.classic, member.member_id, member.session_timeout_ms, now, out)
     open_join_phase(group.classic, now, out)
