@@ -178,10 +178,10 @@ def test_until_idle_raises_what_keeps_it_from_ever_being(rounds: Rounds) -> None
             rounds.loop.run(rounds.flusher.until_idle())
 
 
-def test_quick_files_share_a_thread_and_slow_ones_do_not(rounds: Rounds) -> None:
+def test_quick_files_share_a_thread_and_slow_ones_do_not(rounds: Rounds, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[int] = []
     start = rounds.loop.run_in_executor
-    rounds.loop.run_in_executor = lambda *work: threads.append(1) or start(*work)  # type: ignore[method-assign]
+    monkeypatch.setattr(rounds.loop, "run_in_executor", lambda *work: threads.append(1) or start(*work))
 
     def threads_of_a_round(file_seconds: float) -> int:
         rounds.loop.work_seconds = file_seconds

@@ -88,6 +88,16 @@ def everyone_moves(desk, *members):
                 member.beat()
 
 
+def mixed_group():
+    """Two classic members and a new one, all with their share."""
+    desk = Desk()
+    one, two = classic_group(desk)
+    new = Member(desk, "new")
+    new.join()
+    everyone_moves(desk, one, two, new)
+    return desk, one, two, new
+
+
 def owned(*members):
     return [sorted(number for _, number in member.owned) for member in members]
 
@@ -140,11 +150,7 @@ def test_no_partition_is_given_twice_on_the_way():
 
 
 def test_downgrade_when_the_last_new_member_goes():
-    desk = Desk()
-    one, two = classic_group(desk)
-    new = Member(desk, "new")
-    new.join()
-    everyone_moves(desk, one, two, new)
+    desk, one, two, new = mixed_group()
     generation = one.generation
     new.leave()
     assert desk.consumer is None
@@ -160,11 +166,7 @@ def test_downgrade_when_the_last_new_member_goes():
 
 
 def test_downgrade_while_somebody_is_a_step_behind():
-    desk = Desk()
-    one, two = classic_group(desk)
-    new = Member(desk, "new")
-    new.join()
-    everyone_moves(desk, one, two, new)
+    desk, one, two, new = mixed_group()
     newer = Member(desk, "newer")
     newer.join()
     one.move()
@@ -173,13 +175,11 @@ def test_downgrade_while_somebody_is_a_step_behind():
     newer.leave()
     assert desk.consumer is None
     assert (one.beat(), two.beat()) == (27, 27)
-    before = two.generation
+    former = two.generation
     for member, ticket in [(one, one.join()), (two, two.join())]:
         member.joined(ticket)
-    two.generation, known = before, two.generation
-    assert two.beat() == 22
-    two.generation = known
-    assert desk.heartbeat(two.member_id, known) == 0
+    assert desk.heartbeat(two.member_id, former) == 22
+    assert two.beat() == 0
 
 
 def test_downgrade_when_the_last_new_member_dies():
