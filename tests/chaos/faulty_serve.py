@@ -12,12 +12,12 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import headrace.base.disk
-from headrace.base.errors import DiskFailed
+import headrace.base.file_sync
+from headrace.base.syncs import ThreadsOnly
 from headrace.cli.serve import main
 
 
@@ -45,16 +45,6 @@ class FaultyCalls:
         self._before_sync()
         os.fdatasync(fd)
 
-    def whole_sync(self, run: Callable[[Any], None]) -> Callable[[Any], None]:
-        def faulty_run(whole: Any) -> None:
-            try:
-                self._before_sync()
-            except OSError as error:
-                raise DiskFailed(str(error)) from error
-            run(whole)
-
-        return faulty_run
-
     def _before_sync(self) -> None:
         orders = self._read()
         time.sleep(orders.get("sync_seconds", 0))
@@ -76,6 +66,7 @@ def _fail(number: int | None) -> None:
 if __name__ == "__main__":
     calls = FaultyCalls(Path(sys.argv[1]))
     headrace.base.disk.os = calls  # type: ignore[assignment]
-    headrace.base.disk._datasync = calls.fdatasync
-    headrace.base.disk.WholeSync.run = calls.whole_sync(headrace.base.disk.WholeSync.run)  # type: ignore[method-assign]
+    headrace.base.file_sync._datasync = calls.fdatasync
+    # The kernel's workers and the process for whole file systems take no orders of ours: threads do.
+    headrace.base.disk.RealSyncs = lambda path, by_threads: ThreadsOnly(by_threads)  # type: ignore[assignment,misc]
     sys.exit(main(sys.argv[2:]))

@@ -21,8 +21,10 @@ time: nothing here iterates over a set.
 
 from random import Random
 
-from headrace.base.disk import Chunk, Job
+from headrace.base.disk import Chunk
 from headrace.base.errors import DiskFailed, DiskFull, UserError
+from headrace.base.file_sync import Job, Run
+from headrace.base.syncs import Syncs, ThreadsOnly
 from sim.inodes import Directory, Inode
 
 PLENTY_BYTES = 1 << 50
@@ -169,8 +171,8 @@ class Mount:
         mark = directory.mark()
         return lambda: self.settle(path, directory, mark, self.machine.lies_about_directories)
 
-    def sync_together(self, path: str, jobs: list[Job]) -> list[Job]:
-        return jobs
+    def open_syncs(self, path: str, by_threads: Run) -> Syncs:
+        return ThreadsOnly(by_threads)
 
     def settle(self, path: str, node: Inode | Directory, mark: int, lie: bool) -> None:
         self.check()

@@ -10,20 +10,19 @@ import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
 from headrace.base.errors import DiskFailed, DiskFull, UserError
-from headrace.base.whole_sync import FILES_MIN, WholeSync, whole_sync_of
+from headrace.base.file_sync import FileSync, Job, Run
+from headrace.base.syncs import RealSyncs, Syncs
 
 Chunk = bytes | bytearray | memoryview
-Job = Callable[[], None]
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _BROKEN = frozenset({errno.EIO, errno.EROFS, errno.EUCLEAN, errno.ENXIO})
 _REWRITE_BYTES = 1 << 20
-_datasync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
 
 class File(Protocol):
@@ -86,8 +85,8 @@ class Disk(Protocol):
     def sync_dir_job(self, path: str) -> Job:
         """As `File.sync_job`, for the names in a directory: files made, renamed and unlinked."""
 
-    def sync_together(self, path: str, jobs: list[Job]) -> list[Job]:
-        """What proves at least as much as these jobs on files below `path`, in fewer if that is quicker."""
+    def open_syncs(self, path: str, by_threads: Run) -> Syncs:
+        """Who runs the jobs of files below `path`: for what it cannot do better, `by_threads`."""
 
     def free_bytes(self, path: str) -> int: ...
 
@@ -154,13 +153,7 @@ class RealFile:
                 raise _failure(error, self.path) from error
 
     def sync_job(self) -> Job:
-        return self._sync
-
-    def _sync(self) -> None:
-        try:
-            _datasync(self._fd)
-        except OSError as error:
-            raise DiskFailed(f"{self.path}: {error.strerror}") from error
+        return FileSync(self._fd, self.device, self.path)
 
     def fileno(self) -> int | None:
         return self._fd
@@ -187,17 +180,10 @@ class RealFile:
 
 
 class RealDisk:
-    def __init__(self) -> None:
-        self._whole: dict[str, WholeSync | None] = {}
-        # Of every file opened so far: somebody may have put a partition on a disk of its own.
-        self._devices: set[int] = set()
-
     def open(self, path: str, create: bool = False) -> RealFile:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         with _translated(path):
-            file = RealFile(os.open(path, flags, 0o644), path)
-        self._devices.add(file.device)
-        return file
+            return RealFile(os.open(path, flags, 0o644), path)
 
     def listdir(self, path: str) -> list[str]:
         with _translated(path):
@@ -243,15 +229,8 @@ class RealDisk:
     def sync_dir_job(self, path: str) -> Job:
         return lambda: _sync_directory(path)
 
-    def sync_together(self, path: str, jobs: list[Job]) -> list[Job]:
-        if len(jobs) < FILES_MIN:
-            return jobs
-        if path not in self._whole:
-            self._whole[path] = whole_sync_of(path)
-        whole = self._whole[path]
-        if whole is None or self._devices != {whole.device} or not whole.is_quick():
-            return jobs
-        return [whole.run]
+    def open_syncs(self, path: str, by_threads: Run) -> Syncs:
+        return RealSyncs(path, by_threads)
 
     def free_bytes(self, path: str) -> int:
         with _translated(path):

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any
 
-from headrace.base.disk import Disk, Job
+from headrace.base.disk import Disk
 from headrace.base.errors import UserError
+from headrace.base.file_sync import Job
 
 FORMAT_VERSION = 1
 _OTHER_DIRECTORY = "Give this broker a data directory of its own (--data), or start the broker this one belongs to."

@@ -1,27 +1,20 @@
 """Group commit: one round of fdatasync for everything that became dirty while the last round ran.
 
-    append ─▶ mark ─▶ [dirty] ─▶ round: begin_sync on the loop, jobs in threads, on_synced on the loop ─▶ next round
+    append ─▶ mark ─▶ [dirty] ─▶ round: begin_sync, jobs off the loop (`base/syncs.py`), on_synced ─▶ next round
 
-No timer: under load a round simply holds more; many files may be proven by one job (`base/whole_sync.py`). A round proves
-only what was written before it began (the log's ticket remembers), so a write that lands while it runs waits for the next
-one. After a failed round there is no other: what a failed fsync left on disk is unknown and a second one may lie.
+No timer: under load a round simply holds more. A round proves only what was written before it began (the log's ticket
+remembers), so a write that lands while it runs waits for the next one. After a failed round there is no other: what a
+failed fsync left on disk is unknown and a second one may lie.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from headrace.base.clock import Clock
 from headrace.base.errors import DiskFailed
+from headrace.base.file_sync import Job, Run
 from headrace.base.probe import Probes
-
-THREADS = 32
-# What one thread is given to do in a row: waking another one costs about this much of our time.
-SHARE_SECONDS = 0.001
-FORGETTING = 1.05
-QUICKEST = 1e-6
-Job = Callable[[], None]
 
 
 class Syncable(Protocol):
@@ -37,22 +30,18 @@ class Flusher:
         self,
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
-        threads: Executor,
+        run_jobs: Run,
         probes: Probes,
         check_lease: Callable[[], object],
         on_failure: Callable[[BaseException], None],
-        sync_together: Callable[[list[Job]], list[Job]] = list,
     ) -> None:
         self._loop = loop
         self._clock = clock  # uvloop's own counts whole milliseconds
-        self._threads = threads
+        self._run_jobs = run_jobs
         self._probes = probes
         self._check_lease = check_lease
         self._on_failure = on_failure
-        self._sync_together = sync_together
         self._dirty: dict[Syncable, None] = {}
-        # How long a file took in the best round of late: quick ones share a thread, slow ones are synced side by side.
-        self._file_seconds = SHARE_SECONDS
         self._running = False
         self._scheduled = False
         self._failure: BaseException | None = None
@@ -93,33 +82,10 @@ class Flusher:
             return
         self._running = True
         started = self._clock.now().mono
-        work = self._sync_together(jobs)
-        self._run_jobs(work, lambda error: self._end_round(tickets, started, len(jobs), len(work), error))
-
-    def _run_jobs(self, jobs: list[Job], done: Callable[[BaseException | None], None]) -> None:
-        threads = self._threads_for(len(jobs))
-        shares = [jobs[i::threads] for i in range(threads)]
-        outstanding = len(shares)
-        failure: BaseException | None = None
-
-        def on_share(future: asyncio.Future[None]) -> None:
-            nonlocal outstanding, failure
-            outstanding -= 1
-            # Asked of each, though the first says enough: one that nobody asked is reported by the loop.
-            found = asyncio.CancelledError() if future.cancelled() else future.exception()
-            failure = failure or found
-            if outstanding == 0:
-                done(failure)
-
-        for share in shares:
-            work = share[0] if len(share) == 1 else _Sequence(share)
-            self._loop.run_in_executor(self._threads, work).add_done_callback(on_share)
-
-    def _threads_for(self, files: int) -> int:
-        return min(THREADS, files, 1 + int(files * self._file_seconds / SHARE_SECONDS))
+        self._run_jobs(jobs, lambda error: self._end_round(tickets, started, len(jobs), error))
 
     def _end_round(
-        self, tickets: list[tuple[Syncable, Any]], started: float, files: int, jobs: int, error: BaseException | None
+        self, tickets: list[tuple[Syncable, Any]], started: float, files: int, error: BaseException | None
     ) -> None:
         if error is not None:
             failure = error if isinstance(error, DiskFailed) else DiskFailed(str(error))
@@ -128,10 +94,6 @@ class Flusher:
         seconds = self._clock.now().mono - started
         self._probes.sync_rounds.observe(seconds)
         self._probes.sync_files += files
-        # One job for many files says nothing about a file.
-        if files and files == jobs:
-            seen = max(seconds * self._threads_for(files) / files, QUICKEST)
-            self._file_seconds = min(self._file_seconds * FORGETTING, seen)
         # What was synced may now be acknowledged, if it is still ours to do so. It runs until all are told: who writes
         # because of what it hears must not begin another beside the one that follows.
         try:
@@ -161,14 +123,3 @@ class Flusher:
         for waiting in idle:
             if not waiting.done():
                 waiting.set_result(None)
-
-
-class _Sequence:
-    """Several jobs for one thread."""
-
-    def __init__(self, jobs: Sequence[Job]) -> None:
-        self._jobs = jobs
-
-    def __call__(self) -> None:
-        for job in self._jobs:
-            job()

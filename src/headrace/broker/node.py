@@ -13,12 +13,12 @@ import logging
 import random
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import NamedTuple
 
 from headrace.base.clock import Clock
-from headrace.base.disk import Disk, Job
+from headrace.base.disk import Disk
 from headrace.base.errors import DiskFailed, DiskFull, DiskTooSlow, StoreUnreachable, UserError
+from headrace.base.file_sync import Job
 from headrace.base.ids import format_id
 from headrace.base.probe import Probes
 from headrace.broker.broker import Broker
@@ -27,7 +27,7 @@ from headrace.broker.cleaner import Cleaner
 from headrace.broker.descriptors import Descriptors, descriptor_limit
 from headrace.broker.directory import DataDirectory
 from headrace.broker.disk_room import DiskRoom
-from headrace.broker.flusher import THREADS, Flusher
+from headrace.broker.flusher import Flusher
 from headrace.broker.hand_over import hand_over
 from headrace.broker.image_turns import image_of
 from headrace.broker.janitor import Janitor
@@ -37,6 +37,7 @@ from headrace.broker.membership import Membership
 from headrace.broker.metrics import MetricsServer
 from headrace.broker.partitions import Partitions
 from headrace.broker.retention import Retention
+from headrace.broker.sync_threads import THREADS, SyncThreads
 from headrace.broker.tasks import Tasks
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import Broker as Registration
@@ -104,6 +105,7 @@ class Node:
         self._stopped = loop.create_future()
         self._sync_threads = ThreadPoolExecutor(THREADS, "sync")
         self._read_threads = ThreadPoolExecutor(READ_THREADS, "read")
+        self._syncs = self._disk.open_syncs(self.settings.data, SyncThreads(loop, self._clock, self._sync_threads).run)
         self._tasks = Tasks(self._on_failure)
         self.broker = Broker(
             self.settings.broker_id,
@@ -119,11 +121,10 @@ class Node:
         self._flusher = Flusher(
             loop,
             self._clock,
-            self._sync_threads,
+            self._syncs.run,
             self.probes,
             self.broker.check_lease,
             self._on_failure,
-            partial(self._disk.sync_together, self.settings.data),
         )
         try:
             self._unlock = self._directory.lock()
@@ -326,6 +327,7 @@ class Node:
         if self._metrics is not None:
             self._metrics.stop()
         await self._store.close()
+        self._syncs.close()
         self._sync_threads.shutdown(wait=False)
         self._read_threads.shutdown(wait=False)
         if self._unlock is not None:

@@ -7,7 +7,8 @@ and has succeeded. One ticket at a time: a later one that overtook it would vouc
 covers.
 """
 
-from headrace.base.disk import Disk, File, Job
+from headrace.base.disk import Disk, File
+from headrace.base.file_sync import Job
 
 
 class SyncTicket:

@@ -8,6 +8,7 @@ from headrace.base.probe import Probes
 from headrace.broker.flusher import Flusher
 from headrace.broker.partition import Partition
 from headrace.broker.partitions import log_config
+from headrace.broker.sync_threads import SyncThreads
 from headrace.cluster.entities import PartitionState
 from headrace.log.log import Log
 from headrace.log.pool import FilePool
@@ -45,9 +46,9 @@ class PartitionRig:
             recovery_point=0,
             clean=False,
         )
-        flusher = Flusher(
-            self.loop, SimClock(self.loop.agenda, "test"), None, Probes(), lambda: None, self.failures.append
-        )
+        clock = SimClock(self.loop.agenda, "test")
+        run_jobs = SyncThreads(self.loop, clock, None).run
+        flusher = Flusher(self.loop, clock, run_jobs, Probes(), lambda: None, self.failures.append)
         self.partition = Partition(
             ID, b"i" * 16, 1, log, topic_config, state, flusher, 0, lambda *each: self.proposals.append(each), NOW
         )

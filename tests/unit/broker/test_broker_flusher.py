@@ -5,7 +5,8 @@ from quiet_loop import QuietLoop
 
 from headrace.base.errors import DiskFailed
 from headrace.base.probe import Probes
-from headrace.broker.flusher import THREADS, Flusher
+from headrace.broker.flusher import Flusher
+from headrace.broker.sync_threads import THREADS, SyncThreads
 from sim.host import SimClock
 
 
@@ -52,9 +53,9 @@ class Rounds:
         self.probes = Probes()
         self.failures: list[BaseException] = []
         self.lease_checks = 0
-        self.flusher = Flusher(
-            self.loop, SimClock(self.loop.agenda, "test"), None, self.probes, self._check_lease, self.failures.append
-        )
+        clock = SimClock(self.loop.agenda, "test")
+        run_jobs = SyncThreads(self.loop, clock, None).run
+        self.flusher = Flusher(self.loop, clock, run_jobs, self.probes, self._check_lease, self.failures.append)
 
     def _check_lease(self) -> None:
         self.lease_checks += 1

@@ -11,6 +11,7 @@ from headrace.base.probe import Probes
 from headrace.broker.flusher import Flusher
 from headrace.broker.partition import Partition
 from headrace.broker.partitions import Partitions
+from headrace.broker.sync_threads import SyncThreads
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.image import Image
@@ -45,7 +46,9 @@ class Life:
         self.loop = QuietLoop()
         self.machine = machine
         self.disk = machine.mount()
-        self.flusher = Flusher(self.loop, SimClock(self.loop.agenda, "test"), None, Probes(), lambda: None, self._fail)
+        clock = SimClock(self.loop.agenda, "test")
+        run_jobs = SyncThreads(self.loop, clock, None).run
+        self.flusher = Flusher(self.loop, clock, run_jobs, Probes(), lambda: None, self._fail)
         self.partitions = Partitions(
             broker_id=ME,
             path="/data",

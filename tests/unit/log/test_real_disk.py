@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from headrace.base import disk as disk_module
+from headrace.base import file_sync
 from headrace.base.disk import RealDisk
 from headrace.base.errors import DiskFailed, DiskFull, UserError
-from headrace.base.whole_sync import FILES_MIN, WholeSync, whole_sync_of
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_a_failed_sync_is_a_failed_disk(path: str, monkeypatch: pytest.MonkeyPat
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     file = RealDisk().open(path, create=True)
-    monkeypatch.setattr(disk_module, "_datasync", fail)
+    monkeypatch.setattr(file_sync, "_datasync", fail)
     with pytest.raises(DiskFailed):
         file.sync_job()()
     file.close()
@@ -150,30 +150,3 @@ def test_a_rewrite_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     file.rewrite(5)
     assert disk.read(f"{tmp_path}/log") == content
     file.close()
-
-
-def test_many_syncs_become_one_where_that_is_a_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    disk = RealDisk()
-    files = [disk.open(f"{tmp_path}/{number}", create=True) for number in range(FILES_MIN)]
-    jobs = [file.sync_job() for file in files]
-    assert disk.sync_together(str(tmp_path), jobs[1:]) == jobs[1:]
-    monkeypatch.setattr(WholeSync, "is_quick", lambda whole: True)
-    work = disk.sync_together(str(tmp_path), jobs)
-    assert len(work) == (len(jobs) if whole_sync_of(str(tmp_path)) is None else 1)
-    for job in work:
-        job()
-    monkeypatch.setattr(WholeSync, "is_quick", lambda whole: False)
-    assert disk.sync_together(str(tmp_path), jobs) == jobs
-    for file in files:
-        file.close()
-
-
-def test_files_of_two_devices_are_never_synced_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WholeSync, "is_quick", lambda whole: True)
-    disk = RealDisk()
-    file = disk.open(f"{tmp_path}/log", create=True)
-    elsewhere = disk.open("/dev/null")
-    jobs = [file.sync_job()] * FILES_MIN
-    assert disk.sync_together(str(tmp_path), jobs) == jobs
-    file.close()
-    elsewhere.close()

@@ -1,0 +1,109 @@
+"""How the files of a round are synced: by one syncfs if they are many, else by the kernel's workers, else by threads.
+
+Each way gives up what it cannot do to the next: syncing again what is synced already is no harm. A failure of the disk is
+never tried again.
+"""
+
+import asyncio
+import logging
+from typing import Protocol
+
+from headrace.base.file_sync import Done, FileSync, Job, Run
+from headrace.base.kernel_sync import FILES_MAX, KernelSync, NotOffered
+from headrace.base.whole_sync import FILES_MIN, NotNow, WholeSync, is_proof
+
+log = logging.getLogger("headrace.syncs")
+
+
+class Syncs(Protocol):
+    def run(self, jobs: list[Job], done: Done) -> None:
+        """Begins; `done` is called later, on the loop."""
+
+    def close(self) -> None: ...
+
+
+class ThreadsOnly:
+    def __init__(self, by_threads: Run) -> None:
+        self.run = by_threads
+
+    def close(self) -> None:
+        return
+
+
+class RealSyncs:
+    """Of the files below `path`. One round at a time."""
+
+    def __init__(self, path: str, by_threads: Run) -> None:
+        self._path = path
+        self._by_threads = by_threads
+        self._loop = asyncio.get_running_loop()
+        self._kernel = self._open_kernel()
+        self._may_be_whole = True
+        self._whole: WholeSync | None = None
+
+    def _open_kernel(self) -> KernelSync | None:
+        try:
+            return KernelSync(self._loop)
+        except NotOffered as refusal:
+            log.info("files are synced by threads: the kernel does not offer to (%s)", refusal)
+            return None
+
+    def run(self, jobs: list[Job], done: Done) -> None:
+        files = [job for job in jobs if type(job) is FileSync]
+        if len(files) < len(jobs):
+            # A directory, which has to be opened first.
+            self._by_threads(jobs, done)
+        elif (whole := self._whole_for(files)) is not None:
+            self._sync_whole(whole, files, done)
+        else:
+            self._sync_each(files, done)
+
+    def _whole_for(self, files: list[FileSync]) -> WholeSync | None:
+        if len(files) < FILES_MIN or not self._may_be_whole:
+            return None
+        if self._whole is None:
+            # Not before it is needed: a broker of few partitions never does.
+            self._may_be_whole = is_proof(self._path)
+            if not self._may_be_whole:
+                return None
+            self._whole = WholeSync(self._path, self._loop)
+        device = self._whole.device
+        # Somebody may have put a partition on a disk of its own.
+        return self._whole if all(file.device == device for file in files) else None
+
+    def _sync_whole(self, whole: WholeSync, files: list[FileSync], done: Done) -> None:
+        def on_done(error: BaseException | None) -> None:
+            if isinstance(error, NotNow):
+                self._may_be_whole = whole.is_alive
+                self._sync_each(files, done)
+            else:
+                done(error)
+
+        whole.begin(on_done)
+
+    def _sync_each(self, files: list[FileSync], done: Done) -> None:
+        def on_done(error: BaseException | None) -> None:
+            if isinstance(error, NotOffered):
+                log.info("files are synced by threads: %s", error)
+                self._close_kernel()
+                self._by_threads(list(files), done)
+            else:
+                done(error)
+
+        if self._kernel is None or len(files) > FILES_MAX:
+            self._by_threads(list(files), done)
+            return
+        try:
+            self._kernel.begin(files, on_done)
+        except NotOffered as refusal:
+            on_done(refusal)
+
+    def _close_kernel(self) -> None:
+        if self._kernel is not None:
+            self._kernel.close()
+            self._kernel = None
+
+    def close(self) -> None:
+        self._close_kernel()
+        if self._whole is not None:
+            self._whole.close()
