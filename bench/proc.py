@@ -32,6 +32,11 @@ def cpu_seconds(pids: list[int]) -> float:
     return ticks / _TICKS_PER_SECOND
 
 
+def running_seconds(pids: list[int]) -> float:
+    """As `cpu_seconds`, of the threads that live, by the nanosecond: for turns so short that a tick of 10 ms would show."""
+    return sum(_ran_ns(pid) for pid in _all(pids)) / 1e9
+
+
 def rss_mb(pids: list[int]) -> float:
     """Resident memory of these process trees now."""
     return sum(_status_mb(pid, "VmRSS:") for pid in _all(pids))
@@ -70,6 +75,13 @@ def _stat(pid: int) -> list[str] | None:
     except (FileNotFoundError, ProcessLookupError):
         return None
     return text.rpartition(")")[2].split()
+
+
+def _ran_ns(pid: int) -> int:
+    try:
+        return sum(int(path.read_text().split()[0]) for path in Path(f"/proc/{pid}/task").glob("*/schedstat"))
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
 
 
 def _status_mb(pid: int, field: str) -> float:
