@@ -251,3 +251,34 @@ def test_batches_are_compressed_as_told(new_gateway: Any, broker: Broker, topic:
     metrics = httpx.get(f"{broker.metrics_url}/partitions?topic={topic}", trust_env=False, timeout=SECONDS).text
     (stored,) = re.findall(r"^headrace_partition_log_bytes\{.*\} (\d+)$", metrics, re.MULTILINE)
     assert int(stored) < 10_000
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "partition=0",
+        "partition=0&offset=3&limit=2",
+        "limit=2&offset=0&partition=0",
+        "partition=0&offset=99",
+        "partition=7",
+        "partition=0&limit=999999999",
+        "partition=0&limit=0",
+        "partition=0&offset=-1",
+        "partition=0&offset=0&offset=3",
+        "&partition=0",
+        "partition=0&",
+        "partition=",
+        "partition=0&offset=999999999999999999",
+        "partition=0&unknown=1",
+    ],
+)
+@pytest.mark.parametrize("path", ["/topics/{}/messages", "/api/v1/topics/{}/partitions/0/messages"])
+def test_a_plain_query_is_answered_as_the_framework_answers_it(
+    http: httpx.Client, topic: str, path: str, query: str
+) -> None:
+    post(http, topic, {"messages": [{"value": str(number), "partition": 0} for number in range(5)]})
+    # `encoding` is not for the fast lane, and says what is the default.
+    quick, walked = (http.get(f"{path.format(topic)}?{text}") for text in (query, f"{query}&encoding=auto"))
+    assert (quick.status_code, quick.headers["content-type"]) == (walked.status_code, walked.headers["content-type"])
+    assert quick.json() == walked.json()

@@ -67,7 +67,7 @@ def front_door(app: FastAPI) -> ASGIApp:
     """What a request passes before the framework; the busiest path never reaches it."""
     gateway: Gateway = app.state.gateway
     settings = gateway.settings
-    layers: ASGIApp = FastLane(app, gateway, **message_routes.post_routes())
+    layers: ASGIApp = FastLane(app, gateway, message_routes.fast_routes())
     layers = CountRequests(layers, gateway.part(Monitor).requests)
     if settings.otel_endpoint:
         gateway.add(traces := Traces(settings.otel_endpoint))

@@ -1,10 +1,12 @@
-"""POST of messages past the framework: the busiest path is found by one expression instead of a walk over all routes.
+"""POST and GET of messages past the framework: an expression finds the busiest paths instead of a walk over all routes.
 
-`routes` has the same paths for the description, and for whoever calls the application without this layer; both end in
-`post_messages`. About half of what a POST costs the gateway is saved here.
+`routes` has the same paths for the description, for queries that are not the plainest, and for whoever calls the application
+without this layer; both end in `post_messages` and `read_messages`. About half of what a POST costs the gateway is saved
+here, and a third of a GET of a hundred messages.
 """
 
 import re
+from collections.abc import Awaitable, Mapping
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -15,38 +17,95 @@ from headrace.base.errors import Refused
 from headrace.client.connection import Disconnected
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.messages.post import post_messages
+from headrace.gateway.messages.read import Asked, read_messages
+from headrace.gateway.messages.start import parse_start
+from headrace.gateway.messages.stream_in import NDJSON
 from headrace.gateway.problem import Problem, on_fault, problem_of
 
-_PATH = re.compile(r"(/api/v1)?/topics/([a-zA-Z0-9._-]{1,249})/messages")
+_TOPIC = "/topics/([a-zA-Z0-9._-]{1,249})"
+_SHORT = re.compile(f"{_TOPIC}/messages")
+_LONG_POST = re.compile(f"/api/v1{_TOPIC}/messages")
+_LONG_GET = re.compile(f"/api/v1{_TOPIC}/partitions/([0-9]{{1,9}})/messages")
+_SHORT_PATH = "/topics/{topic}/messages"
+_LONG_POST_PATH = "/api/v1/topics/{topic}/messages"
+_LONG_GET_PATH = "/api/v1/topics/{topic}/partitions/{partition}/messages"
+# Numbers that no rule of the framework could refuse.
+_NUMBER = rb"(?:offset=[0-9]{1,18}|limit=[1-9][0-9]{0,8}|partition=[0-9]{1,9})"
+_PLAIN = re.compile(rb"(?:%b(?:&%b)*)?" % (_NUMBER, _NUMBER))
+_LINES = NDJSON.encode()
 
 
 class FastLane:
-    """An ASGI layer. `routes` are those of the description, by whether they have the long prefix: they are counted."""
+    """An ASGI layer. `routes` are those of the description, by method and path: they are counted."""
 
-    def __init__(self, app: ASGIApp, gateway: Gateway, long: BaseRoute, short: BaseRoute) -> None:
+    def __init__(self, app: ASGIApp, gateway: Gateway, routes: Mapping[tuple[str, str], BaseRoute]) -> None:
         self._app = app
         self._gateway = gateway
-        self._long = long
-        self._short = short
+        self._routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = _PATH.fullmatch(scope["path"]) if scope.get("method") == "POST" else None
-        if found is None:
+        request = Request(scope, receive, send) if scope["type"] == "http" else None
+        work = None if request is None else self._work(request)
+        if request is None or work is None:
             await self._app(scope, receive, send)
             return
-        scope["route"] = self._long if found[1] else self._short
         try:
-            response = await self._reply(Request(scope, receive, send), found[2])
+            response = await _reply(request, work)
         except ClientDisconnect:
             return
         await response(scope, receive, send)
 
-    async def _reply(self, request: Request, topic: str) -> Response:
-        try:
-            return await post_messages(self._gateway, request, topic)
-        except (Problem, Refused, Disconnected) as error:
-            return problem_of(error).response()
-        except ClientDisconnect:
-            raise
-        except Exception as error:
-            return await on_fault(request, error)
+    def _work(self, request: Request) -> Awaitable[Response] | None:
+        """None where the framework has to look."""
+        match request.scope["method"]:
+            case "POST":
+                return self._post(request)
+            case "GET":
+                return self._get(request)
+        return None
+
+    def _post(self, request: Request) -> Awaitable[Response] | None:
+        scope = request.scope
+        found, path = _SHORT.fullmatch(scope["path"]), _SHORT_PATH
+        if found is None:
+            found, path = _LONG_POST.fullmatch(scope["path"]), _LONG_POST_PATH
+        if found is None:
+            return None
+        scope["route"] = self._routes["POST", path]
+        return post_messages(self._gateway, request, found[1])
+
+    def _get(self, request: Request) -> Awaitable[Response] | None:
+        scope = request.scope
+        found, path = _SHORT.fullmatch(scope["path"]), _SHORT_PATH
+        if found is None:
+            found, path = _LONG_GET.fullmatch(scope["path"]), _LONG_GET_PATH
+        query = _plain_query(scope) if found is not None else None
+        if found is None or query is None:
+            return None
+        if path is _LONG_GET_PATH:
+            query[b"partition"] = found[2].encode()
+        partition, limit = query.get(b"partition"), query.get(b"limit")
+        scope["route"] = self._routes["GET", path]
+        asked = Asked(parse_start(query.get(b"offset", b"").decode(), None), None if limit is None else int(limit))
+        return read_messages(self._gateway, found[1], None if partition is None else int(partition), asked)
+
+
+def _plain_query(scope: Scope) -> dict[bytes, bytes] | None:
+    """None when there is more in it than numbers, or one is named twice."""
+    text: bytes = scope["query_string"]
+    if not _PLAIN.fullmatch(text) or any(_LINES in value for name, value in scope["headers"] if name == b"accept"):
+        return None
+    parts = text.split(b"&") if text else []
+    query = dict(part.split(b"=") for part in parts)
+    return query if len(query) == len(parts) else None
+
+
+async def _reply(request: Request, work: Awaitable[Response]) -> Response:
+    try:
+        return await work
+    except (Problem, Refused, Disconnected) as error:
+        return problem_of(error).response()
+    except ClientDisconnect:
+        raise
+    except Exception as error:
+        return await on_fault(request, error)

@@ -23,22 +23,20 @@ PARTITION_MAX = 2**31 - 1
 # Year 9999: beyond it no date can be shown.
 TIMESTAMP_MAX = 253_402_300_799_999
 _MISSING = object()
+_IS_PAIR = (2).__eq__
 Where = str | int
 
 
 def parse_messages(batch: list[Any]) -> list[Outgoing]:
     """Of a batch: complaints name the number of the message."""
-    parsed: list[Outgoing] = []
-    add, new = parsed.append, tuple.__new__
-    for number, fields in enumerate(batch):
-        # Nearly all are text with a key of text: nothing more to look at.
-        if type(fields) is dict and len(fields) == 2:
-            value, key = fields.get("value"), fields.get("key")
-            if type(value) is str and type(key) is str:
-                add(new(Outgoing, (value.encode(), key.encode(), None, -1, 0)))
-                continue
-        add(parse_message(fields, number))
-    return parsed
+    try:
+        # Nearly all batches are text with keys of text throughout: nothing more to look at.
+        if all(map(_IS_PAIR, map(len, batch))):
+            new = tuple.__new__
+            return [new(Outgoing, (fields["value"].encode(), fields["key"].encode(), None, -1, 0)) for fields in batch]
+    except (AttributeError, KeyError, TypeError):
+        pass
+    return [parse_message(fields, number) for number, fields in enumerate(batch)]
 
 
 def parse_message(fields: Any, where: Where = "") -> Outgoing:

@@ -1,0 +1,80 @@
+"""GET of messages: a page, or a stream of lines, from where a query says."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import orjson
+from starlette.responses import Response
+
+from headrace.base.ids import TopicPartition
+from headrace.gateway.gateway import Gateway
+from headrace.gateway.known_topics import check_readable
+from headrace.gateway.messages.outgoing import Encoding
+from headrace.gateway.messages.page import Limits, first_offset, read_page
+from headrace.gateway.messages.start import Start
+from headrace.gateway.messages.stream_in import NDJSON
+from headrace.gateway.messages.stream_out import FOLLOW_WAIT_SECONDS, lines
+from headrace.gateway.problem import Problem
+from headrace.gateway.steady import SteadyResponse, SteadyStream
+
+DEFAULT_LIMIT = 100
+STREAM_PAGE_BYTES = 1 << 20
+
+
+class Asked(NamedTuple):
+    """What a GET wants to read: the query, checked."""
+
+    start: Start
+    limit: int | None = None
+    wait_ms: int = 0
+    encoding: Encoding = "auto"
+    read_committed: bool = True
+    follow: bool = False
+    as_lines: bool = False
+
+    def limits(self, gateway: Gateway) -> Limits:
+        settings = gateway.settings
+        count = self.limit or (settings.messages_max if self.as_lines else DEFAULT_LIMIT)
+        if count > settings.messages_max and not self.as_lines:
+            raise Problem(
+                422, "Invalid limit", f"limit={count}", f"ask for at most {settings.messages_max} (messages_max)"
+            )
+        wait = FOLLOW_WAIT_SECONDS if self.follow else min(self.wait_ms / 1000, settings.wait_seconds_max)
+        bytes_max = STREAM_PAGE_BYTES if self.as_lines else settings.reply_bytes_max
+        return Limits(min(count, settings.messages_max), bytes_max, wait, self.read_committed)
+
+
+async def read_messages(gateway: Gateway, topic: str, partition: int | None, asked: Asked) -> Response:
+    """The partition may be left out where there is only one."""
+    check_readable(topic)
+    limits = asked.limits(gateway)
+    id = TopicPartition(topic, await _only_partition(gateway, topic) if partition is None else partition)
+    offset = asked.start.offset
+    if offset is None:
+        offset = await first_offset(gateway.client, id, asked.start.at)
+    if asked.as_lines:
+        first = await read_page(gateway.client, id, offset, limits._replace(wait_seconds=0.0), asked.encoding)
+        stream = lines(gateway.client, id, first, limits, asked.encoding, asked.limit)
+        return SteadyStream(_counted(gateway, stream), NDJSON, gateway.intake.seconds_max)
+    with gateway.intake.poll() if limits.wait_seconds else contextlib.nullcontext():
+        page = await read_page(gateway.client, id, offset, limits, asked.encoding)
+    return SteadyResponse(orjson.dumps(page._asdict()), "application/json", gateway.intake)
+
+
+async def _counted(gateway: Gateway, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    with gateway.intake.poll():
+        async for part in stream:
+            yield part
+
+
+async def _only_partition(gateway: Gateway, topic: str) -> int:
+    partitions = (await gateway.client.metadata([topic])).topics[topic].partitions
+    if len(partitions) > 1:
+        raise Problem(
+            422,
+            "Partition missing",
+            f"topic {topic} has {len(partitions)} partitions",
+            "name one of them with ?partition=0",
+        )
+    return 0
