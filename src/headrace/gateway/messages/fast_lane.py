@@ -44,13 +44,12 @@ class FastLane:
         self._routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive, send) if scope["type"] == "http" else None
-        work = None if request is None else self._work(request)
-        if request is None or work is None:
+        work = self._work(Request(scope, receive, send)) if scope["type"] == "http" else None
+        if work is None:
             await self._app(scope, receive, send)
             return
         try:
-            response = await _reply(request, work)
+            response = await _reply(work, scope)
         except ClientDisconnect:
             return
         await response(scope, receive, send)
@@ -100,7 +99,7 @@ def _plain_query(scope: Scope) -> dict[bytes, bytes] | None:
     return query if len(query) == len(parts) else None
 
 
-async def _reply(request: Request, work: Awaitable[Response]) -> Response:
+async def _reply(work: Awaitable[Response], scope: Scope) -> Response:
     try:
         return await work
     except (Problem, Refused, Disconnected) as error:
@@ -108,4 +107,4 @@ async def _reply(request: Request, work: Awaitable[Response]) -> Response:
     except ClientDisconnect:
         raise
     except Exception as error:
-        return await on_fault(request, error)
+        return await on_fault(Request(scope), error)
