@@ -7,8 +7,8 @@ not heard of it yet, and the cause passes before the next one is looked at, then
     of one that is                         is no gap of the client's making: it is to come again, behind the first
 
 Some clients give up a transaction, or what they have not sent yet, when they hear of a gap. So the answer is one that makes
-all of them send again, in order. Remembered for a moment only, as what is on its way comes within one. Who gives up a batch
-goes on with a new epoch, or after this moment.
+all of them send again, in order. Remembered for a moment only, from the last time that the first was refused, as what is on its
+way comes within one. Who gives up a batch goes on with a new epoch, or after this moment.
 """
 
 from headrace.base.clock import Now
@@ -42,7 +42,8 @@ class RefusedBatches:
         self._forget(now)
         key = place, header.producer_id, header.producer_epoch
         known = self._refused.get(key)
-        if known is not None and known[0] <= header.base_sequence:
+        if known is not None and known[0] < header.base_sequence:
+            # Of the first alone the time counts: who has given it up must not wait for ever because of what follows.
             return
         self._refused.pop(key, None)
         if len(self._refused) >= REMEMBERED_MAX:

@@ -12,6 +12,7 @@ from headrace.wire.codes import ErrorCode
 AGAIN = ErrorCode.NOT_ENOUGH_REPLICAS
 GAP = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 LATER = Now(NOW.mono + REMEMBERED_SECONDS, NOW.wall)
+JUST_BEFORE = Now(LATER.mono - 0.01, NOW.wall)
 PLACE = ("orders", 0)
 
 
@@ -29,8 +30,8 @@ class Rig:
             self.partition.append(sent(sequence))
         self.note(sent(refused), code)
 
-    def note(self, content: bytearray, code: int = ErrorCode.NOT_LEADER_OR_FOLLOWER) -> None:
-        self.refused.note(PLACE, memoryview(content), code, NOW)
+    def note(self, content: bytearray, code: int = ErrorCode.NOT_LEADER_OR_FOLLOWER, now: Now = NOW) -> None:
+        self.refused.note(PLACE, memoryview(content), code, now)
 
     def code_of(self, content: bytearray, now: Now = NOW) -> int | None:
         try:
@@ -100,6 +101,21 @@ def test_after_a_moment_it_is_forgotten() -> None:
     assert len(rig.refused) == 0
     known = Rig(3)
     assert known.code_of(sent(4), LATER) == GAP
+
+
+@pytest.mark.parametrize("refused", [0, 3])
+def test_each_time_it_is_refused_the_moment_begins_anew(refused: int) -> None:
+    """Its leader may take a second to know what it leads; the batches behind it come each time too."""
+    rig = Rig(refused)
+    rig.note(sent(refused), now=JUST_BEFORE)
+    assert rig.code_of(sent(refused + 1), LATER) == AGAIN
+
+
+def test_what_is_refused_behind_it_does_not_prolong_the_moment() -> None:
+    """Else a producer that gave up the first would never be heard again."""
+    rig = Rig(3)
+    rig.note(sent(4), now=JUST_BEFORE)
+    assert rig.code_of(sent(4), LATER) == GAP
 
 
 def test_the_earliest_that_was_refused_counts() -> None:
