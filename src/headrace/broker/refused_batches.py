@@ -7,7 +7,7 @@ not heard of it yet, and the cause passes before the next one is looked at, then
     of one that is                         is no gap of the client's making: it is to come again, behind the first
 
 Some clients give up a transaction, or what they have not sent yet, when they hear of a gap. So the answer is one that makes
-all of them send again, in order. Remembered for a moment only, from the last time that the first was refused, as what is on its
+all of them send again, in order. Remembered for a moment only, from the last time that the first was refused: what is on its
 way comes within one. Who gives up a batch goes on with a new epoch, or after this moment.
 """
 
