@@ -7,9 +7,12 @@ not heard of it yet, and the cause passes before the next one is looked at, then
     of one that is                         is no gap of the client's making: it is to come again, behind the first
 
 Some clients give up a transaction, or what they have not sent yet, when they hear of a gap. So the answer is one that makes
-all of them send again, in order. Remembered for a moment only, from the last time that the first was refused: what is on its
-way comes within one. Who gives up a batch goes on with a new epoch, or after this moment.
+all of them send again, in order. It counts for what comes within a moment of the last time that the first was refused, or
+one behind it for the first time: each may wait for a coordinator before it is looked at. Who gives up a batch goes on with
+a new epoch, or after this moment.
 """
+
+from typing import NamedTuple
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
@@ -19,18 +22,29 @@ from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_he
 from headrace.wire.codes import CODES, ErrorCode
 
 REMEMBERED_SECONDS = 1.0
+# A batch that came within the moment may wait for so long before it is looked at.
+KEPT_SECONDS = 30.0
 REMEMBERED_MAX = 10_000
 
 Place = tuple[str | bytes, int]
 """A topic as the producer calls it, for it may not be known here yet, and the partition's index."""
 
 
+class _Refusal(NamedTuple):
+    sequence: int
+    highest: int
+    """Of those that were refused behind it."""
+    code: int
+    until: float
+    """Who comes later is no longer on the way."""
+
+
 class RefusedBatches:
     __slots__ = ("_refused",)
 
     def __init__(self) -> None:
-        # By place, producer and epoch, the oldest first: sequence, code, until when it is remembered.
-        self._refused: dict[tuple[Place, int, int], tuple[int, int, float]] = {}
+        # By place, producer and epoch, the oldest first.
+        self._refused: dict[tuple[Place, int, int], _Refusal] = {}
 
     def __len__(self) -> int:
         return len(self._refused)
@@ -41,33 +55,45 @@ class RefusedBatches:
             return
         self._forget(now)
         key = place, header.producer_id, header.producer_epoch
+        sequence, until = header.base_sequence, now.mono + REMEMBERED_SECONDS
+        refusal = _Refusal(sequence, sequence, code, until)
         known = self._refused.get(key)
-        if known is not None and known[0] < header.base_sequence:
-            # Of the first alone the time counts: who has given it up must not wait for ever because of what follows.
-            return
+        if known is not None and known.sequence < sequence:
+            # Each of those behind counts once: who has given up the first must not wait for ever because of them.
+            if sequence <= known.highest or not CODES[code].retriable:
+                return
+            refusal = known._replace(highest=sequence, until=until)
+        elif known is not None:
+            refusal = refusal._replace(highest=known.highest)
         self._refused.pop(key, None)
         if len(self._refused) >= REMEMBERED_MAX:
             del self._refused[next(iter(self._refused))]
-        self._refused[key] = header.base_sequence, code, now.mono + REMEMBERED_SECONDS
+        self._refused[key] = refusal
 
-    def check(self, place: Place, records: memoryview | None, log: Log, now: Now) -> None:
+    def check(self, place: Place, records: memoryview | None, log: Log, came: Now) -> None:
         """Refuses a batch that came after one that was refused and has not come again."""
-        self._forget(now)
+        self._forget(came)
         header = _header_of(records)
-        known = None if header is None else self._refused.get((place, header.producer_id, header.producer_epoch))
-        if header is None or known is None:
+        if header is None:
             return
-        sequence, code, _ = known
-        if header.base_sequence <= sequence or _follows(header, log):
+        key = place, header.producer_id, header.producer_epoch
+        known = self._refused.get(key)
+        if known is None or header.base_sequence < known.sequence:
             return
-        cause = CODES[code]
+        if header.base_sequence == known.sequence or _follows(header, log):
+            # What was refused is here, or has been. If it is refused again, that begins anew.
+            del self._refused[key]
+            return
+        if came.mono >= known.until:
+            return
+        cause = CODES[known.code]
         again = ErrorCode.NOT_ENOUGH_REPLICAS if cause.retriable else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         raise Refused(again, f"the batch before this one was refused ({cause.name}) and has to come first")
 
     def _forget(self, now: Now) -> None:
         while self._refused:
-            key, (*_, until) = next(iter(self._refused.items()))
-            if until > now.mono:
+            key, refusal = next(iter(self._refused.items()))
+            if refusal.until + KEPT_SECONDS > now.mono:
                 return
             del self._refused[key]
 

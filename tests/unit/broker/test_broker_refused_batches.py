@@ -6,7 +6,7 @@ from partition_rig import PartitionRig
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
-from headrace.broker.refused_batches import REMEMBERED_MAX, REMEMBERED_SECONDS, RefusedBatches
+from headrace.broker.refused_batches import KEPT_SECONDS, REMEMBERED_MAX, REMEMBERED_SECONDS, RefusedBatches
 from headrace.wire.codes import ErrorCode
 
 AGAIN = ErrorCode.NOT_ENOUGH_REPLICAS
@@ -98,9 +98,10 @@ def test_a_new_epoch_is_a_new_start() -> None:
 def test_after_a_moment_it_is_forgotten() -> None:
     rig = Rig(0)
     assert rig.code_of(sent(1), LATER) is None
-    assert len(rig.refused) == 0
     known = Rig(3)
     assert known.code_of(sent(4), LATER) == GAP
+    assert known.code_of(sent(4), Now(LATER.mono + KEPT_SECONDS, NOW.wall)) == GAP
+    assert len(known.refused) == 0
 
 
 @pytest.mark.parametrize("refused", [0, 3])
@@ -111,11 +112,28 @@ def test_each_time_it_is_refused_the_moment_begins_anew(refused: int) -> None:
     assert rig.code_of(sent(refused + 1), LATER) == AGAIN
 
 
-def test_what_is_refused_behind_it_does_not_prolong_the_moment() -> None:
-    """Else a producer that gave up the first would never be heard again."""
+def test_what_is_refused_behind_it_makes_room_for_the_next_one_once() -> None:
+    """It may have waited for its coordinator. But a producer that gave up the first must be heard some day."""
     rig = Rig(3)
     rig.note(sent(4), now=JUST_BEFORE)
-    assert rig.code_of(sent(4), LATER) == GAP
+    assert rig.code_of(sent(5), LATER) == AGAIN
+    rig.note(sent(4), now=LATER)
+    over = Now(JUST_BEFORE.mono + REMEMBERED_SECONDS, NOW.wall)
+    assert rig.code_of(sent(4), over) == GAP
+
+
+def test_once_it_has_come_it_is_forgotten() -> None:
+    rig = Rig(3)
+    rig.note(sent(4))
+    assert rig.code_of(sent(3)) is None
+    assert len(rig.refused) == 0
+    assert rig.code_of(sent(4)) is None
+
+
+def test_who_came_in_time_may_have_waited_since() -> None:
+    rig = Rig(3)
+    rig.note(sent(0, producer_id=8), now=Now(LATER.mono + KEPT_SECONDS / 2, NOW.wall))
+    assert rig.code_of(sent(4), JUST_BEFORE) == AGAIN
 
 
 def test_the_earliest_that_was_refused_counts() -> None:

@@ -96,7 +96,7 @@ class ProduceAnswer:
             if part.records is None:
                 raise Refused(ErrorCode.INVALID_RECORD, "the request has no records for this partition")
             if broker.refused_batches and partition.is_leader:
-                broker.refused_batches.check((asked, part.index), part.records, partition.log, self._now)
+                broker.refused_batches.check((asked, part.index), part.records, partition.log, request.now)
             verification = None if self.first_writes is None else self.first_writes.verification(name, part.index)
             base_offset, end_offset, log_append_time = self._append_to(partition, part.records, verification)
         except Refused as refusal:
