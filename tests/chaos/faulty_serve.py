@@ -14,9 +14,8 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-import headrace.base.disk
-import headrace.base.file_sync
 from headrace.base.syncs import ThreadsOnly
 from headrace.cli.serve import main
 
@@ -65,8 +64,8 @@ def _fail(number: int | None) -> None:
 
 if __name__ == "__main__":
     calls = FaultyCalls(Path(sys.argv[1]))
-    headrace.base.disk.os = calls  # type: ignore[assignment]
-    headrace.base.file_sync._datasync = calls.fdatasync
+    patch("headrace.base.disk.os", calls).start()
+    patch("headrace.base.file_sync._datasync", calls.fdatasync).start()
     # The kernel's workers and the process for whole file systems take no orders of ours: threads do.
-    headrace.base.disk.RealSyncs = lambda path, by_threads: ThreadsOnly(by_threads)  # type: ignore[assignment,misc]
+    patch("headrace.base.disk.RealSyncs", lambda path, by_threads: ThreadsOnly(by_threads)).start()
     sys.exit(main(sys.argv[2:]))

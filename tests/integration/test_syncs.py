@@ -140,20 +140,26 @@ def test_where_syncfs_proves_nothing_it_is_not_asked(within, monkeypatch: pytest
     within(story)
 
 
-def test_when_the_process_dies_the_round_goes_on_without_it(within, tmp_path: Path) -> None:
+async def _its_process(rounds: Rounds) -> whole_sync.WholeSync:
+    await rounds.run(rounds.write(FILES_MIN))
+    assert rounds.syncs._whole is not None
+    return rounds.syncs._whole
+
+
+@pytest.mark.parametrize("noticed", [False, True])
+def test_when_the_process_dies_the_round_goes_on_without_it(within, tmp_path: Path, noticed: bool) -> None:
     _needs_whole_syncs(tmp_path)
 
     async def story(rounds: Rounds) -> None:
-        await rounds.run(rounds.write(FILES_MIN))
-        whole = rounds.syncs._whole
-        assert whole is not None
+        whole = await _its_process(rounds)
         os.kill(whole._process.pid, signal.SIGKILL)
+        async with asyncio.timeout(30):
+            while noticed and whole.is_alive:  # noqa: ASYNC110
+                await asyncio.sleep(0)
         rounds.ways.clear()
         for _ in range(3):
             assert await rounds.run(rounds.write(FILES_MIN)) is None
-        # It may be noticed before it is asked, or because it is.
-        assert [way for way in rounds.ways if way != WHOLE] == [KERNEL] * 3
-        assert rounds.ways[-2:] == [KERNEL] * 2
+        assert rounds.ways == ([] if noticed else [WHOLE]) + [KERNEL] * 3
 
     within(story)
 
@@ -162,9 +168,7 @@ def test_the_process_ends_with_its_broker(within, tmp_path: Path) -> None:
     _needs_whole_syncs(tmp_path)
 
     async def story(rounds: Rounds) -> None:
-        await rounds.run(rounds.write(FILES_MIN))
-        whole = rounds.syncs._whole
-        assert whole is not None
+        whole = await _its_process(rounds)
         # As its death would: nobody holds the other end any more.
         whole._orders.close()
         assert whole._process.wait(timeout=30) == 0

@@ -67,14 +67,14 @@ class RealSyncs:
             if not self._may_be_whole:
                 return None
             self._whole = WholeSync(self._path, self._loop)
-        device = self._whole.device
+        whole = self._whole
         # Somebody may have put a partition on a disk of its own.
-        return self._whole if all(file.device == device for file in files) else None
+        is_fit = whole.is_alive and all(file.device == whole.device for file in files)
+        return whole if is_fit else None
 
     def _sync_whole(self, whole: WholeSync, files: list[FileSync], done: Done) -> None:
         def on_done(error: BaseException | None) -> None:
             if isinstance(error, NotNow):
-                self._may_be_whole = whole.is_alive
                 self._sync_each(files, done)
             else:
                 done(error)

@@ -70,7 +70,7 @@ class WholeSync:
         if self.is_alive:
             self.is_alive = False
             self._loop.remove_reader(self._answers.fileno())
-            self._tell(NotNow("its process ended"))
+        self._tell(NotNow("its process ended"))
 
     def _tell(self, outcome: Exception | None) -> None:
         done, self._done = self._done, None
