@@ -86,8 +86,8 @@ def test_callers_share_a_batch_and_each_has_its_offsets() -> None:
     one, two = queued(queue, Outgoing(b"a")), queued(queue, Outgoing(b"b"), Outgoing(b"c", timestamp=5))
     assert values(queue.batch(US, NOW_MS)) == [b"a", b"b", b"c"]
     queue.on_stored(40, -1)
-    assert one.results == [Delivered(3, 40, NOW_MS)]
-    assert two.results == [Delivered(3, 41, NOW_MS), Delivered(3, 42, 5)]
+    assert one.results() == [Delivered(3, 40, NOW_MS)]
+    assert two.results() == [Delivered(3, 41, NOW_MS), Delivered(3, 42, 5)]
     assert one.settled.done() and two.settled.done() and not queue
     queued(queue, Outgoing(b"d"))
     assert parse_header(queue.batch(US, NOW_MS).data).base_sequence == 3
@@ -102,7 +102,7 @@ def test_what_does_not_fit_waits_for_the_next_batch() -> None:
         sizes.append(len(values(queue.batch(US, NOW_MS))))
         queue.on_stored(sum(sizes[:-1]), 9)
     assert sizes == [2, 1, 1]
-    assert receipt.results == [Delivered(3, offset, 9) for offset in range(4)]
+    assert receipt.results() == [Delivered(3, offset, 9) for offset in range(4)]
 
 
 @in_loop
@@ -115,7 +115,7 @@ def test_a_batch_whose_fate_is_unknown_is_sent_again_as_it_was() -> None:
     assert queue.not_before > 9.0
     assert queue.batch(OTHERS, NOW_MS + 5).data is first
     queue.on_unsettled(KafkaError(KafkaError._TRANSPORT), 10.0)
-    assert [error.code() for error in receipt.results] == [KafkaError._TRANSPORT]
+    assert [error.code() for _, error in receipt.failures] == [KafkaError._TRANSPORT]
     # It may be stored: its sequence must never stand for something else.
     assert queue.needs_other(US) and not queue.needs_other(OTHERS)
     header = parse_header(queue.batch(OTHERS, NOW_MS).data)
@@ -131,7 +131,7 @@ def test_one_that_is_refused_for_what_it_holds_takes_no_other_caller_with_it() -
             queue.on_refused(INVALID)
         else:
             queue.on_stored(0, -1)
-    assert [type(each.results[0]) for each in (good, bad, last)] == [Delivered, KafkaError, Delivered]
+    assert [type(each.results()[0]) for each in (good, bad, last)] == [Delivered, KafkaError, Delivered]
 
 
 @in_loop
@@ -147,7 +147,7 @@ def test_a_batch_that_is_too_large_is_halved_until_the_one_is_found() -> None:
             queue.on_stored(len(stored), -1)
             stored += sent
     assert stored == [bytes([number]) for number in range(10) if number != 6]
-    assert [index for index, each in enumerate(receipt.results) if isinstance(each, KafkaError)] == [6]
+    assert [index for index, each in enumerate(receipt.results()) if isinstance(each, KafkaError)] == [6]
 
 
 @in_loop
@@ -166,7 +166,7 @@ def test_a_log_that_forgot_us_is_written_to_as_somebody_new() -> None:
     queue.on_unsettled(KafkaError(KafkaError._TRANSPORT), 0.0)
     queue.batch(OTHERS, NOW_MS)
     queue.on_unknown_identity(KafkaError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER))
-    assert not queue and isinstance(receipt.results[0], KafkaError)
+    assert not queue and isinstance(receipt.results()[0], KafkaError)
 
 
 @in_loop
@@ -174,5 +174,5 @@ def test_what_waits_for_too_long_is_given_up() -> None:
     queue = PartitionQueue(ID, 0)
     early, late = queued(queue, Outgoing(b"a"), deadline=1.0), queued(queue, Outgoing(b"b"), deadline=3.0)
     queue.expire(2.0)
-    assert isinstance(early.results[0], KafkaError) and not late.settled.done()
+    assert isinstance(early.results()[0], KafkaError) and not late.settled.done()
     assert values(queue.batch(US, NOW_MS)) == [b"b"]

@@ -1,15 +1,22 @@
 """What a GET shows of batches: the loop for plain records shows the same as the one for all others."""
 
+import asyncio
+import contextlib
 from typing import Any, get_args
 
 import orjson
 import pytest
+from crc32c import crc32c
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from headrace.base.ids import TopicPartition
+from headrace.client.cluster_client import ClusterClient, Fetched
 from headrace.gateway.messages.outgoing import Encoding, render_record
+from headrace.gateway.messages.page import Limits, read_page
 from headrace.gateway.messages.rendering import Rendering
-from headrace.wire.batch import HEADER_SIZE, CorruptBatch
+from headrace.gateway.problem import Problem
+from headrace.wire.batch import CRC_START, HEADER_SIZE, CorruptBatch
 from headrace.wire.records import Record, build_batch, read_records
 
 ENCODINGS = get_args(Encoding)
@@ -59,21 +66,37 @@ def test_it_ends_where_it_is_full(odd: int | None) -> None:
 
 @given(st.data())
 def test_damage_is_said_to_be_damage(data: st.DataObject) -> None:
-    """Whatever is changed: its records are shown, or the batch is called corrupt. One that says it lies before the one
-    in front of it may be passed over."""
     whole = bytearray(batch_of([(b"key", b"value", [], 0)] * 3))
-    at = data.draw(st.integers(HEADER_SIZE, len(whole) - 1))
-    whole[at] = data.draw(st.integers(0, 255))
-    batch = memoryview(whole)
-    try:
-        expected = [render_record(each) for each in read_records(batch)]
-    except CorruptBatch:
-        expected = None
+    at = data.draw(st.integers(CRC_START - 4, len(whole) - 1))
+    whole[at] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(CorruptBatch, match="at offset 100"):
+        Rendering("auto", 1000, 1 << 30).add(memoryview(whole), 0)
+
+
+@given(st.data())
+def test_what_a_producer_got_wrong_is_shown_somehow_or_said_to_be_damage(data: st.DataObject) -> None:
+    """The CRC is that of its bytes, which are nonsense. Nothing but its own page suffers."""
+    whole = bytearray(batch_of([(b"key", b"value", [], 0)] * 70))
+    for _ in range(data.draw(st.integers(1, 5))):
+        whole[data.draw(st.integers(HEADER_SIZE, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    whole[CRC_START - 4 : CRC_START] = crc32c(whole[CRC_START:]).to_bytes(4, "big")
     rendering = Rendering("auto", 1000, 1 << 30)
-    try:
-        rendering.add(batch, 0)
-    except CorruptBatch:
-        assert expected is None
-    else:
-        offsets = [each["offset"] for each in expected or ()]
-        assert offsets != sorted(set(offsets)) or expected is None or rendering.messages == expected
+    with contextlib.suppress(CorruptBatch):
+        rendering.add(memoryview(whole), data.draw(st.integers(95, 175)))
+    assert len(rendering.messages) <= 70
+
+
+def test_a_page_with_damage_is_a_problem_with_a_way_out() -> None:
+    whole = bytearray(batch_of([(b"key", b"value", [], 0)]))
+    whole[-3] ^= 1
+
+    class Damaged(ClusterClient):
+        async def fetch(self, *_: Any, **__: Any) -> Fetched:
+            return Fetched(memoryview(whole), 101, 101, 100, (), 101)
+
+    async def read() -> None:
+        await read_page(Damaged("127.0.0.1:1", client_id="test"), TopicPartition("t", 0), 100, Limits(10, 1000), "auto")
+
+    with pytest.raises(Problem) as found:
+        asyncio.run(read())
+    assert found.value.title == "Corrupt batch" and "headrace log verify" in found.value.fix

@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from headrace.base.errors import Refused
 from headrace.client.connection import Disconnected
 from headrace.gateway.kafka_problems import NO_ANSWER, problem_words
+from headrace.wire.batch import CorruptBatch
 
 logger = logging.getLogger("headrace.gateway")
 
@@ -92,6 +93,10 @@ def kafka_problem(code: int, detail: str) -> Problem:
 
 def unreachable(detail: str) -> Problem:
     return Problem(NO_ANSWER.status, NO_ANSWER.title, detail, NO_ANSWER.fix, headers={"Retry-After": "1"})
+
+
+def corrupt_batch(error: CorruptBatch) -> Problem:
+    return Problem(500, "Corrupt batch", str(error), "`headrace log verify` on the broker looks closer")
 
 
 def problem_of(error: Problem | Refused | Disconnected) -> Problem:

@@ -5,6 +5,7 @@ the next one only when the last is nearly gone; what waits here counts as in fli
 """
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 
 from starlette.responses import Response, StreamingResponse
@@ -27,19 +28,22 @@ class SteadyResponse(Response):
             return
         self._intake.take(size)
         try:
-            await self._send_parts(_patient(send, self._intake.seconds_max))
+            await self._send_parts(send, self._intake.seconds_max)
         except TimeoutError:
             # Returning with the reply unfinished makes the server close the connection.
             return
         finally:
             self._intake.give_back(size)
 
-    async def _send_parts(self, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        parts = memoryview(self.body)
-        for at in range(0, len(parts), PART_BYTES):
-            part = parts[at : at + PART_BYTES]
-            await send({"type": "http.response.body", "body": part, "more_body": at + PART_BYTES < len(parts)})
+    async def _send_parts(self, send: Send, seconds_max: float) -> None:
+        now = asyncio.get_running_loop().time
+        async with asyncio.timeout(seconds_max) as patience:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            parts = memoryview(self.body)
+            for at in range(0, len(parts), PART_BYTES):
+                patience.reschedule(now() + seconds_max)
+                part = parts[at : at + PART_BYTES]
+                await send({"type": "http.response.body", "body": part, "more_body": at + PART_BYTES < len(parts)})
 
 
 class SteadyStream(StreamingResponse):
@@ -48,15 +52,9 @@ class SteadyStream(StreamingResponse):
         self._seconds_max = seconds_max
 
     async def stream_response(self, send: Send) -> None:
-        try:
-            await super().stream_response(_patient(send, self._seconds_max))
-        except TimeoutError:
-            return
+        async def send_in_time(message: Message) -> None:
+            async with asyncio.timeout(self._seconds_max):
+                await send(message)
 
-
-def _patient(send: Send, seconds_max: float) -> Send:
-    async def send_in_time(message: Message) -> None:
-        async with asyncio.timeout(seconds_max):
-            await send(message)
-
-    return send_in_time
+        with contextlib.suppress(TimeoutError):
+            await super().stream_response(send_in_time)

@@ -24,7 +24,7 @@ from headrace.wire.batch import (
     CorruptBatch,
     parse_header,
 )
-from headrace.wire.compression import compress, decompress
+from headrace.wire.compression import NONE, compress, decompress
 from headrace.wire.varint import read_varint, zigzag
 
 UNPACKED_BYTES_MAX = 128 * 1024 * 1024
@@ -220,6 +220,12 @@ def _sized(value: bytes | None) -> bytes:
 
 def open_batch(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> tuple[BatchHeader, bytes]:
     """Its header, and its records unpacked."""
+    header, body = open_in_place(batch, max_bytes)
+    return header, bytes(body)
+
+
+def open_in_place(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> tuple[BatchHeader, Bytes]:
+    """Without a copy where nothing is compressed: for whoever needs a part of it."""
     header = parse_header(batch)
     if header.magic != MAGIC:
         raise CorruptBatch(f"magic {header.magic} is not the record batch format {MAGIC}")
@@ -229,7 +235,8 @@ def open_batch(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> tuple[Batch
         raise CorruptBatch(f"a record count of {header.record_count}")
     if header.record_count == 0:
         return header, b""
-    return header, decompress(header.codec, memoryview(batch)[HEADER_SIZE : header.size], max_bytes)
+    packed = memoryview(batch)[HEADER_SIZE : header.size]
+    return header, packed if header.codec == NONE else decompress(header.codec, packed, max_bytes)
 
 
 def _walk(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, int, int]]:

@@ -1,6 +1,6 @@
 """Zig-zag integers of variable length, as records use them (messages use the unsigned kind, see `primitives`)."""
 
-from headrace.wire.batch import CorruptBatch
+from headrace.wire.batch import Bytes, CorruptBatch
 
 _BYTES_MAX = 10
 _ONE_BYTE = tuple(bytes((value,)) for value in range(128))
@@ -19,7 +19,7 @@ def zigzag(value: int) -> bytes:
     return bytes(out)
 
 
-def read_varint(buf: bytes, pos: int) -> tuple[int, int]:
+def read_varint(buf: Bytes, pos: int) -> tuple[int, int]:
     """The value at `pos` and the position after it."""
     try:
         byte = buf[pos]

@@ -10,12 +10,14 @@ Anything else is refused with the place and the rule. Nothing is guessed: a fiel
 
 import base64
 import binascii
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
 from headrace.gateway.problem import Problem
 from headrace.gateway.produce.outgoing import Headers, Outgoing
+from headrace.gateway.produce.texts import Texts, as_texts
 
 FIELDS = frozenset({"key", "value", "headers", "partition", "timestamp", "encoding", "key_encoding"})
 ENCODINGS = ("text", "json", "base64")
@@ -23,20 +25,25 @@ PARTITION_MAX = 2**31 - 1
 # Year 9999: beyond it no date can be shown.
 TIMESTAMP_MAX = 253_402_300_799_999
 _MISSING = object()
-_IS_PAIR = (2).__eq__
 Where = str | int
 
 
-def parse_messages(batch: list[Any]) -> list[Outgoing]:
+def parse_messages(batch: list[Any]) -> Sequence[Outgoing]:
     """Of a batch: complaints name the number of the message."""
+    return _texts(batch) or [parse_message(fields, number) for number, fields in enumerate(batch)]
+
+
+def _texts(batch: list[Any]) -> Texts | None:
+    """Where all of them are text, and all have a key or none has."""
     try:
-        # Nearly all batches are text with keys of text throughout: nothing more to look at.
-        if all(map(_IS_PAIR, map(len, batch))):
-            new = tuple.__new__
-            return [new(Outgoing, (fields["value"].encode(), fields["key"].encode(), None, -1, 0)) for fields in batch]
-    except (AttributeError, KeyError, TypeError):
+        fields_each = set(map(len, batch))
+        if fields_each == {1}:
+            return as_texts([fields["value"] for fields in batch], None)
+        if fields_each == {2}:
+            return as_texts([fields["value"] for fields in batch], [fields["key"] for fields in batch])
+    except (KeyError, TypeError):
         pass
-    return [parse_message(fields, number) for number, fields in enumerate(batch)]
+    return None
 
 
 def parse_message(fields: Any, where: Where = "") -> Outgoing:

@@ -6,17 +6,15 @@ from typing import Any, NamedTuple
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient, Fetched
+from headrace.gateway.messages.fetch_sizes import FetchSizes
 from headrace.gateway.messages.outgoing import Encoding
 from headrace.gateway.messages.rendering import Rendering
-from headrace.gateway.problem import Problem, kafka_problem
+from headrace.gateway.problem import Problem, corrupt_batch, kafka_problem
 from headrace.gateway.visible import VisibleRecords
+from headrace.wire.batch import CorruptBatch
 from headrace.wire.codes import ErrorCode
 
-FETCH_BYTES_MIN, FETCH_BYTES_MAX = 64 << 10, 4 << 20
-# The first guess; the next fetch of the same page knows better.
-LIKELY_BYTES = 1 << 10
-# What a record takes beside its key and value.
-RECORD_BYTES = 16
+_sizes = FetchSizes()
 
 
 class Limits(NamedTuple):
@@ -45,11 +43,15 @@ async def read_page(client: ClusterClient, id: TopicPartition, offset: int, limi
     rendering = Rendering(encoding, limits.records, limits.bytes)
     messages = rendering.messages
     while True:
-        wanted = _bytes_wanted(rendering, limits)
-        fetched = await _fetch(client, id, offset, limits, wanted, 0 if messages else max(0.0, deadline - now()))
+        seconds = 0 if messages else max(0.0, deadline - now())
+        fetched = await _fetch(client, id, offset, limits, limits.records - len(messages), seconds)
+        _sizes.learn(id, fetched.batches)
         visible = VisibleRecords(fetched, offset)
         for batch in visible.batches():
-            rendering.add(batch, offset)
+            try:
+                rendering.add(batch, offset)
+            except CorruptBatch as error:
+                raise corrupt_batch(error) from None
             if rendering.is_full:
                 return Page(messages, rendering.next_offset, fetched.high_watermark, fetched.log_start_offset)
         moved, offset = visible.next_offset > offset, visible.next_offset
@@ -57,15 +59,10 @@ async def read_page(client: ClusterClient, id: TopicPartition, offset: int, limi
             return Page(messages, offset, fetched.high_watermark, fetched.log_start_offset)
 
 
-def _bytes_wanted(so_far: Rendering, limits: Limits) -> int:
-    count = len(so_far.messages)
-    each = so_far.size // count + RECORD_BYTES if count else LIKELY_BYTES
-    return min(max(FETCH_BYTES_MIN, (limits.records - count) * each), FETCH_BYTES_MAX, limits.bytes)
-
-
 async def _fetch(
-    client: ClusterClient, id: TopicPartition, offset: int, limits: Limits, bytes_max: int, seconds: float
+    client: ClusterClient, id: TopicPartition, offset: int, limits: Limits, records: int, seconds: float
 ) -> Fetched:
+    bytes_max = min(_sizes.wanted(id, records), limits.bytes)
     try:
         return await client.fetch(
             id, offset, bytes_max=bytes_max, wait_ms=int(seconds * 1000), read_committed=limits.read_committed

@@ -4,7 +4,8 @@ One handler for both dialects. It is the busiest of the gateway, so it reads JSO
 `describe` says in OpenAPI what it takes.
 """
 
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 import orjson
 from confluent_kafka import KafkaError
@@ -18,13 +19,13 @@ from headrace.gateway.messages.incoming import invalid, parse_message, parse_mes
 from headrace.gateway.messages.store import MessageStore, failure
 from headrace.gateway.messages.stream_in import NDJSON, store_stream
 from headrace.gateway.problem import Problem
-from headrace.gateway.produce.outgoing import Delivered, Outgoing
-from headrace.gateway.produce.receipt import Result
+from headrace.gateway.produce.outgoing import Outgoing
+from headrace.gateway.produce.receipt import Receipt
 
 JSON = "application/json"
 MULTI_STATUS = 207
 _KEY, _LINES = IDEMPOTENCY_KEY.lower().encode(), NDJSON.encode()
-_PLACE = b'{"partition":%d,"offset":%d,"timestamp":%d}'
+_PLACE = '{"partition":%d,"offset":%d,"timestamp":%d}'
 
 
 async def post_messages(gateway: Gateway, request: Request, topic: str) -> Response:
@@ -39,23 +40,22 @@ async def post_messages(gateway: Gateway, request: Request, topic: str) -> Respo
         messages, acks, is_batch = _asked(body, is_lines, acks, gateway.settings.messages_max)
         if key is not None:
             return await _post_once(gateway, key, body, topic, messages, acks, is_batch)
-        results = await gateway.part(MessageStore).store(topic, messages, acks)
-        return _many(topic, results) if is_batch else _one(topic, results[0])
+        receipt = await gateway.part(MessageStore).store(topic, messages, acks)
+        return _reply(topic, receipt, is_batch)
 
 
 async def _post_once(
-    gateway: Gateway, key: str, body: bytes, topic: str, messages: list[Outgoing], acks: str, is_batch: bool
+    gateway: Gateway, key: str, body: bytes, topic: str, messages: Sequence[Outgoing], acks: str, is_batch: bool
 ) -> Response:
     """All or none: such a batch is a transaction."""
     await gateway.part(MessageStore).require(topic, acks)
     answer = await gateway.part(Once).store(key, body, topic, messages)
-    results: list[Result] = list(answer.entry.results)
-    response = _many(topic, results) if is_batch else _one(topic, results[0])
+    response = _places([_PLACE % result for result in answer.entry.results], is_batch)
     response.headers["Idempotency-Replayed"] = "true" if answer.is_replay else "false"
     return response
 
 
-def _asked(body: bytes, is_lines: bool, acks: str, count_max: int) -> tuple[list[Outgoing], str, bool]:
+def _asked(body: bytes, is_lines: bool, acks: str, count_max: int) -> tuple[Sequence[Outgoing], str, bool]:
     """The messages, whose acknowledgement they need, and whether they came as a batch."""
     if is_lines:
         lines = [_parse(line) for line in body.splitlines() if line.strip()]
@@ -74,7 +74,7 @@ def _parse(body: bytes) -> Any:
         raise Problem(400, "Bad JSON", f"the body is not JSON: {error}", 'such as {"value": "hello"}') from None
 
 
-def _batch(asked: Any, acks: str, count_max: int) -> tuple[list[Outgoing], str]:
+def _batch(asked: Any, acks: str, count_max: int) -> tuple[Sequence[Outgoing], str]:
     if type(asked) is dict:
         fields, asked = asked, asked.pop("messages")
         acks = fields.pop("acks", acks)
@@ -89,22 +89,28 @@ def _batch(asked: Any, acks: str, count_max: int) -> tuple[list[Outgoing], str]:
     return parse_messages(asked), acks
 
 
-def _one(topic: str, result: Result) -> Response:
-    if isinstance(result, KafkaError):
-        raise failure(topic, result)
-    return Response(_PLACE % result, media_type=JSON)
-
-
-def _many(topic: str, results: list[Result]) -> Response:
+def _reply(topic: str, receipt: Receipt, is_batch: bool) -> Response:
     """All stored: 200. None, for one reason: that problem. Otherwise 207, and what became of each."""
-    errors = [result for result in results if isinstance(result, KafkaError)]
-    if not errors:
-        places = b",".join([_PLACE % cast(Delivered, result) for result in results])
-        return Response(b'{"messages":[%b]}' % places, media_type=JSON)
-    if len(errors) == len(results) and len({error.code() for error in errors}) == 1:
-        raise failure(topic, errors[0])
+    if not receipt.failures:
+        return _places(_in_order(receipt), is_batch)
+    if not receipt.runs and len({error.code() for _, error in receipt.failures}) == 1:
+        raise failure(topic, receipt.failures[0][1])
     said = [
         {"error": failure(topic, result).fields()} if isinstance(result, KafkaError) else result._asdict()
-        for result in results
+        for result in receipt.results()
     ]
     return Response(orjson.dumps({"messages": said}), MULTI_STATUS, media_type=JSON)
+
+
+def _in_order(receipt: Receipt) -> list[str]:
+    places = [""] * receipt.count
+    for indexes, partition, first_offset, timestamp in receipt.runs:
+        begin, end = f'{{"partition":{partition},"offset":', f',"timestamp":{timestamp}}}'
+        for offset, index in enumerate(indexes, first_offset):
+            places[index] = f"{begin}{offset}{end}"
+    return places
+
+
+def _places(places: list[str], is_batch: bool) -> Response:
+    text = f'{{"messages":[{",".join(places)}]}}' if is_batch else places[0]
+    return Response(text.encode(), media_type=JSON)

@@ -8,9 +8,13 @@ batch that way.
 from typing import Any
 
 from headrace.gateway.messages.outgoing import Encoding, render_record
-from headrace.wire.records import iter_records, open_batch
+from headrace.wire.batch import BatchHeader, Bytes, CorruptBatch, crc_ok, parse_header
+from headrace.wire.records import iter_records, open_in_place
+from headrace.wire.varint import read_varint
 
 _OPENING = b"{["
+# As much as stays in the caches of a core while it is read.
+WINDOW_BYTES = 128 << 10
 
 
 class Rendering:
@@ -35,6 +39,9 @@ class Rendering:
         return offset + 1
 
     def add(self, batch: memoryview, first_offset: int) -> None:
+        """CorruptBatch if it is not what was written."""
+        if not crc_ok(batch, 0, len(batch)):
+            raise CorruptBatch(f"the batch at offset {parse_header(batch).base_offset} has another CRC than its bytes")
         count = len(self.messages)
         if self._is_text and self._add_texts(batch, first_offset):
             return
@@ -46,71 +53,104 @@ class Rendering:
                 return
 
     def _add_texts(self, batch: memoryview, first_offset: int) -> bool:
-        """False when there is more in it than this loop understands, damage included. An odd number is below zero."""
-        header, body = open_batch(batch)
-        if header.is_log_append_time:
+        """False when there is more in it than `_add_window` understands."""
+        header, body = open_in_place(batch)
+        count = header.record_count
+        if header.is_log_append_time or header.last_offset_delta != count - 1:
             return False
-        base_offset, base_timestamp, special = header.base_offset, header.base_timestamp, self._special
-        add, room, size, size_max = (
-            self.messages.append,
-            self._count_max - len(self.messages),
-            self.size,
-            self._bytes_max,
-        )
-        pos = 0
-        # Without gaps in its offsets, those to pass over are counted by their lengths alone.
-        passed = max(0, first_offset - base_offset) if header.last_offset_delta == header.record_count - 1 else 0
+        delta = min(max(0, first_offset - header.base_offset), count)
         try:
-            for _ in range(min(passed, header.record_count)):
-                number, pos = body[pos], pos + 1
-                if number > 127:
-                    if body[pos] > 127:
-                        return False
-                    number, pos = number - 128 + (body[pos] << 7), pos + 1
-                pos += number >> 1
-            for _ in range(header.record_count - passed):
-                number, pos = body[pos], pos + 1
-                if number > 127:
-                    if body[pos] > 127:
-                        return False
-                    number, pos = number - 128 + (body[pos] << 7), pos + 1
-                end = pos + (number >> 1)
-                number, pos = body[pos + 1], pos + 2
-                if number > 127:
-                    if body[pos] > 127:
-                        return False
-                    number, pos = number - 128 + (body[pos] << 7), pos + 1
-                timestamp = base_timestamp + ((number >> 1) ^ -(number & 1))
-                number, pos = body[pos], pos + 1
-                if number > 127:
-                    if body[pos] > 127:
-                        return False
-                    number, pos = number - 128 + (body[pos] << 7), pos + 1
-                offset = base_offset + (number >> 1)
-                if offset < first_offset and not number & 1:
-                    pos = end
-                    continue
-                key_number, pos = body[pos], pos + 1
-                key_end = pos + (key_number >> 1)
-                if key_number > 127 or number & 1 or (key_number & 1 and key_number > 1) or body[pos] in special:
-                    return False
-                key = None if key_number & 1 else body[pos:key_end].decode()
-                number, pos = body[key_end], key_end + 1
-                if number > 127:
-                    number, pos = number - 128 + (body[pos] << 7), pos + 1
-                value_end = pos + (number >> 1)
-                # A zero as its last byte: no headers.
-                if number & 1 or value_end != end - 1 or body[value_end] or body[pos] in special:
-                    return False
-                value = body[pos:value_end].decode()
-                add({"offset": offset, "key": key, "value": value, "timestamp": timestamp, "headers": {}})
-                size += value_end - pos + (key_number >> 1)
-                room -= 1
-                if room <= 0 or size >= size_max:
-                    return True
-                pos = end
-        except (IndexError, UnicodeDecodeError):
+            pos = _position(body, delta)
+        except IndexError:
             return False
-        finally:
-            self.size = size
+        while delta < count and not self.is_full:
+            seen, used = self._add_window(bytes(body[pos : pos + WINDOW_BYTES]), header, delta)
+            if not seen:
+                return False
+            delta, pos = delta + seen, pos + used
         return True
+
+    def _add_window(self, body: bytes, header: BatchHeader, first: int) -> tuple[int, int]:
+        """Records up to the first that is not plain, or not whole: how many, and the bytes they take.
+
+        Numbers come from the bytes, and texts from a text with a character for each of them (Latin-1, as ASCII is): to cut
+        bytes and decode them would be two copies. A number that is odd is below zero.
+        """
+        text, special, no_headers = body.decode("latin-1"), self._special, dict[str, Any]()
+        base_offset, base_timestamp = header.base_offset, header.base_timestamp
+        room, size, size_max = self._count_max - len(self.messages), self.size, self._bytes_max
+        add, start, before = self.messages.append, 0, len(self.messages)
+        try:
+            for delta in range(first, min(header.record_count, first + room)):
+                # Past its length and attributes: the rest says where it ends.
+                if body[start] < 128:
+                    pos = start + 2
+                elif body[start + 1] < 128:
+                    pos = start + 3
+                else:
+                    break
+                number = body[pos]
+                if number < 128:
+                    pos += 1
+                else:
+                    high = body[pos + 1]
+                    if high > 127:
+                        break
+                    number += (high << 7) - 128
+                    pos += 2
+                timestamp = base_timestamp + ((number >> 1) ^ -(number & 1))
+                # Past its offset, which is known without gaps.
+                pos += 1 if delta < 64 else 2 if delta < 8192 else 3
+                number = body[pos]
+                pos += 1
+                key_size = number >> 1
+                key_end = pos + key_size
+                if number == 1:
+                    key = None
+                elif number & 129 or body[pos] in special:
+                    break
+                else:
+                    key = text[pos:key_end]
+                    if not key.isascii():
+                        key = body[pos:key_end].decode()
+                number = body[key_end]
+                if number < 128:
+                    pos = key_end + 1
+                else:
+                    high = body[key_end + 1]
+                    if high > 127:
+                        break
+                    number += (high << 7) - 128
+                    pos = key_end + 2
+                end = pos + (number >> 1)
+                # A zero after it: no headers.
+                if body[end] or number & 1 or body[pos] in special:
+                    break
+                value = text[pos:end]
+                if not value.isascii():
+                    value = body[pos:end].decode()
+                offset = base_offset + delta
+                add({"offset": offset, "key": key, "value": value, "timestamp": timestamp, "headers": no_headers})
+                start = end + 1
+                size += key_size + end - pos
+                if size >= size_max:
+                    break
+        except (IndexError, UnicodeDecodeError):
+            pass
+        self.size = size
+        return len(self.messages) - before, start
+
+
+def _position(body: Bytes, count: int) -> int:
+    """After so many records, by their lengths alone."""
+    pos = 0
+    for _ in range(count):
+        number = body[pos]
+        if number < 128:
+            pos += 1 + (number >> 1)
+        elif (high := body[pos + 1]) < 128:
+            pos += 2 + (number - 128 + (high << 7) >> 1)
+        else:
+            length, pos = read_varint(body, pos)
+            pos += length
+    return pos

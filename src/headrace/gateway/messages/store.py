@@ -1,6 +1,6 @@
 """Where messages of callers become messages of the log: one door for REST, streams and the browser.
 
-`store` returns when every message is acknowledged as asked, or has failed for good: a result for each, in their order.
+`store` returns when every message is acknowledged as asked, or has failed for good.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from headrace.gateway.messages.quorum import QuorumRule
 from headrace.gateway.problem import Problem, kafka_problem
 from headrace.gateway.produce.outgoing import Outgoing
 from headrace.gateway.produce.producer import LEADER, Producer
-from headrace.gateway.produce.receipt import Result
+from headrace.gateway.produce.receipt import Receipt
 
 Acks = Literal["leader", "quorum", "all"]
 ACKS: tuple[str, ...] = get_args(Acks)
@@ -34,13 +34,13 @@ class MessageStore:
     async def stop(self) -> None:
         await self._to_leaders.close(CLOSE_SECONDS_MAX)
 
-    async def store(self, topic: str, messages: Sequence[Outgoing], acks: str = "all") -> list[Result]:
+    async def store(self, topic: str, messages: Sequence[Outgoing], acks: str = "all") -> Receipt:
         await self.require(topic, acks)
-        results = await self._producer(acks).send_all(topic, messages)
-        for result in results:
-            if isinstance(result, KafkaError) and result.code() in (KafkaError._UNKNOWN_TOPIC, 3):
+        receipt = await self._producer(acks).send_all(topic, messages)
+        for _, error in receipt.failures:
+            if error.code() in (KafkaError._UNKNOWN_TOPIC, 3):
                 self.topics.forget(topic)
-        return results
+        return receipt
 
     async def require(self, topic: str, acks: str) -> None:
         """Whether messages may be sent there, with such acknowledgements; the Problem if not."""

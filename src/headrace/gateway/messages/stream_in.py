@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import orjson
-from confluent_kafka import KafkaError
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -19,7 +18,7 @@ from headrace.gateway.messages.incoming import parse_message
 from headrace.gateway.messages.store import MessageStore, failure
 from headrace.gateway.problem import Problem
 from headrace.gateway.produce.outgoing import Outgoing
-from headrace.gateway.produce.receipt import Result
+from headrace.gateway.produce.receipt import Receipt
 
 NDJSON = "application/x-ndjson"
 CHUNK_MESSAGES = 1000
@@ -39,7 +38,7 @@ async def store_stream(gateway: Gateway, request: Request, topic: str, acks: str
 async def _store_lines(gateway: Gateway, request: Request, topic: str, acks: str, tally: "_Tally") -> None:
     store = gateway.part(MessageStore)
     await store.require(topic, acks)
-    sending: asyncio.Task[list[Result]] | None = None
+    sending: asyncio.Task[Receipt] | None = None
     try:
         async for chunk in _chunks(gateway, request):
             messages, complaint = _parse_lines(chunk, tally)
@@ -114,17 +113,13 @@ class _Tally:
         self._stored = 0
         self._partitions: dict[int, list[int]] = {}
 
-    def add(self, topic: str, results: list[Result]) -> None:
-        failed: KafkaError | None = None
-        for result in results:
-            if isinstance(result, KafkaError):
-                failed = failed or result
-                continue
-            self._stored += 1
-            span = self._partitions.setdefault(result.partition, [result.offset, result.offset])
-            span[1] = result.offset
-        if failed is not None:
-            raise failure(topic, failed)
+    def add(self, topic: str, receipt: Receipt) -> None:
+        for run in receipt.runs:
+            self._stored += len(run.indexes)
+            span = self._partitions.setdefault(run.partition, [run.first_offset, 0])
+            span[1] = run.first_offset + len(run.indexes) - 1
+        if receipt.failures:
+            raise failure(topic, receipt.failures[0][1])
 
     def fields(self) -> dict[str, Any]:
         spans = {

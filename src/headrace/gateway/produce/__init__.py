@@ -5,6 +5,7 @@ a request. Here a batch is encoded in one loop and acknowledged by one number.
 
     producer     Producer.send_all: who asked, and when what is sent
     partitioner  which partition a key goes to
+    texts        a large POST of text, as columns instead of a message each
     queue        what waits for one partition, in order; its producer id and sequence
     encode       messages to the bytes of a batch
     receipt      what came of the messages of one call

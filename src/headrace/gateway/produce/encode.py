@@ -1,20 +1,25 @@
 """Messages to the bytes of a record batch: one loop, since this is where a large POST spends its time."""
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 from crc32c import crc32c
 
 from headrace.gateway.produce.outgoing import Headers, Outgoing
+from headrace.gateway.produce.texts import SIZE_MAX, Texts
 from headrace.wire.batch import CRC_START, HEADER, HEADER_SIZE, LENGTH_END, MAGIC
 from headrace.wire.compression import compress
 from headrace.wire.varint import zigzag
 
 _KNOWN = 1 << 14
 _NUMBERS = [zigzag(number) for number in range(_KNOWN)]
-# Key and value of a record whose numbers are all among the known ones.
-_PLAIN_MAX = 1 << 12
+_NUMBER_TEXTS = [number.decode("latin-1") for number in _NUMBERS]
 _NULL = zigzag(-1)
+_NULL_TEXT = _NULL.decode("latin-1")
+_NO_HEADERS = "\0"
+# What a record takes beside its key and value: no number here is longer than three bytes, but its time may be.
+_AROUND_MAX = 1 + 10 + 4 * 3 + 1
 _CRC_SIZE = 4
 _NO_HEADER = bytes(HEADER_SIZE)
 
@@ -35,7 +40,7 @@ class RecordBytes:
     def __init__(self, now_ms: int, bytes_max: int) -> None:
         self._now_ms = now_ms
         self._room = bytes_max - HEADER_SIZE
-        self._parts: list[bytes] = []
+        self._parts: list[bytes | memoryview] = []
         self._base_ms = self._latest_ms = -1
         # What a record of this moment begins with: its attributes, and its time counted from the first one's.
         self._now_head = b""
@@ -46,17 +51,59 @@ class RecordBytes:
         if self.count == 0:
             self._base_ms = messages[0].timestamp or self._now_ms
             self._now_head = b"\0" + zigzag(self._now_ms - self._base_ms)
-        numbers, now_head, extend, room, first = _NUMBERS, self._now_head, self._parts.extend, self._room, self.count
-        for delta, (value, key, headers, _, timestamp) in enumerate(messages, first):
+        first = self.count
+        if isinstance(messages, Texts):
+            self._add_texts(messages)
+            latest_ms = self._now_ms
+        else:
+            self._add_each(messages)
+            latest_ms = self._latest(messages[: self.count - first])
+        self._latest_ms = max(self._latest_ms, latest_ms)
+        return self.count - first
+
+    def _add_texts(self, messages: Texts) -> None:
+        """Values go as they are into the one text that all become; made for each is only what stands before it."""
+        messages = messages[: self._room_for(messages)]
+        first, self.count = self.count, self.count + len(messages)
+        numbers, head = _NUMBER_TEXTS, self._now_head.decode("latin-1")
+        if messages.keys is None:
+            keys = [_NULL_TEXT] * len(messages)
+        else:
+            keys = [f"{numbers[len(key)]}{key}" for key in messages.keys]
+        around = len(head) + len(_NO_HEADERS)
+        sizes = [numbers[size] for size in messages.sizes]
+        columns = zip(numbers[first : self.count], keys, sizes, messages.sizes, strict=True)
+        parts = [""] * (2 * len(messages))
+        # What ends a record stands before the next one.
+        parts[0::2] = [
+            f"{_NO_HEADERS}{numbers[around + len(number) + len(key) + len(value) + size]}{head}{number}{key}{value}"
+            for number, key, value, size in columns
+        ]
+        parts[1::2] = messages.values
+        parts.append(_NO_HEADERS)
+        records = memoryview("".join(parts).encode("latin-1"))[len(_NO_HEADERS) :]
+        self._parts.append(records)
+        self._room -= len(records)
+
+    def _room_for(self, messages: Texts) -> int:
+        """How many, if each had the largest numbers. The first of a batch always has room."""
+        most = min(len(messages), _KNOWN - self.count)
+        room = self._room - len(messages) * _AROUND_MAX
+        if sum(messages.sizes) + sum(map(len, messages.keys or ())) <= room:
+            return most
+        room = self._room
+        for count, (size, key) in enumerate(zip(messages.sizes, messages.keys or repeat(""), strict=False)):
+            room -= size + len(key) + _AROUND_MAX
+            if room < 0:
+                return min(most, count or (self.count == 0))
+        return most
+
+    def _add_each(self, messages: Sequence[Outgoing]) -> None:
+        numbers, now_head, extend, room = _NUMBERS, self._now_head, self._parts.extend, self._room
+        for delta, (value, key, headers, _, timestamp) in enumerate(messages, self.count):
             head = now_head if not timestamp else b"\0" + zigzag(timestamp - self._base_ms)
             number = numbers[delta] if delta < _KNOWN else zigzag(delta)
-            if (
-                value is not None
-                and key is not None
-                and len(value) < _PLAIN_MAX
-                and len(key) < _PLAIN_MAX
-                and not headers
-            ):
+            if value is not None and key is not None and len(value) < SIZE_MAX and len(key) < SIZE_MAX and not headers:
                 # Nearly all are so: no calls, and nothing is copied until the batch is sealed.
                 key_size, value_size = numbers[len(key)], numbers[len(value)]
                 size = len(head) + len(number) + len(key_size) + len(key) + len(value_size) + len(value) + 1
@@ -71,9 +118,6 @@ class RecordBytes:
             self.count += 1
             extend(record)
         self._room = room
-        taken = self.count - first
-        self._latest_ms = max(self._latest_ms, self._latest(messages[:taken]))
-        return taken
 
     def _latest(self, messages: Sequence[Outgoing]) -> int:
         stamped = [message[4] for message in messages if message[4]]

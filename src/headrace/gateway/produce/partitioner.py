@@ -1,6 +1,9 @@
 """Which partition a key goes to: as with the Java client, so that one key has one partition whoever writes it."""
 
-from functools import lru_cache
+from collections.abc import Sequence
+
+from headrace.gateway.produce.outgoing import Outgoing
+from headrace.gateway.produce.texts import Texts
 
 _MASK = 0xFFFFFFFF
 _MULTIPLIER = 0x5BD1E995
@@ -8,9 +11,20 @@ _SEED = 0x9747B28C
 KNOWN_MAX = 1 << 14
 
 
-@lru_cache(KNOWN_MAX)
+def partitions_of(messages: Sequence[Outgoing], count: int, turn: int) -> list[int]:
+    """Of each: the one it names (there may be no such), its key's, or the one whose turn it is."""
+    if not isinstance(messages, Texts):
+        return [
+            partition if partition >= 0 else turn if key is None else _hashes[key] % count
+            for _, key, _, partition, _ in messages
+        ]
+    if messages.keys is None:
+        return [turn] * len(messages)
+    return [hash % count for hash in map(_hashes.__getitem__, messages.keys)]
+
+
 def key_hash(key: bytes) -> int:
-    """Murmur2, without its sign. Remembered for a while: most keys come again."""
+    """Murmur2, without its sign."""
     whole = len(key) & ~3
     hash = _SEED ^ len(key)
     for at in range(0, whole, 4):
@@ -20,3 +34,16 @@ def key_hash(key: bytes) -> int:
         hash = (hash ^ int.from_bytes(key[whole:], "little")) * _MULTIPLIER & _MASK
     hash = (hash ^ hash >> 13) * _MULTIPLIER & _MASK
     return (hash ^ hash >> 15) & 0x7FFFFFFF
+
+
+class _Hashes(dict[bytes | str, int]):
+    """Remembered for a while: most keys come again. A text stands for its Latin-1."""
+
+    def __missing__(self, key: bytes | str) -> int:
+        if len(self) >= KNOWN_MAX:
+            self.clear()
+        hash = self[key] = key_hash(key if isinstance(key, bytes) else key.encode("latin-1"))
+        return hash
+
+
+_hashes = _Hashes()

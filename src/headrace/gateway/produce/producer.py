@@ -19,9 +19,10 @@ from headrace.client.peer import Address
 from headrace.gateway.produce.encode import Identity
 from headrace.gateway.produce.leaders import Leaders
 from headrace.gateway.produce.outgoing import Delivered, Headers, Outgoing
-from headrace.gateway.produce.partitioner import key_hash
+from headrace.gateway.produce.partitioner import partitions_of
 from headrace.gateway.produce.queue import PartitionQueue
-from headrace.gateway.produce.receipt import Chunk, Receipt, Result
+from headrace.gateway.produce.receipt import Chunk, Receipt
+from headrace.gateway.produce.texts import Texts
 from headrace.wire.codes import CODES, ErrorCode
 from headrace.wire.messages.produce import PartitionProduceResponse
 
@@ -70,36 +71,33 @@ class Producer:
         timestamp: int = 0,
     ) -> Delivered:
         """KafkaException when it was refused, or not acknowledged in time; then it may be in the log or not."""
-        (result,) = await self.send_all(topic, [Outgoing(value, key, headers, partition, timestamp)])
+        receipt = await self.send_all(topic, [Outgoing(value, key, headers, partition, timestamp)])
+        (result,) = receipt.results()
         if isinstance(result, KafkaError):
             raise KafkaException(result)
         return result
 
-    async def send_all(self, topic: str, messages: Sequence[Outgoing]) -> list[Result]:
-        """In the order of the messages. Refused or Disconnected when nothing is known of the topic."""
+    async def send_all(self, topic: str, messages: Sequence[Outgoing]) -> Receipt:
+        """Settled. Refused or Disconnected when nothing is known of the topic."""
         count = await self._leaders.partition_count(topic)
         receipt = Receipt(len(messages))
         self._route(topic, count, messages, receipt)
         self._wake()
         await receipt.settled
-        return receipt.results
+        return receipt
 
     def _route(self, topic: str, count: int, messages: Sequence[Outgoing], receipt: Receipt) -> None:
         """Messages without a key go together to one partition; which one changes with every request."""
         turn = self._turns.setdefault(topic, 0) % count
         deadline = self._loop.time() + self._seconds_max
-        chunks: dict[int, Chunk] = {}
-        for index, message in enumerate(messages):
-            partition = message[3]
-            if partition < 0:
-                key = message[1]
-                partition = turn if key is None else key_hash(key) % count
-            chunk = chunks.get(partition)
-            if chunk is None:
-                chunk = chunks[partition] = Chunk(receipt, deadline, [], [])
-            chunk.messages.append(message)
-            chunk.indexes.append(index)
-        for partition, chunk in chunks.items():
+        indexes: dict[int, list[int]] = {}
+        for index, partition in enumerate(partitions_of(messages, count, turn)):
+            if partition in indexes:
+                indexes[partition].append(index)
+            else:
+                indexes[partition] = [index]
+        for partition, chosen in indexes.items():
+            chunk = Chunk(receipt, deadline, _picked(messages, chosen), chosen)
             if partition < count:
                 self._enqueue(TopicPartition(topic, partition), chunk)
             else:
@@ -241,3 +239,9 @@ class Producer:
             task.cancel()
         for queue in self._queues.values():
             queue.fail(KafkaError(KafkaError._MSG_TIMED_OUT))
+
+
+def _picked(messages: Sequence[Outgoing], indexes: list[int]) -> Sequence[Outgoing]:
+    if len(indexes) == len(messages):
+        return messages
+    return messages.picked(indexes) if isinstance(messages, Texts) else [messages[index] for index in indexes]

@@ -1,19 +1,34 @@
 """What came of the messages of one call. Its chunks go to partitions of their own, in pieces and at their own pace."""
 
 import asyncio
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import NamedTuple
 
 from confluent_kafka import KafkaError
 
 from headrace.gateway.produce.outgoing import Delivered, Outgoing
+from headrace.gateway.produce.texts import Texts
 
 Result = Delivered | KafkaError
 
 
+class Run(NamedTuple):
+    """Messages of one time that lie side by side in a partition. `indexes` are their places in the call."""
+
+    indexes: Sequence[int]
+    partition: int
+    first_offset: int
+    timestamp: int
+
+
 class Receipt:
-    """`settled` is done when every message has its result; they are in the order of the messages."""
+    """`settled` is done when every message is in one of the runs or among the failures."""
 
     def __init__(self, count: int) -> None:
-        self.results: list[Result] = [_OPEN] * count
+        self.count = count
+        self.runs: list[Run] = []
+        self.failures: list[tuple[Sequence[int], KafkaError]] = []
         self.settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._left = count
 
@@ -21,6 +36,17 @@ class Receipt:
         self._left -= count
         if not self._left and not self.settled.done():
             self.settled.set_result(None)
+
+    def results(self) -> list[Result]:
+        """In the order of the messages."""
+        results: list[Result] = [_OPEN] * self.count
+        for indexes, partition, first_offset, timestamp in self.runs:
+            for offset, index in enumerate(indexes, first_offset):
+                results[index] = Delivered(partition, offset, timestamp)
+        for indexes, error in self.failures:
+            for index in indexes:
+                results[index] = error
+        return results
 
 
 class Chunk:
@@ -32,8 +58,8 @@ class Chunk:
         self,
         receipt: Receipt,
         deadline: float,
-        messages: list[Outgoing],
-        indexes: list[int],
+        messages: Sequence[Outgoing],
+        indexes: Sequence[int],
         is_alone: bool = False,
     ) -> None:
         self.receipt = receipt
@@ -49,15 +75,21 @@ class Chunk:
         )
 
     def stored(self, partition: int, first_offset: int, now_ms: int, append_ms: int) -> None:
-        results, new = self.receipt.results, tuple.__new__
-        for offset, (index, message) in enumerate(zip(self.indexes, self.messages, strict=True), first_offset):
-            timestamp = append_ms if append_ms >= 0 else message[4] or now_ms
-            results[index] = new(Delivered, (partition, offset, timestamp))
-        self.receipt.close(len(self.indexes))
+        at = 0
+        for timestamp, count in self._times(now_ms, append_ms):
+            self.receipt.runs.append(Run(self.indexes[at : at + count], partition, first_offset + at, timestamp))
+            at += count
+        self.receipt.close(at)
+
+    def _times(self, now_ms: int, append_ms: int) -> Iterable[tuple[int, int]]:
+        """And how many in a row have each."""
+        if append_ms >= 0 or isinstance(self.messages, Texts):
+            return [(append_ms if append_ms >= 0 else now_ms, len(self.messages))]
+        times = groupby(message.timestamp or now_ms for message in self.messages)
+        return [(timestamp, len(list(same))) for timestamp, same in times]
 
     def failed(self, error: KafkaError) -> None:
-        for index in self.indexes:
-            self.receipt.results[index] = error
+        self.receipt.failures.append((self.indexes, error))
         self.receipt.close(len(self.indexes))
 
 

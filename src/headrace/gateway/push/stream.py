@@ -8,7 +8,7 @@ from confluent_kafka import KafkaException
 
 from headrace.base.errors import Refused
 from headrace.client.connection import Disconnected
-from headrace.gateway.problem import Problem, kafka_problem, unreachable
+from headrace.gateway.problem import Problem, corrupt_batch, kafka_problem, unreachable
 from headrace.gateway.push.block import Block
 from headrace.wire.batch import CorruptBatch
 
@@ -44,6 +44,6 @@ def _problem(error: Exception) -> Problem:
         case KafkaException():
             return kafka_problem(error.args[0].code(), error.args[0].str())
         case CorruptBatch():
-            return Problem(500, "Corrupt batch", str(error), "`headrace log verify` on the broker looks closer")
+            return corrupt_batch(error)
         case _:
             return unreachable(f"no broker answers: {error}")

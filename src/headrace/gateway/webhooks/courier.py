@@ -171,9 +171,9 @@ class Courier:
             # Messages of one partition stay together and in order.
             partition = letter.partition % max(1, len(partitions))
             outgoing.append(Outgoing(record.value, record.key, list(record.headers), partition, now_ms))
-        for result in await self._gateway.producer.send_all(topic, outgoing):
-            if isinstance(result, KafkaError):
-                raise KafkaException(result)
+        receipt = await self._gateway.producer.send_all(topic, outgoing)
+        if receipt.failures:
+            raise KafkaException(receipt.failures[0][1])
 
     def commit(self, partition: int, next_offset: int) -> None:
         offsets = [Position(self.source.topic, partition, next_offset)]
