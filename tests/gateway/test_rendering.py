@@ -16,7 +16,7 @@ from headrace.gateway.messages.outgoing import Encoding, render_record
 from headrace.gateway.messages.page import Limits, read_page
 from headrace.gateway.messages.rendering import Rendering
 from headrace.gateway.problem import Problem
-from headrace.wire.batch import CRC_START, HEADER_SIZE, CorruptBatch
+from headrace.wire.batch import CRC_START, HEADER_SIZE, CorruptBatch, parse_header
 from headrace.wire.records import Record, build_batch, read_records
 
 ENCODINGS = get_args(Encoding)
@@ -38,12 +38,14 @@ def batch_of(drafted: list[tuple[Any, ...]], codec: int = 0) -> memoryview:
 
 @given(drafts, st.sampled_from(ENCODINGS), st.integers(0, 4), st.integers(95, 190))
 @example([(b"k", b"v", [], 0)] * 70, "auto", 0, 133)
+@example([(b"k", b"v", [], 0)] * 8300, "auto", 0, 110)
+@example([(None, b"x" * 3000, [], 0)] * 100, "text", 0, 110)
 def test_all_records_look_as_they_do_one_by_one(
     drafted: list[tuple[Any, ...]], encoding: Encoding, codec: int, first_offset: int
 ) -> None:
     batch = batch_of(drafted, codec)
-    rendering = Rendering(encoding, 1000, 1 << 30)
-    rendering.add(batch, first_offset)
+    rendering = Rendering(encoding, 10_000, 1 << 30)
+    rendering.add(parse_header(batch), batch, first_offset)
     wanted = [each for each in read_records(batch) if each.offset >= first_offset]
     # Compared as they are sent: the order of fields is part of it.
     assert [orjson.dumps(each) for each in rendering.messages] == [
@@ -57,7 +59,8 @@ def test_it_ends_where_it_is_full(odd: int | None) -> None:
     drafted = [(b"k", b"{}" if number == odd else b"v" * 9, [], 0) for number in range(50)]
     by_count, by_size = Rendering("auto", 30, 1 << 20), Rendering("auto", 1000, 250)
     for rendering in (by_count, by_size):
-        rendering.add(batch_of(drafted), 110)
+        batch = batch_of(drafted)
+        rendering.add(parse_header(batch), batch, 110)
         assert rendering.is_full
     assert [each["offset"] for each in by_count.messages] == list(range(110, 140))
     assert by_count.next_offset == 140
@@ -70,7 +73,7 @@ def test_damage_is_said_to_be_damage(data: st.DataObject) -> None:
     at = data.draw(st.integers(CRC_START - 4, len(whole) - 1))
     whole[at] ^= data.draw(st.integers(1, 255))
     with pytest.raises(CorruptBatch, match="at offset 100"):
-        Rendering("auto", 1000, 1 << 30).add(memoryview(whole), 0)
+        Rendering("auto", 1000, 1 << 30).add(parse_header(whole), memoryview(whole), 0)
 
 
 @given(st.data())
@@ -82,7 +85,7 @@ def test_what_a_producer_got_wrong_is_shown_somehow_or_said_to_be_damage(data: s
     whole[CRC_START - 4 : CRC_START] = crc32c(whole[CRC_START:]).to_bytes(4, "big")
     rendering = Rendering("auto", 1000, 1 << 30)
     with contextlib.suppress(CorruptBatch):
-        rendering.add(memoryview(whole), data.draw(st.integers(95, 175)))
+        rendering.add(parse_header(whole), memoryview(whole), data.draw(st.integers(95, 175)))
     assert len(rendering.messages) <= 70
 
 

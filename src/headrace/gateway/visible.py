@@ -6,7 +6,7 @@ What is skipped still moves the reader on: `next_offset` is where the next fetch
 from collections.abc import Iterator
 
 from headrace.client.cluster_client import Fetched
-from headrace.wire.batch import BatchHeader, iter_headers
+from headrace.wire.batch import CONTROL, TRANSACTIONAL, BatchHeader, iter_headers
 from headrace.wire.records import Record, iter_records, read_marker
 
 
@@ -20,17 +20,18 @@ class VisibleRecords:
         self.next_offset = offset
 
     def __iter__(self) -> Iterator[Record]:
-        for batch in self.batches():
+        for _, batch in self.batches():
             for record in iter_records(batch, self.next_offset):
                 self.next_offset = record.offset + 1
                 yield record
 
-    def batches(self) -> Iterator[memoryview]:
+    def batches(self) -> Iterator[tuple[BatchHeader, memoryview]]:
         """Those that hold such records, to be opened elsewhere; `next_offset` moves on when the next one is asked for."""
         batches = self._fetched.batches
         for position, header in iter_headers(batches):
-            if not self._is_hidden(batches[position:], header):
-                yield batches[position : position + header.size]
+            batch = batches[position : position + header.size]
+            if not header.attributes & (CONTROL | TRANSACTIONAL) or not self._is_hidden(batch, header):
+                yield header, batch
             self.next_offset = max(self.next_offset, header.next_offset)
 
     def _is_hidden(self, batch: memoryview, header: BatchHeader) -> bool:

@@ -220,13 +220,12 @@ def _sized(value: bytes | None) -> bytes:
 
 def open_batch(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> tuple[BatchHeader, bytes]:
     """Its header, and its records unpacked."""
-    header, body = open_in_place(batch, max_bytes)
-    return header, bytes(body)
-
-
-def open_in_place(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> tuple[BatchHeader, Bytes]:
-    """Without a copy where nothing is compressed: for whoever needs a part of it."""
     header = parse_header(batch)
+    return header, bytes(unpacked(header, batch, max_bytes))
+
+
+def unpacked(header: BatchHeader, batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> Bytes:
+    """Its records; without a copy where nothing is compressed, for whoever needs a part of them."""
     if header.magic != MAGIC:
         raise CorruptBatch(f"magic {header.magic} is not the record batch format {MAGIC}")
     if header.size > len(batch):
@@ -234,9 +233,9 @@ def open_in_place(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> tuple[Ba
     if header.record_count < 0:
         raise CorruptBatch(f"a record count of {header.record_count}")
     if header.record_count == 0:
-        return header, b""
+        return b""
     packed = memoryview(batch)[HEADER_SIZE : header.size]
-    return header, packed if header.codec == NONE else decompress(header.codec, packed, max_bytes)
+    return packed if header.codec == NONE else decompress(header.codec, packed, max_bytes)
 
 
 def _walk(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, int, int]]:

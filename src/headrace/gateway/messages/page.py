@@ -47,9 +47,9 @@ async def read_page(client: ClusterClient, id: TopicPartition, offset: int, limi
         fetched = await _fetch(client, id, offset, limits, limits.records - len(messages), seconds)
         _sizes.learn(id, fetched.batches)
         visible = VisibleRecords(fetched, offset)
-        for batch in visible.batches():
+        for header, batch in visible.batches():
             try:
-                rendering.add(batch, offset)
+                rendering.add(header, batch, offset)
             except CorruptBatch as error:
                 raise corrupt_batch(error) from None
             if rendering.is_full:

@@ -8,8 +8,8 @@ batch that way.
 from typing import Any
 
 from headrace.gateway.messages.outgoing import Encoding, render_record
-from headrace.wire.batch import BatchHeader, Bytes, CorruptBatch, crc_ok, parse_header
-from headrace.wire.records import iter_records, open_in_place
+from headrace.wire.batch import BatchHeader, Bytes, CorruptBatch, crc_ok
+from headrace.wire.records import iter_records, unpacked
 from headrace.wire.varint import read_varint
 
 _OPENING = b"{["
@@ -38,12 +38,12 @@ class Rendering:
         offset: int = self.messages[-1]["offset"]
         return offset + 1
 
-    def add(self, batch: memoryview, first_offset: int) -> None:
+    def add(self, header: BatchHeader, batch: memoryview, first_offset: int) -> None:
         """CorruptBatch if it is not what was written."""
         if not crc_ok(batch, 0, len(batch)):
-            raise CorruptBatch(f"the batch at offset {parse_header(batch).base_offset} has another CRC than its bytes")
+            raise CorruptBatch(f"the batch at offset {header.base_offset} has another CRC than its bytes")
         count = len(self.messages)
-        if self._is_text and self._add_texts(batch, first_offset):
+        if self._is_text and self._add_texts(header, unpacked(header, batch), first_offset):
             return
         first_offset = self.next_offset if len(self.messages) > count else first_offset
         for record in iter_records(batch, first_offset):
@@ -52,9 +52,8 @@ class Rendering:
             if self.is_full:
                 return
 
-    def _add_texts(self, batch: memoryview, first_offset: int) -> bool:
+    def _add_texts(self, header: BatchHeader, body: Bytes, first_offset: int) -> bool:
         """False when there is more in it than `_add_window` understands."""
-        header, body = open_in_place(batch)
         count = header.record_count
         if header.is_log_append_time or header.last_offset_delta != count - 1:
             return False
@@ -80,8 +79,11 @@ class Rendering:
         base_offset, base_timestamp = header.base_offset, header.base_timestamp
         room, size, size_max = self._count_max - len(self.messages), self.size, self._bytes_max
         add, start, before = self.messages.append, 0, len(self.messages)
+        # Its number within the batch takes as many bytes for all of these, and its time one at least.
+        number_size, number_end = (1, 64) if first < 64 else (2, 8192) if first < 8192 else (3, 1 << 20)
+        to_key = 1 + number_size + 1
         try:
-            for delta in range(first, min(header.record_count, first + room)):
+            for delta in range(first, min(header.record_count, first + room, number_end)):
                 # Past its length and attributes: the rest says where it ends.
                 if body[start] < 128:
                     pos = start + 2
@@ -91,18 +93,15 @@ class Rendering:
                     break
                 number = body[pos]
                 if number < 128:
-                    pos += 1
+                    pos += to_key
                 else:
                     high = body[pos + 1]
                     if high > 127:
                         break
                     number += (high << 7) - 128
-                    pos += 2
+                    pos += to_key + 1
                 timestamp = base_timestamp + ((number >> 1) ^ -(number & 1))
-                # Past its offset, which is known without gaps.
-                pos += 1 if delta < 64 else 2 if delta < 8192 else 3
-                number = body[pos]
-                pos += 1
+                number = body[pos - 1]
                 key_size = number >> 1
                 key_end = pos + key_size
                 if number == 1:
