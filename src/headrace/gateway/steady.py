@@ -1,7 +1,7 @@
 """Replies for readers of any speed: they are given in parts, and one who takes none for too long is let go.
 
 A server that is handed a large reply at once keeps all of it for a reader that may have stopped reading. In parts it takes
-the next one only when the last is nearly gone; what waits here counts as in flight.
+the next one, and the end, only when the last is nearly gone; until then the reply counts as in flight.
 """
 
 import asyncio
@@ -13,7 +13,10 @@ from starlette.types import Message, Receive, Scope, Send
 
 from headrace.gateway.intake import Intake
 
-PART_BYTES = 256 << 10
+# Smaller ones are handed over at once and not counted.
+SMALL_BYTES = 256 << 10
+# Smaller parts wake the reader more often than it needs. One part has to go within the time a sender has for a body.
+PART_BYTES = 2 << 20
 
 
 class SteadyResponse(Response):
@@ -23,7 +26,7 @@ class SteadyResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         size = len(self.body)
-        if size <= PART_BYTES:
+        if size <= SMALL_BYTES:
             await super().__call__(scope, receive, send)
             return
         self._intake.take(size)
@@ -42,8 +45,8 @@ class SteadyResponse(Response):
             parts = memoryview(self.body)
             for at in range(0, len(parts), PART_BYTES):
                 patience.reschedule(now() + seconds_max)
-                part = parts[at : at + PART_BYTES]
-                await send({"type": "http.response.body", "body": part, "more_body": at + PART_BYTES < len(parts)})
+                await send({"type": "http.response.body", "body": parts[at : at + PART_BYTES], "more_body": True})
+            await send({"type": "http.response.body"})
 
 
 class SteadyStream(StreamingResponse):
