@@ -10,6 +10,7 @@ from headrace.gateway.produce.encode import Identity, RecordBytes
 from headrace.gateway.produce.outgoing import Outgoing
 from headrace.gateway.produce.partitioner import partitions_of
 from headrace.gateway.produce.texts import SIZE_MAX, Texts, as_texts
+from headrace.wire.batch import parse_header
 from headrace.wire.records import read_records
 
 US = Identity(7, 0)
@@ -82,6 +83,18 @@ def test_a_batch_of_tiny_ones_ends_where_their_numbers_are_no_longer_known() -> 
     assert 10_000 < taken < len(messages)
     assert records.add(texts[taken:]) == 0
     assert len(read_records(records.sealed(US, 0, 0))) == taken
+
+
+def test_they_wait_for_the_next_batch_where_more_tiny_ones_are_than_numbers_known() -> None:
+    texts, _ = both(["a"] * 10, None)
+    records = RecordBytes(NOW_MS, LARGE)
+    tiny = [Outgoing(b"", timestamp=NOW_MS - 1)] * 20_000
+    assert records.add(tiny) == len(tiny)
+    assert records.add(texts) == 0
+    batch = records.sealed(US, 0, 0)
+    assert len(read_records(batch)) == len(tiny)
+    # Nobody of that time is in it.
+    assert parse_header(batch).max_timestamp == NOW_MS - 1
 
 
 @pytest.mark.parametrize(

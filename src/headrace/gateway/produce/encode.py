@@ -53,17 +53,16 @@ class RecordBytes:
             self._now_head = b"\0" + zigzag(self._now_ms - self._base_ms)
         first = self.count
         if isinstance(messages, Texts):
-            self._add_texts(messages)
-            latest_ms = self._now_ms
+            self._add_texts(messages[: self._room_for(messages)])
         else:
             self._add_each(messages)
-            latest_ms = self._latest(messages[: self.count - first])
-        self._latest_ms = max(self._latest_ms, latest_ms)
-        return self.count - first
+        taken = self.count - first
+        if taken:
+            self._latest_ms = max(self._latest_ms, self._latest(messages[:taken]))
+        return taken
 
     def _add_texts(self, messages: Texts) -> None:
         """Values go as they are into the one text that all become; made for each is only what stands before it."""
-        messages = messages[: self._room_for(messages)]
         first, self.count = self.count, self.count + len(messages)
         numbers, head = _NUMBER_TEXTS, self._now_head.decode("latin-1")
         if messages.keys is None:
@@ -87,7 +86,7 @@ class RecordBytes:
 
     def _room_for(self, messages: Texts) -> int:
         """How many, if each had the largest numbers. The first of a batch always has room."""
-        most = min(len(messages), _KNOWN - self.count)
+        most = min(len(messages), max(0, _KNOWN - self.count))
         room = self._room - len(messages) * _AROUND_MAX
         if sum(messages.sizes) + sum(map(len, messages.keys or ())) <= room:
             return most
@@ -120,6 +119,8 @@ class RecordBytes:
         self._room = room
 
     def _latest(self, messages: Sequence[Outgoing]) -> int:
+        if isinstance(messages, Texts):
+            return self._now_ms
         stamped = [message[4] for message in messages if message[4]]
         return max(stamped, default=-1) if len(stamped) == len(messages) else max(self._now_ms, *stamped, -1)
 
