@@ -134,7 +134,7 @@ def test_leaders_go_back_to_their_preferred_replicas(three) -> None:
     plan = three.cli("cluster", "elect", "--dry-run", "--json").json
     assert [row["then"] for row in plan] == [1, 1]
     three.cli("cluster", "elect", "--yes")
-    assert all(each.leader == each.replicas[0] for each in three.survey().partitions.values())
+    three.until(lambda seen: all(each.leader == each.replicas[0] for each in seen.partitions.values()))
 
 
 def test_an_unclean_election_is_asked_for_and_warned_of(three) -> None:
@@ -150,7 +150,7 @@ def test_an_unclean_election_is_asked_for_and_warned_of(three) -> None:
     assert "may lack messages" in plan.err
     assert three.survey().partitions[(topic, 0)].leader is None
     three.cli("cluster", "elect", "--unclean", "--yes")
-    assert three.survey().partitions[(topic, 0)].leader == follower
+    three.until(lambda seen: seen.partitions[(topic, 0)].leader == follower)
 
 
 def test_wrong_wishes_are_refused_in_plain_words(three) -> None:
