@@ -40,7 +40,7 @@ class Measured(NamedTuple):
     broker_memory_bytes: float
 
 
-FROM_DOCS: Final = Measured("docs/bench.md (2 cores of an AMD EPYC)", 0.68, 0.63, 16_749, 1.074e9, 67.1e6)
+FROM_DOCS: Final = Measured("docs/bench.md (2 cores of an AMD EPYC)", 0.54, 0.40, 24_621, 1.248e9, 83.2e6)
 
 
 class Margins(NamedTuple):
