@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_KTHREADD = 2
 _PPID, _UTIME, _CSTIME = 1, 11, 14  # positions after the command name, which may itself hold spaces and brackets
 
 
@@ -60,9 +61,15 @@ class OtherWork:
 
 
 def _others_cpu_seconds() -> float:
-    """Kernel threads count as others too, and so does what a hypervisor took away: neither is ours to use."""
+    """What a hypervisor took away counts as others' too. The kernel's own threads do not: they sync and send for us."""
     user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, Path("/proc/stat").read_text().split()[1:9])
-    return (user + nice + system + irq + softirq + steal) / _TICKS_PER_SECOND - cpu_seconds([os.getpid()])
+    return (user + nice + system + irq + softirq + steal) / _TICKS_PER_SECOND - cpu_seconds([os.getpid(), *_kernel()])
+
+
+def _kernel() -> list[int]:
+    """The parent of all kernel threads; a container does not show it, nor count them."""
+    name = Path(f"/proc/{_KTHREADD}/comm")
+    return [_KTHREADD] if name.exists() and name.read_text().strip() == "kthreadd" else []
 
 
 def _all(pids: list[int]) -> set[int]:
