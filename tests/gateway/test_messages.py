@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from gateway_process import SECONDS, GatewayProcess
 
+from headrace.gateway.produce.partitioner import key_hash
 from headrace.testing import Broker
 
 
@@ -282,3 +283,32 @@ def test_a_plain_query_is_answered_as_the_framework_answers_it(
     quick, walked = (http.get(f"{path.format(topic)}?{text}") for text in (query, f"{query}&encoding=auto"))
     assert (quick.status_code, quick.headers["content-type"]) == (walked.status_code, walked.headers["content-type"])
     assert quick.json() == walked.json()
+
+
+@pytest.mark.parametrize("number", ["18446744073709551616", "-9223372036854775809", "12345678901234567890123456789"])
+@pytest.mark.parametrize(
+    "form", ['{{"value": {{"id": {}}}}}', '[{{"value": [{}]}}, {{"value": "1234567890123456789"}}]']
+)
+def test_numbers_keep_their_digits(http: httpx.Client, topic: str, number: str, form: str) -> None:
+    """JSON knows no largest number."""
+    path = f"/topics/{topic}/messages"
+    http.post(path, content=form.format(number)).raise_for_status()
+    http.post(path, content=form.format(number), headers={"Idempotency-Key": topic}).raise_for_status()
+    lines = b"".join(f'{{"value": {number}}}\n'.encode() for _ in range(2))
+    http.post(path, content=lines, headers={"Content-Type": "application/x-ndjson"}).raise_for_status()
+    for encoding in ("auto", "json", "text"):
+        messages = http.get(path, params={"encoding": encoding}).json()["messages"]
+        values = [each["value"] for each in messages if str(each["value"]) != "1234567890123456789"]
+        assert len(values) == 4 and all(number in str(value) for value in values), values
+
+
+def test_digits_inside_of_a_text_are_no_number(http: httpx.Client, topic: str) -> None:
+    path, value = f"/topics/{topic}/messages", {"card": "12345678901234567890", "rate": 1e20}
+    http.post(path, json={"value": value}).raise_for_status()
+    assert http.get(path).json()["messages"][0]["value"] == value
+
+
+def test_a_long_key(http: httpx.Client, new_topic: Callable[..., str]) -> None:
+    path, key = f"/topics/{new_topic(partitions=3)}/messages", "k" * 300_000
+    places = [http.post(path, json={"key": key, "value": "v"}).json()["partition"] for _ in range(2)]
+    assert places == [key_hash(key.encode()) % 3] * 2

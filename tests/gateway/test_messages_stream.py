@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
+from gateway_process import GatewayProcess
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 LINES = {"Accept": "application/x-ndjson"}
@@ -45,6 +46,22 @@ def test_what_came_before_a_bad_line_is_stored(http: httpx.Client, topic: str, b
     assert reply.json()["detail"].startswith("line 4: ")
     assert reply.json()["stored"] == 3
     assert len(http.get(f"/topics/{topic}/messages").json()["messages"]) == 3
+
+
+def test_lines_that_are_refused_are_not_counted(http: httpx.Client, topic: str) -> None:
+    wrong = b'{"value": "x", "partition": 99}\n'
+    content = b"".join(lines_of(499)) + wrong + b"".join(lines_of(2500))
+    reply = http.post(f"/topics/{topic}/messages", content=content, headers=NDJSON)
+    assert reply.status_code == 404, reply.text
+    stored = http.get(f"/topics/{topic}/messages", params={"offset": "latest"}).json()["next_offset"]
+    assert reply.json()["stored"] == stored > 0
+
+
+def test_a_long_line_counts_as_in_flight(new_gateway: Callable[..., GatewayProcess], topic: str) -> None:
+    with new_gateway("--set", "in_flight_bytes_max=3000000").client() as http:
+        pieces = (b" " * 100_000 for _ in range(40))
+        reply = http.post(f"/topics/{topic}/messages", content=pieces, headers=NDJSON)
+        assert (reply.status_code, reply.json()["title"]) == (429, "Too many requests")
 
 
 def test_lines_under_an_idempotency_key_are_one_batch(http: httpx.Client, topic: str) -> None:

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError
 from headrace.base.ids import TopicPartition
 from headrace.gateway.produce.encode import Identity, RecordBytes
 from headrace.gateway.produce.outgoing import Delivered, Outgoing
-from headrace.gateway.produce.partitioner import key_hash
+from headrace.gateway.produce.partitioner import _hashes, key_hash, partitions_of
 from headrace.gateway.produce.queue import BATCH_BYTES_MAX, PartitionQueue
 from headrace.gateway.produce.receipt import Chunk, Receipt
 from headrace.wire.batch import crc_ok, parse_header
@@ -38,6 +38,11 @@ TOO_LARGE, INVALID = (KafkaError(code) for code in (ErrorCode.MESSAGE_TOO_LARGE,
 )
 def test_a_key_goes_where_the_java_client_puts_it(key: bytes, hash: int) -> None:
     assert key_hash(key) == hash & 0x7FFFFFFF
+
+
+def test_long_keys_are_not_remembered() -> None:
+    partitions_of([Outgoing(b"v", key) for key in (b"short", b"long" * 1000)], 3, 0)
+    assert b"short" in _hashes and b"long" * 1000 not in _hashes
 
 
 @pytest.mark.parametrize("codec", range(len(CODEC_NAMES)))

@@ -1,6 +1,5 @@
 """What a GET shows of batches: the loop for plain records shows the same as the one for all others."""
 
-import asyncio
 import contextlib
 from typing import Any, get_args
 
@@ -10,12 +9,8 @@ from crc32c import crc32c
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headrace.base.ids import TopicPartition
-from headrace.client.cluster_client import ClusterClient, Fetched
 from headrace.gateway.messages.outgoing import Encoding, render_record
-from headrace.gateway.messages.page import Limits, read_page
 from headrace.gateway.messages.rendering import Rendering
-from headrace.gateway.problem import Problem
 from headrace.wire.batch import CRC_START, HEADER_SIZE, CorruptBatch, parse_header
 from headrace.wire.records import Record, build_batch, read_records
 
@@ -51,7 +46,12 @@ def test_all_records_look_as_they_do_one_by_one(
     assert [orjson.dumps(each) for each in rendering.messages] == [
         orjson.dumps(render_record(each, encoding)) for each in wanted
     ]
-    assert rendering.size == sum(len(each.value or b"") + len(each.key or b"") for each in wanted)
+    assert rendering.size == sum(
+        len(each.value or b"")
+        + len(each.key or b"")
+        + sum(len(name) + len(value or b"") for name, value in each.headers)
+        for each in wanted
+    )
 
 
 @pytest.mark.parametrize("odd", [None, 25])
@@ -76,30 +76,49 @@ def test_damage_is_said_to_be_damage(data: st.DataObject) -> None:
         Rendering("auto", 1000, 1 << 30).add(parse_header(whole), memoryview(whole), 0)
 
 
+def sealed(whole: bytearray) -> memoryview:
+    whole[CRC_START - 4 : CRC_START] = crc32c(whole[CRC_START:]).to_bytes(4, "big")
+    return memoryview(whole)
+
+
 @given(st.data())
-def test_what_a_producer_got_wrong_is_shown_somehow_or_said_to_be_damage(data: st.DataObject) -> None:
+def test_what_a_producer_got_wrong_is_shown_as_other_readers_see_it(data: st.DataObject) -> None:
     """The CRC is that of its bytes, which are nonsense. Nothing but its own page suffers."""
     whole = bytearray(batch_of([(b"key", b"value", [], 0)] * 70))
     for _ in range(data.draw(st.integers(1, 5))):
         whole[data.draw(st.integers(HEADER_SIZE, len(whole) - 1))] = data.draw(st.integers(0, 255))
-    whole[CRC_START - 4 : CRC_START] = crc32c(whole[CRC_START:]).to_bytes(4, "big")
+    batch = sealed(whole)
     rendering = Rendering("auto", 1000, 1 << 30)
     with contextlib.suppress(CorruptBatch):
-        rendering.add(parse_header(whole), memoryview(whole), data.draw(st.integers(95, 175)))
+        rendering.add(parse_header(whole), batch, 0)
     assert len(rendering.messages) <= 70
+    try:
+        records = read_records(batch)
+    except CorruptBatch:
+        return
+    offsets = [record.offset for record in records]
+    if offsets == sorted(set(offsets)):
+        assert rendering.messages == [render_record(record) for record in records]
 
 
-def test_a_page_with_damage_is_a_problem_with_a_way_out() -> None:
-    whole = bytearray(batch_of([(b"key", b"value", [], 0)]))
-    whole[-3] ^= 1
+def test_bytes_after_a_value_are_no_record() -> None:
+    """Its length says that they belong to the record before."""
+    forged = b"\x14\0\0\2\1\x0cFORGED\0"
+    first = b"\0\0\0\1\x0areal0\0" + forged
+    second = b"\0\0\2\1\x0areal1\0"
+    body = bytes([len(first) << 1]) + first + bytes([len(second) << 1]) + second
+    head = bytearray(batch_of([(None, b"value", [], 0)] * 2)[:HEADER_SIZE])
+    head[8:12] = (HEADER_SIZE - 12 + len(body)).to_bytes(4, "big")
+    batch = sealed(head + body)
+    for encoding in ENCODINGS:
+        rendering = Rendering(encoding, 10, 1 << 20)
+        with contextlib.suppress(CorruptBatch):
+            rendering.add(parse_header(batch), batch, 101)
+        assert "FORGED" not in str(rendering.messages)
 
-    class Damaged(ClusterClient):
-        async def fetch(self, *_: Any, **__: Any) -> Fetched:
-            return Fetched(memoryview(whole), 101, 101, 100, (), 101)
 
-    async def read() -> None:
-        await read_page(Damaged("127.0.0.1:1", client_id="test"), TopicPartition("t", 0), 100, Limits(10, 1000), "auto")
-
-    with pytest.raises(Problem) as found:
-        asyncio.run(read())
-    assert found.value.title == "Corrupt batch" and "headrace log verify" in found.value.fix
+def test_headers_count_for_the_size_of_a_page() -> None:
+    batch = batch_of([(None, b"v", [("h", b"x" * 99)], 0)] * 50)
+    rendering = Rendering("auto", 1000, 1010)
+    rendering.add(parse_header(batch), batch, 0)
+    assert len(rendering.messages) == 10

@@ -1,7 +1,7 @@
 """Request bodies within limits: so many bytes each, so many in all, and so long to arrive.
 
-What is over the whole budget is turned away with 429 before it is read: callers that come faster than brokers
-acknowledge wait outside, not in our memory.
+What is over the whole budget is turned away with 429: callers that come faster than brokers acknowledge wait outside, not
+in our memory.
 """
 
 import asyncio
@@ -39,6 +39,14 @@ class Intake:
         assert self._taken >= 0, self._taken
 
     @contextlib.contextmanager
+    def held(self, count: int) -> Iterator[None]:
+        self.take(count)
+        try:
+            yield
+        finally:
+            self.give_back(count)
+
+    @contextlib.contextmanager
     def poll(self) -> Iterator[None]:
         """For as long as a caller waits for messages to come: each holds a connection to a broker."""
         if self._polls_left <= 0:
@@ -50,26 +58,43 @@ class Intake:
             self._polls_left += 1
 
 
+class Claim:
+    """Bytes of one caller that count as in flight, more and more of them, until `release`."""
+
+    def __init__(self, intake: Intake) -> None:
+        self._intake = intake
+        self._taken = 0
+
+    def reach(self, size: int) -> None:
+        if size > self._taken:
+            self._intake.take(size - self._taken)
+            self._taken = size
+
+    def release(self) -> None:
+        self._intake.give_back(self._taken)
+        self._taken = 0
+
+
 class Body:
     def __init__(self, intake: Intake, request: Request) -> None:
         self._intake = intake
         self._request = request
-        self._taken = 0
+        self._claim = Claim(intake)
 
     async def __aenter__(self) -> bytes:
         try:
             return await self._read()
         except BaseException:
-            self._intake.give_back(self._taken)
+            self._claim.release()
             raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._intake.give_back(self._taken)
+        self._claim.release()
 
     async def _read(self) -> bytes:
-        self._expect()
+        self._check_length()
         receive = self._request.receive
         try:
             async with asyncio.timeout(self._intake.seconds_max):
@@ -82,33 +107,32 @@ class Body:
                     raise ClientDisconnect
         except TimeoutError:
             raise too_slow(self._intake.seconds_max) from None
-        self._claim(len(data))
+        self._count(len(data))
         return data
 
     async def _read_on(self, first: bytes) -> bytes:
         parts, size, more = [first], len(first), True
+        self._count(size)
         while more:
             message = await self._request.receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
             parts.append(message.get("body", b""))
             size += len(parts[-1])
-            self._claim(size)
+            self._count(size)
             more = message.get("more_body", False)
         return b"".join(parts)
 
-    def _expect(self) -> None:
-        """What it says it will send; bytes beyond that, or without saying, are claimed as they come."""
+    def _check_length(self) -> None:
+        """What it says it will send. That counts as in flight as it comes: to say so is no reason to hold others up."""
         for name, value in self._request.scope["headers"]:
-            if name == b"content-length" and value.isdigit():
-                self._claim(int(value))
+            if name == b"content-length" and value.isdigit() and int(value) > self._intake.body_bytes_max:
+                raise too_large(self._intake.body_bytes_max)
 
-    def _claim(self, size: int) -> None:
+    def _count(self, size: int) -> None:
         if size > self._intake.body_bytes_max:
             raise too_large(self._intake.body_bytes_max)
-        if size > self._taken:
-            self._intake.take(size - self._taken)
-            self._taken = size
+        self._claim.reach(size)
 
 
 def too_busy(detail: str) -> Problem:

@@ -95,8 +95,13 @@ def unreachable(detail: str) -> Problem:
     return Problem(NO_ANSWER.status, NO_ANSWER.title, detail, NO_ANSWER.fix, headers={"Retry-After": "1"})
 
 
-def corrupt_batch(error: CorruptBatch) -> Problem:
-    return Problem(500, "Corrupt batch", str(error), "`headrace log verify` on the broker looks closer")
+def corrupt_batch(error: CorruptBatch, next_offset: int | None = None) -> Problem:
+    """With where to go on behind it, if that is known."""
+    fix = "`headrace log verify` on the broker looks closer"
+    if next_offset is None:
+        return Problem(500, "Corrupt batch", str(error), fix)
+    also = {"next_offset": next_offset}
+    return Problem(500, "Corrupt batch", str(error), f"{fix}; what is behind it begins at next_offset", also=also)
 
 
 def problem_of(error: Problem | Refused | Disconnected) -> Problem:

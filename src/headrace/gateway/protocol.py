@@ -6,7 +6,7 @@ are looked at by one sweep over all connections, so a request costs no timer.
 
 import asyncio
 import time
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -15,6 +15,8 @@ from headrace.gateway.problem import Problem
 HEAD_BYTES_MAX = 64 << 10
 HEAD_SECONDS_MAX = 20.0
 SWEEP_SECONDS = 5.0
+# In the scope of a request: ends its connection at once, and forgets what its reader has not taken.
+ABORT = "headrace.abort"
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -38,6 +40,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        cast(dict[str, Any], self.scope)[ABORT] = self.transport.abort
         self.head_since = time.monotonic()
         self._head_bytes = 0
 

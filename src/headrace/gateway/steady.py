@@ -12,14 +12,17 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from headrace.gateway.intake import Intake
+from headrace.gateway.protocol import ABORT
 
 # Smaller ones are handed over at once and not counted.
 SMALL_BYTES = 256 << 10
 # Smaller parts wake the reader more often than it needs. One part has to go within the time a sender has for a body.
-PART_BYTES = 2 << 20
+PART_BYTES = 1 << 20
 
 
 class SteadyResponse(Response):
+    """Raises the Problem of a busy gateway, if at all, before anything is sent."""
+
     def __init__(self, content: bytes, media_type: str, intake: Intake) -> None:
         super().__init__(content, media_type=media_type)
         self._intake = intake
@@ -29,35 +32,40 @@ class SteadyResponse(Response):
         if size <= SMALL_BYTES:
             await super().__call__(scope, receive, send)
             return
-        self._intake.take(size)
-        try:
-            await self._send_parts(send, self._intake.seconds_max)
-        except TimeoutError:
-            # Returning with the reply unfinished makes the server close the connection.
-            return
-        finally:
-            self._intake.give_back(size)
+        with self._intake.held(size), contextlib.suppress(TimeoutError):
+            await self._send_parts(_in_time(scope, send, self._intake.seconds_max))
 
-    async def _send_parts(self, send: Send, seconds_max: float) -> None:
-        now = asyncio.get_running_loop().time
-        async with asyncio.timeout(seconds_max) as patience:
-            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            parts = memoryview(self.body)
-            for at in range(0, len(parts), PART_BYTES):
-                patience.reschedule(now() + seconds_max)
-                await send({"type": "http.response.body", "body": parts[at : at + PART_BYTES], "more_body": True})
-            await send({"type": "http.response.body"})
+    async def _send_parts(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        parts = memoryview(self.body)
+        for at in range(0, len(parts), PART_BYTES):
+            await send({"type": "http.response.body", "body": parts[at : at + PART_BYTES], "more_body": True})
+        await send({"type": "http.response.body"})
 
 
 class SteadyStream(StreamingResponse):
-    def __init__(self, parts: AsyncIterator[bytes], media_type: str, seconds_max: float) -> None:
+    """`held` is what the stream needs for as long as it lasts, or until it is known that it will not begin."""
+
+    def __init__(
+        self, parts: AsyncIterator[bytes], media_type: str, seconds_max: float, held: contextlib.ExitStack
+    ) -> None:
         super().__init__(parts, media_type=media_type)
         self._seconds_max = seconds_max
+        self._held = held
 
-    async def stream_response(self, send: Send) -> None:
-        async def send_in_time(message: Message) -> None:
-            async with asyncio.timeout(self._seconds_max):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._held, contextlib.suppress(TimeoutError):
+            await super().__call__(scope, receive, _in_time(scope, send, self._seconds_max))
+
+
+def _in_time(scope: Scope, send: Send, seconds_max: float) -> Send:
+    async def send_in_time(message: Message) -> None:
+        try:
+            async with asyncio.timeout(seconds_max):
                 await send(message)
+        except TimeoutError:
+            # To close the connection would be to wait, with all that it holds, until the reader has taken it.
+            scope[ABORT]()
+            raise
 
-        with contextlib.suppress(TimeoutError):
-            await super().stream_response(send_in_time)
+    return send_in_time

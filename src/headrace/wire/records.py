@@ -144,8 +144,13 @@ def read_records(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> list[Reco
 def iter_records(batch: Bytes, first_offset: int = ANY_OFFSET, max_bytes: int = UNPACKED_BYTES_MAX) -> Iterator[Record]:
     """From an offset on: those before it are stepped over, and those behind the last one taken are not looked at."""
     header, body = open_batch(batch, max_bytes)
+    yield from iter_unpacked(header, body, first_offset)
+
+
+def iter_unpacked(header: BatchHeader, body: Bytes, first_offset: int = ANY_OFFSET) -> Iterator[Record]:
+    """As `iter_records`, of a batch that is open."""
     try:
-        yield from _iter_body(header, body, first_offset - header.base_offset)
+        yield from _iter_body(header, bytes(body), first_offset - header.base_offset)
     except IndexError:
         raise CorruptBatch("the records end inside a number") from None
 

@@ -52,7 +52,10 @@ class FastLane:
             response = await _reply(work, scope)
         except ClientDisconnect:
             return
-        await response(scope, receive, send)
+        try:
+            await response(scope, receive, send)
+        except Problem as problem:
+            await problem.response()(scope, receive, send)
 
     def _work(self, request: Request) -> Awaitable[Response] | None:
         """None where the framework has to look."""

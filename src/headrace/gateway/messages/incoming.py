@@ -13,8 +13,7 @@ import binascii
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
-
+from headrace.gateway.messages import exact_json
 from headrace.gateway.problem import Problem
 from headrace.gateway.produce.outgoing import Headers, Outgoing
 from headrace.gateway.produce.texts import Texts, as_texts
@@ -75,9 +74,9 @@ def _bytes(value: Any, encoding: Any, name: str, where: Where) -> bytes | None:
     if value is None:
         return None
     if encoding is None:
-        return value.encode() if isinstance(value, str) else orjson.dumps(value)
+        return value.encode() if isinstance(value, str) else exact_json.dumps(value)
     if encoding == "json":
-        return orjson.dumps(value)
+        return exact_json.dumps(value)
     if encoding not in ENCODINGS:
         raise invalid(where, f"there is no encoding {encoding!r}", f"use one of {', '.join(ENCODINGS)}")
     if not isinstance(value, str):

@@ -1,6 +1,6 @@
 """A record as JSON, for a caller: what `incoming` takes, so that what was read can be posted again.
 
-    auto     text; JSON if it is an object or an array; base64 if it is not UTF-8
+    auto     text; JSON if it is an object or an array without numbers beyond 64 bits; base64 if it is not UTF-8
     text     text, or base64 if it is not UTF-8
     json     JSON of any kind, or text, or base64
     base64   base64
@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import orjson
 
+from headrace.gateway.messages.exact_json import loads_exactly, may_lose_digits
 from headrace.wire.records import Record
 
 Encoding = Literal["auto", "text", "json", "base64"]
@@ -47,8 +48,12 @@ def render_line(record: Record, encoding: Encoding = "auto") -> bytes:
 def _render(value: bytes, encoding: Encoding) -> tuple[Any, str]:
     if encoding == "json" or (encoding == "auto" and value[:1] and value[0] in _OPENING):
         try:
-            return orjson.loads(value), "json"
-        except orjson.JSONDecodeError:
+            found = orjson.loads(value)
+            if may_lose_digits(value):
+                # As text it keeps what a float would lose.
+                orjson.dumps(loads_exactly(value))
+            return found, "json"
+        except (orjson.JSONDecodeError, TypeError):
             pass
     if encoding != "base64":
         try:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient, Fetched
-from headrace.gateway.messages.fetch_sizes import FetchSizes
+from headrace.gateway.messages.fetch_sizes import FETCH_BYTES_MIN, FetchSizes
 from headrace.gateway.messages.outgoing import Encoding
 from headrace.gateway.messages.rendering import Rendering
 from headrace.gateway.problem import Problem, corrupt_batch, kafka_problem
@@ -14,6 +14,7 @@ from headrace.gateway.visible import VisibleRecords
 from headrace.wire.batch import CorruptBatch
 from headrace.wire.codes import ErrorCode
 
+HIDDEN_SECONDS_MAX = 10.0
 _sizes = FetchSizes()
 
 
@@ -31,38 +32,48 @@ class Page(NamedTuple):
     high_watermark: int
     log_start_offset: int
 
-    @property
-    def is_end(self) -> bool:
-        """Nothing more was there."""
-        return self.next_offset >= self.high_watermark or not self.messages
+
+def expected_bytes(id: TopicPartition, limits: Limits) -> int:
+    return min(_sizes.wanted(id, limits.records), limits.bytes)
 
 
 async def read_page(client: ClusterClient, id: TopicPartition, offset: int, limits: Limits, encoding: Encoding) -> Page:
+    """May be empty before the end: markers and aborted transactions are passed over for so long only."""
     now = asyncio.get_running_loop().time
     deadline = now() + limits.wait_seconds
+    patience = max(deadline, now() + HIDDEN_SECONDS_MAX)
     rendering = Rendering(encoding, limits.records, limits.bytes)
     messages = rendering.messages
     while True:
         seconds = 0 if messages else max(0.0, deadline - now())
-        fetched = await _fetch(client, id, offset, limits, limits.records - len(messages), seconds)
-        _sizes.learn(id, fetched.batches)
-        visible = VisibleRecords(fetched, offset)
-        for header, batch in visible.batches():
-            try:
-                rendering.add(header, batch, offset)
-            except CorruptBatch as error:
-                raise corrupt_batch(error) from None
-            if rendering.is_full:
-                return Page(messages, rendering.next_offset, fetched.high_watermark, fetched.log_start_offset)
-        moved, offset = visible.next_offset > offset, visible.next_offset
-        if not moved and (messages or deadline <= now()):
+        left = limits._replace(records=limits.records - len(messages), wait_seconds=seconds)
+        fetched = await _fetch(client, id, offset, left)
+        next_offset, is_done = _render(fetched, id, offset, rendering)
+        moved, offset = next_offset > offset, next_offset
+        if is_done or patience <= now() or (not moved and (messages or deadline <= now())):
             return Page(messages, offset, fetched.high_watermark, fetched.log_start_offset)
 
 
-async def _fetch(
-    client: ClusterClient, id: TopicPartition, offset: int, limits: Limits, records: int, seconds: float
-) -> Fetched:
-    bytes_max = min(_sizes.wanted(id, records), limits.bytes)
+def _render(fetched: Fetched, id: TopicPartition, offset: int, rendering: Rendering) -> tuple[int, bool]:
+    """Where to go on, and whether the page ends there. A damaged batch is a problem for whoever begins with it."""
+    visible, header = VisibleRecords(fetched, offset), None
+    try:
+        _sizes.learn(id, fetched.batches)
+        for header, batch in visible.batches():
+            rendering.add(header, batch, offset)
+            if rendering.is_full:
+                return rendering.next_offset, True
+    except CorruptBatch as error:
+        if not rendering.messages:
+            raise corrupt_batch(error, header and header.next_offset) from None
+        return rendering.next_offset, True
+    return visible.next_offset, False
+
+
+async def _fetch(client: ClusterClient, id: TopicPartition, offset: int, limits: Limits) -> Fetched:
+    seconds = limits.wait_seconds
+    # Many may wait at once, and all of them are answered at once.
+    bytes_max = FETCH_BYTES_MIN if seconds else expected_bytes(id, limits)
     try:
         return await client.fetch(
             id, offset, bytes_max=bytes_max, wait_ms=int(seconds * 1000), read_committed=limits.read_committed

@@ -4,7 +4,7 @@ One handler for both dialects. It is the busiest of the gateway, so it reads JSO
 `describe` says in OpenAPI what it takes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
@@ -15,12 +15,14 @@ from starlette.responses import Response
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.idempotency.once import HEADER as IDEMPOTENCY_KEY
 from headrace.gateway.idempotency.once import Once
+from headrace.gateway.messages import exact_json
 from headrace.gateway.messages.incoming import invalid, parse_message, parse_messages
 from headrace.gateway.messages.store import MessageStore, failure
 from headrace.gateway.messages.stream_in import NDJSON, store_stream
 from headrace.gateway.problem import Problem
 from headrace.gateway.produce.outgoing import Outgoing
 from headrace.gateway.produce.receipt import Receipt
+from headrace.gateway.produce.texts import Texts
 
 JSON = "application/json"
 MULTI_STATUS = 207
@@ -58,18 +60,24 @@ async def _post_once(
 def _asked(body: bytes, is_lines: bool, acks: str, count_max: int) -> tuple[Sequence[Outgoing], str, bool]:
     """The messages, whose acknowledgement they need, and whether they came as a batch."""
     if is_lines:
-        lines = [_parse(line) for line in body.splitlines() if line.strip()]
+        lines = [_parse(line, exact_json.loads) for line in body.splitlines() if line.strip()]
         return *_batch(lines, acks, count_max), True
-    asked = _parse(body)
+    messages, said, is_batch = _messages(_parse(body, orjson.loads), acks, count_max)
+    if not isinstance(messages, Texts) and exact_json.may_lose_digits(body):
+        return _messages(_parse(body, exact_json.loads_exactly), acks, count_max)
+    return messages, said, is_batch
+
+
+def _messages(asked: Any, acks: str, count_max: int) -> tuple[Sequence[Outgoing], str, bool]:
     if type(asked) is dict and "messages" not in asked:
         acks = asked.pop("acks", acks)
         return [parse_message(asked)], acks, False
     return *_batch(asked, acks, count_max), True
 
 
-def _parse(body: bytes) -> Any:
+def _parse(body: bytes, loads: Callable[[bytes], Any]) -> Any:
     try:
-        return orjson.loads(body)
+        return loads(body)
     except orjson.JSONDecodeError as error:
         raise Problem(400, "Bad JSON", f"the body is not JSON: {error}", 'such as {"value": "hello"}') from None
 

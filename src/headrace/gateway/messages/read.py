@@ -1,7 +1,6 @@
 """GET of messages: a page, or a stream of lines, from where a query says."""
 
 import contextlib
-from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 import orjson
@@ -11,7 +10,7 @@ from headrace.base.ids import TopicPartition
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.known_topics import check_readable
 from headrace.gateway.messages.outgoing import Encoding
-from headrace.gateway.messages.page import Limits, first_offset, read_page
+from headrace.gateway.messages.page import Limits, expected_bytes, first_offset, read_page
 from headrace.gateway.messages.start import Start
 from headrace.gateway.messages.stream_in import NDJSON
 from headrace.gateway.messages.stream_out import FOLLOW_WAIT_SECONDS, lines
@@ -54,18 +53,19 @@ async def read_messages(gateway: Gateway, topic: str, partition: int | None, ask
     if offset is None:
         offset = await first_offset(gateway.client, id, asked.start.at)
     if asked.as_lines:
-        first = await read_page(gateway.client, id, offset, limits._replace(wait_seconds=0.0), asked.encoding)
-        stream = lines(gateway.client, id, first, limits, asked.encoding, asked.limit)
-        return SteadyStream(_counted(gateway, stream), NDJSON, gateway.intake.seconds_max)
-    with gateway.intake.poll() if limits.wait_seconds else contextlib.nullcontext():
+        return await _read_lines(gateway, id, offset, limits, asked)
+    intake = gateway.intake
+    with intake.poll() if limits.wait_seconds else intake.held(expected_bytes(id, limits)):
         page = await read_page(gateway.client, id, offset, limits, asked.encoding)
-    return SteadyResponse(orjson.dumps(page._asdict()), "application/json", gateway.intake)
+    return SteadyResponse(orjson.dumps(page._asdict()), "application/json", intake)
 
 
-async def _counted(gateway: Gateway, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    with gateway.intake.poll():
-        async for part in stream:
-            yield part
+async def _read_lines(gateway: Gateway, id: TopicPartition, offset: int, limits: Limits, asked: Asked) -> Response:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(gateway.intake.poll())
+        first = await read_page(gateway.client, id, offset, limits._replace(wait_seconds=0.0), asked.encoding)
+        stream = lines(gateway.client, id, offset, first, limits, asked.encoding, asked.limit)
+        return SteadyStream(stream, NDJSON, gateway.intake.seconds_max, stack.pop_all())
 
 
 async def _only_partition(gateway: Gateway, topic: str) -> int:

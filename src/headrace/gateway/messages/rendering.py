@@ -9,12 +9,14 @@ from typing import Any
 
 from headrace.gateway.messages.outgoing import Encoding, render_record
 from headrace.wire.batch import BatchHeader, Bytes, CorruptBatch, crc_ok
-from headrace.wire.records import iter_records, unpacked
+from headrace.wire.records import Record, iter_unpacked, unpacked
 from headrace.wire.varint import read_varint
 
 _OPENING = b"{["
 # As much as stays in the caches of a core while it is read.
 WINDOW_BYTES = 128 << 10
+# Numbers below take two bytes.
+NUMBERS_MAX = 8192
 
 
 class Rendering:
@@ -42,13 +44,13 @@ class Rendering:
         """CorruptBatch if it is not what was written."""
         if not crc_ok(batch, 0, len(batch)):
             raise CorruptBatch(f"the batch at offset {header.base_offset} has another CRC than its bytes")
-        count = len(self.messages)
-        if self._is_text and self._add_texts(header, unpacked(header, batch), first_offset):
+        count, body = len(self.messages), unpacked(header, batch)
+        if self._is_text and self._add_texts(header, body, first_offset):
             return
         first_offset = self.next_offset if len(self.messages) > count else first_offset
-        for record in iter_records(batch, first_offset):
+        for record in iter_unpacked(header, body, first_offset):
             self.messages.append(render_record(record, self._encoding))
-            self.size += len(record.value or b"") + len(record.key or b"")
+            self.size += _size(record)
             if self.is_full:
                 return
 
@@ -62,12 +64,12 @@ class Rendering:
             pos = _position(body, delta)
         except IndexError:
             return False
-        while delta < count and not self.is_full:
+        while delta < min(count, NUMBERS_MAX) and not self.is_full:
             seen, used = self._add_window(bytes(body[pos : pos + WINDOW_BYTES]), header, delta)
             if not seen:
                 return False
             delta, pos = delta + seen, pos + used
-        return True
+        return delta == count or self.is_full
 
     def _add_window(self, body: bytes, header: BatchHeader, first: int) -> tuple[int, int]:
         """Records up to the first that is not plain, or not whole: how many, and the bytes they take.
@@ -79,28 +81,40 @@ class Rendering:
         base_offset, base_timestamp = header.base_offset, header.base_timestamp
         room, size, size_max = self._count_max - len(self.messages), self.size, self._bytes_max
         add, start, before = self.messages.append, 0, len(self.messages)
-        # Its number within the batch takes as many bytes for all of these, and its time one at least.
-        number_size, number_end = (1, 64) if first < 64 else (2, 8192) if first < 8192 else (3, 1 << 20)
-        to_key = 1 + number_size + 1
+        # Its number within the batch takes as many bytes for all of these.
+        number_size, number_end = (1, 64) if first < 64 else (2, NUMBERS_MAX)
         try:
             for delta in range(first, min(header.record_count, first + room, number_end)):
-                # Past its length and attributes: the rest says where it ends.
-                if body[start] < 128:
+                # Past its length and attributes.
+                number = body[start]
+                if number < 128:
                     pos = start + 2
-                elif body[start + 1] < 128:
-                    pos = start + 3
+                    next_start = pos - 1 + (number >> 1)
                 else:
-                    break
+                    high = body[start + 1]
+                    if high > 127:
+                        break
+                    pos = start + 3
+                    next_start = pos - 1 + (number - 128 + (high << 7) >> 1)
                 number = body[pos]
                 if number < 128:
-                    pos += to_key
+                    pos += 1
                 else:
                     high = body[pos + 1]
                     if high > 127:
                         break
                     number += (high << 7) - 128
-                    pos += to_key + 1
+                    pos += 2
                 timestamp = base_timestamp + ((number >> 1) ^ -(number & 1))
+                # Its number is what its place says, or somebody has built a batch that other readers see otherwise.
+                if number_size == 1:
+                    if body[pos] != delta << 1:
+                        break
+                    pos += 2
+                else:
+                    if body[pos] != (delta << 1 & 127) + 128 or body[pos + 1] != delta >> 6:
+                        break
+                    pos += 3
                 number = body[pos - 1]
                 key_size = number >> 1
                 key_end = pos + key_size
@@ -122,15 +136,15 @@ class Rendering:
                     number += (high << 7) - 128
                     pos = key_end + 2
                 end = pos + (number >> 1)
-                # A zero after it: no headers.
-                if body[end] or number & 1 or body[pos] in special:
+                # A zero after it, and no more: no headers.
+                if body[end] or end + 1 != next_start or number & 1 or body[pos] in special:
                     break
                 value = text[pos:end]
                 if not value.isascii():
                     value = body[pos:end].decode()
                 offset = base_offset + delta
                 add({"offset": offset, "key": key, "value": value, "timestamp": timestamp, "headers": no_headers})
-                start = end + 1
+                start = next_start
                 size += key_size + end - pos
                 if size >= size_max:
                     break
@@ -138,6 +152,11 @@ class Rendering:
             pass
         self.size = size
         return len(self.messages) - before, start
+
+
+def _size(record: Record) -> int:
+    headers = sum(len(name) + len(value or b"") for name, value in record.headers)
+    return len(record.value or b"") + len(record.key or b"") + headers
 
 
 def _position(body: Bytes, count: int) -> int:

@@ -1,7 +1,8 @@
 """POST of a stream: a message per line (application/x-ndjson), of any length, stored while it still comes.
 
 At most two chunks are in memory: one on its way to the brokers, one being read. A sender that is faster than the brokers
-is not read from meanwhile. What came before a bad line is stored; the reply says how much that is.
+is not read from meanwhile. A chunk is a megabyte, or a line that is longer. What came before a bad line is stored; the
+reply says how much that is.
 """
 
 import asyncio
@@ -13,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from headrace.gateway.gateway import Gateway
-from headrace.gateway.intake import too_slow
+from headrace.gateway.intake import Claim, too_slow
+from headrace.gateway.messages import exact_json
 from headrace.gateway.messages.incoming import parse_message
 from headrace.gateway.messages.store import MessageStore, failure
 from headrace.gateway.problem import Problem
@@ -43,7 +45,8 @@ async def _store_lines(gateway: Gateway, request: Request, topic: str, acks: str
         async for chunk in _chunks(gateway, request):
             messages, complaint = _parse_lines(chunk, tally)
             if sending is not None:
-                tally.add(topic, await sending)
+                sent, sending = sending, None
+                tally.add(topic, await sent)
             sending = asyncio.ensure_future(store.store(topic, messages, acks)) if messages else None
             if complaint is not None:
                 raise complaint
@@ -55,23 +58,45 @@ async def _store_lines(gateway: Gateway, request: Request, topic: str, acks: str
 
 async def _chunks(gateway: Gateway, request: Request) -> AsyncIterator[list[bytes]]:
     """Whole lines, many at a time. The bytes that wait here count as in flight."""
-    lines: list[bytes] = []
-    size, rest = 0, b""
+    lines, size, unfinished = list[bytes](), 0, _Line(gateway.intake.body_bytes_max)
     parts = request.stream().__aiter__()
-    gateway.intake.take(CHUNK_BYTES)
+    claim = Claim(gateway.intake)
     try:
+        claim.reach(CHUNK_BYTES)
         while (part := await _next_part(parts, gateway.intake.seconds_max)) is not None:
-            *whole, rest = (rest + part).split(b"\n")
-            lines += whole
             size += len(part)
-            if len(rest) > gateway.intake.body_bytes_max:
-                raise _line_too_long(gateway.intake.body_bytes_max)
+            claim.reach(size)
+            first, *others = part.split(b"\n")
+            unfinished.add(first)
+            for other in others:
+                lines.append(unfinished.whole())
+                unfinished.add(other)
             if lines and (size >= CHUNK_BYTES or len(lines) >= CHUNK_MESSAGES):
                 yield lines
-                lines, size = [], len(rest)
-        yield [*lines, rest]
+                lines, size = [], unfinished.size
+        yield [*lines, unfinished.whole()]
     finally:
-        gateway.intake.give_back(CHUNK_BYTES)
+        claim.release()
+
+
+class _Line:
+    """A line in the making: put together once, however many parts it comes in."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._parts: list[bytes] = []
+        self.size = 0
+
+    def add(self, part: bytes) -> None:
+        self.size += len(part)
+        if self.size > self._bytes_max:
+            raise _line_too_long(self._bytes_max)
+        self._parts.append(part)
+
+    def whole(self) -> bytes:
+        line = b"".join(self._parts)
+        self._parts, self.size = [], 0
+        return line
 
 
 async def _next_part(parts: AsyncIterator[bytes], seconds_max: float) -> bytes | None:
@@ -91,7 +116,7 @@ def _parse_lines(lines: list[bytes], tally: "_Tally") -> tuple[list[Outgoing], P
             continue
         where = f"line {tally.line}"
         try:
-            messages.append(parse_message(orjson.loads(line), where))
+            messages.append(parse_message(exact_json.loads(line), where))
         except orjson.JSONDecodeError as error:
             return messages, Problem(400, "Bad JSON", f"{where}: {error}", 'one {"value": …} on each line')
         except Problem as problem:

@@ -20,17 +20,27 @@ FOLLOW_WAIT_SECONDS = 10.0
 
 
 async def lines(
-    client: ClusterClient, id: TopicPartition, first: Page, limits: Limits, encoding: Encoding, count_max: int | None
+    client: ClusterClient,
+    id: TopicPartition,
+    offset: int,
+    first: Page,
+    limits: Limits,
+    encoding: Encoding,
+    count_max: int | None,
 ) -> AsyncIterator[bytes]:
-    """`first` was read before the status was sent. With a wait in `limits` it follows the log; `count_max` ends it."""
+    """`first` was read, from the offset, before the status was sent. With a wait in `limits` it follows the log;
+    `count_max` ends it."""
     page, end = first, first.high_watermark
     while True:
         yield b"".join(orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE) for message in page.messages)
         if count_max is not None:
             count_max -= len(page.messages)
             limits = limits._replace(records=min(limits.records, count_max))
-        if count_max == 0 or (not limits.wait_seconds and (page.is_end or page.next_offset >= end)):
+        # Where an open transaction begins, a reader of committed records comes no further.
+        is_end = page.next_offset >= end or page.next_offset == offset
+        if count_max == 0 or (is_end and not limits.wait_seconds):
             return
+        offset = page.next_offset
         try:
             page = await read_page(client, id, page.next_offset, limits, encoding)
         except (Problem, Refused, Disconnected) as error:

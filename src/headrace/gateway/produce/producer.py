@@ -19,7 +19,7 @@ from headrace.client.peer import Address
 from headrace.gateway.produce.encode import Identity
 from headrace.gateway.produce.leaders import Leaders
 from headrace.gateway.produce.outgoing import Delivered, Headers, Outgoing
-from headrace.gateway.produce.partitioner import partitions_of
+from headrace.gateway.produce.partitioner import key_bytes, partitions_of
 from headrace.gateway.produce.queue import PartitionQueue
 from headrace.gateway.produce.receipt import Chunk, Receipt
 from headrace.gateway.produce.texts import Texts
@@ -30,6 +30,7 @@ logger = logging.getLogger("headrace.gateway")
 
 ALL, LEADER = -1, 1
 LOOK_PAUSE_SECONDS = 0.1
+HASHED_AT_ONCE_BYTES = 64 << 10
 _NOT_OURS = frozenset(
     {
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -78,20 +79,29 @@ class Producer:
         return result
 
     async def send_all(self, topic: str, messages: Sequence[Outgoing]) -> Receipt:
-        """Settled. Refused or Disconnected when nothing is known of the topic."""
+        """Settled. Refused or Disconnected when nothing is known of the topic.
+
+        Messages without a key go together to one partition; which one changes with every request.
+        """
         count = await self._leaders.partition_count(topic)
+        turn = self._turns.setdefault(topic, 0) % count
+        if key_bytes(messages) > HASHED_AT_ONCE_BYTES:
+            # In a thread: nobody else is to wait for it.
+            partitions = await asyncio.to_thread(partitions_of, messages, count, turn)
+        else:
+            partitions = partitions_of(messages, count, turn)
         receipt = Receipt(len(messages))
-        self._route(topic, count, messages, receipt)
+        self._route(topic, count, messages, partitions, receipt)
         self._wake()
         await receipt.settled
         return receipt
 
-    def _route(self, topic: str, count: int, messages: Sequence[Outgoing], receipt: Receipt) -> None:
-        """Messages without a key go together to one partition; which one changes with every request."""
-        turn = self._turns.setdefault(topic, 0) % count
+    def _route(
+        self, topic: str, count: int, messages: Sequence[Outgoing], partitions: list[int], receipt: Receipt
+    ) -> None:
         deadline = self._loop.time() + self._seconds_max
         indexes: dict[int, list[int]] = {}
-        for index, partition in enumerate(partitions_of(messages, count, turn)):
+        for index, partition in enumerate(partitions):
             if partition in indexes:
                 indexes[partition].append(index)
             else:
