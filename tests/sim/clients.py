@@ -2,7 +2,8 @@
 what they were told.
 
     Directory    who leads what, asked of any broker that answers
-    Producer     idempotent, a lane per partition, at most five requests in flight, resent in order after any trouble
+    Producer     idempotent, a lane per partition, at most five requests in flight, resent in order after any trouble;
+                 hears of a new leader at any time, and sends on to it while the one before still owes answers
 
 What reads is in `consumers`.
 """
@@ -35,6 +36,7 @@ from sim.world import World
 IN_FLIGHT_MAX = 5
 BACK_OFF_SECONDS = (0.02, 0.25)
 ANSWER_SECONDS_MAX = 3.0
+LOOKS_AGAIN_SHARE = 0.3
 PRODUCE, METADATA, INIT_PRODUCER_ID, CREATE_TOPICS, REASSIGN, ELECT, DELETE_RECORDS = 9, 9, 4, 5, 0, 2, 1
 
 
@@ -68,6 +70,9 @@ class Directory:
         if broker_id not in self._brokers:
             raise Refusal(f"broker {broker_id} is not known")
         return await WireClient.open(self.loop, self._brokers[broker_id])
+
+    def leader(self, topic: str, index: int) -> tuple[str, int] | None:
+        return self._leaders.get((topic, index))
 
     def doubt(self, topic: str, index: int) -> None:
         self._leaders.pop((topic, index), None)
@@ -203,33 +208,41 @@ class Lane:
     async def run(self) -> None:
         producer = self._producer
         while self._unacked or not producer.stopping:
+            links: list[WireClient] = []
             try:
-                link = await producer.directory.leader_link(producer.topic, self._index, self._on_broker_reply)
-                try:
-                    await self._pump(link)
-                finally:
-                    link.close()
+                await self._connect(links)
+                await self._pump(links)
             except (Lost, Refusal):
                 producer.directory.doubt(producer.topic, self._index)
                 await producer.directory.back_off()
+            finally:
+                for link in links:
+                    link.close()
 
-    async def _pump(self, link: WireClient) -> None:
+    async def _connect(self, links: list[WireClient]) -> None:
         producer = self._producer
-        in_flight: deque[tuple[Batch, asyncio.Future[Any]]] = deque()
+        links.append(await producer.directory.leader_link(producer.topic, self._index, self._on_broker_reply))
+
+    async def _pump(self, links: list[WireClient]) -> None:
+        """What is new goes to the last of the links; the others still owe answers."""
+        producer = self._producer
+        in_flight: deque[tuple[Batch, WireClient, asyncio.Future[Any]]] = deque()
         resend = iter(list(self._unacked))
-        while not link.is_lost:
+        while not links[-1].is_lost:
+            link = links[-1]
             while len(in_flight) < IN_FLIGHT_MAX and (batch := next(resend, None) or self._fresh()) is not None:
-                in_flight.append((batch, link.send(self._request(batch), PRODUCE)))
+                in_flight.append((batch, link, link.send(self._request(batch), PRODUCE)))
             if in_flight:
+                await self._look_again(links)
                 if len(in_flight) < IN_FLIGHT_MAX and not producer.stopping:
-                    await asyncio.wait([in_flight[0][1]], timeout=max(0.001, self._due - producer.loop.time()))
-                    if not in_flight[0][1].done():
+                    await asyncio.wait([in_flight[0][2]], timeout=max(0.001, self._due - producer.loop.time()))
+                    if not in_flight[0][2].done():
                         continue
-                batch, future = in_flight.popleft()
+                batch, link, future = in_flight.popleft()
                 refusal = self._on_answer(batch, await link.until_answered(future, ANSWER_SECONDS_MAX))
                 if refusal is not None:
                     # As real clients do: what is on its way is waited for before anything is sent again.
-                    for _, future in in_flight:
+                    for _, link, future in in_flight:
                         await link.until_answered(future, ANSWER_SECONDS_MAX)
                     raise refusal
             elif producer.stopping:
@@ -237,6 +250,14 @@ class Lane:
             else:
                 await asyncio.sleep(max(0.001, self._due - producer.loop.time()))
         raise Lost("closed")
+
+    async def _look_again(self, links: list[WireClient]) -> None:
+        producer, directory = self._producer, self._producer.directory
+        if producer.rng.random() < LOOKS_AGAIN_SHARE:
+            before = directory.leader(producer.topic, self._index)
+            await directory.refresh(producer.topic)
+            if directory.leader(producer.topic, self._index) not in (before, None):
+                await self._connect(links)
 
     def _fresh(self) -> Batch | None:
         producer = self._producer

@@ -143,6 +143,10 @@ def leases_do_not_matter(patch: MonkeyPatch) -> None:
     patch.setattr(Broker, "check_lease", lambda self: self.clock.now())
 
 
+def gaps_are_called_gaps_at_once(patch: MonkeyPatch) -> None:
+    patch.setattr(Partition, "_excuse_gap", lambda self, *batch: None)
+
+
 def unclean_elections(patch: MonkeyPatch) -> None:
     """Nothing to patch: the plan's topic allows them."""
 
@@ -173,5 +177,6 @@ TEETH = (
     Tooth("nobody-joins-the-isr", nobody_joins_the_isr, ("caught-up",), THREE),
     Tooth("elections-without-a-new-epoch", elections_without_a_new_epoch, ("one-leader",), THREE),
     Tooth("leases-do-not-matter", leases_do_not_matter, ("lease",), STILL),
+    Tooth("gaps-are-called-gaps-at-once", gaps_are_called_gaps_at_once, ("no-gap", "no-ack-lost"), STILL),
     Tooth("unclean-elections", unclean_elections, LOST, UNCLEAN),
 )

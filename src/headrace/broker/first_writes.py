@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.base.errors import Refused
 from headrace.broker.dispatch import Request
-from headrace.broker.partition import Partition, Verification
+from headrace.broker.partition import ADDS_SINCE, Partition, Verification
 from headrace.broker.transaction_checks import COME_BACK, until_checked
 from headrace.txns.questions import AddPartitions
 from headrace.txns.state import TopicPartition
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 BY_ID_SINCE = 13
-ADDS_SINCE = 12
 ABORTABLE_SINCE = 11
 
 
@@ -102,11 +101,7 @@ class FirstWrites:
         code = self._refusals.get((topic, index))
         if code is not None:
             raise Refused(code, "the transaction's coordinator does not allow this write, or not yet")
-        first = self._first[topic, index]
-        if self._adds and first.header.base_sequence and first.partition.log.producer(first.header.producer_id) is None:
-            # It began this transaction elsewhere in time: batches before this one are missing.
-            raise Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "the first batch of a transaction has sequence 0")
-        return first.verification
+        return self._first[topic, index].verification
 
 
 def _transactional(records: memoryview | None) -> BatchHeader | None:

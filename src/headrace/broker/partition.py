@@ -17,6 +17,7 @@ from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition, format_id
 from headrace.broker.admit import admit, opened
 from headrace.broker.flusher import Flusher
+from headrace.broker.gaps import Gaps
 from headrace.broker.waiters import OffsetWaiters, Waiter
 from headrace.cluster.elect import min_isr_to_commit
 from headrace.cluster.entities import INTERNAL_TOPICS, PartitionState
@@ -24,7 +25,7 @@ from headrace.cluster.topic_config import TopicConfig
 from headrace.log.config import LogConfig
 from headrace.log.file_range import FileRange
 from headrace.log.log import Log
-from headrace.log.producers import Duplicate
+from headrace.log.producers import Duplicate, Verdict
 from headrace.log.sync import SyncTicket
 from headrace.replica.leader import LeaderReplica, Proposal
 from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_header, stamp, stamp_log_append_time
@@ -32,6 +33,8 @@ from headrace.wire.codes import ErrorCode
 from headrace.wire.records import Marker, build_marker
 
 NO_TIMESTAMP = -1
+# Produce requests from here on add their partitions to the transaction, and begin each with new sequences.
+ADDS_SINCE = 12
 EPOCH_PER_TRANSACTION_SINCE = 2
 _ZERO_OFFSET = bytes(8)
 
@@ -72,6 +75,7 @@ class Partition:
     __slots__ = (
         "_broker_id",
         "_flusher",
+        "_gaps",
         "_hw_waiters",
         "_leader_high_watermark",
         "_moved",
@@ -149,6 +153,7 @@ class Partition:
         self._synced_waiters = OffsetWaiters()
         self._unsynced_since: float | None = None
         self._verifying: dict[int, Verification] = {}
+        self._gaps: Gaps | None = None
         if log.end_offset:
             # What a crash left in the page cache only is not shown to anyone before it is on disk. The directory of one
             # with nothing in it is synced with its first record.
@@ -191,6 +196,7 @@ class Partition:
         else:
             self._lose_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             self._verifying.clear()
+            self._gaps = None
             self.leader = self._begin_to_lead(now) if self.is_leader else None
         self._settle()
 
@@ -259,9 +265,14 @@ class Partition:
             header = parse_header(records)
         if header.producer_id >= 0:
             verdict = log.check_producer(header)
+            if self.leader_epoch:
+                self._excuse_gap(header, verdict, now)
             if verdict is not None:
                 return self._acknowledge_again(header, verdict)
             if header.is_transactional:
+                if produce_version >= ADDS_SINCE and self._is_gap_of_unknown(header):
+                    # It began this transaction elsewhere in time: batches before this one are missing.
+                    raise Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "a transaction begins with sequence 0")
                 self.check_in_transaction(header.producer_id, header.producer_epoch, verification)
         log_append_time = NO_TIMESTAMP
         if config.stamps_append_time:
@@ -274,6 +285,18 @@ class Partition:
         leader.on_append(now.mono)
         self._on_appended()
         return Appended(base_offset, log.end_offset, log_append_time)
+
+    def _excuse_gap(self, header: BatchHeader, verdict: Verdict, now: Now) -> None:
+        """Others have led before: what is missing may be on its way to them."""
+        if verdict is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER or self._is_gap_of_unknown(header):
+            self._gaps = self._gaps or Gaps()
+            self._gaps.excuse(header, now)
+        elif self._gaps and verdict is None:
+            self._gaps.on_append(header)
+
+    def _is_gap_of_unknown(self, header: BatchHeader) -> bool:
+        """Its producer has written before, and not here as far as we know."""
+        return header.base_sequence > 0 and self.log.producer(header.producer_id) is None
 
     # -- transactions ----------------------------------------------------------------------------------------------
 

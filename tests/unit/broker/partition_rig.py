@@ -18,6 +18,8 @@ from sim.host import SimClock
 PATH = "/data/orders-0"
 ID = TopicPartition("orders", 0)
 ALONE = PartitionState((1,), (1,), 1, 5)
+# Nobody has led before.
+FIRST = PartitionState((1,), (1,), 1, 0)
 
 
 def formatted_disk() -> SimDisk:

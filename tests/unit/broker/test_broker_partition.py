@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 from batches import NOW, batch, config
-from partition_rig import ALONE, PATH, PartitionRig
+from partition_rig import ALONE, FIRST, PATH, PartitionRig
 
 from headrace.base.errors import DiskFailed, DiskFull, Refused
 from headrace.broker.partitions import log_config
@@ -104,7 +104,7 @@ def test_a_resend_is_answered_like_the_original_and_no_sooner() -> None:
 
 
 def test_a_gap_in_sequences_and_an_old_epoch_are_refused() -> None:
-    rig = PartitionRig()
+    rig = PartitionRig(FIRST)
     rig.append(batch(producer_id=7, producer_epoch=1, base_sequence=0))
     for epoch, sequence, code in (
         (1, 5, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER),

@@ -2,7 +2,7 @@
 
 import pytest
 from batches import NOW, batch
-from partition_rig import PartitionRig
+from partition_rig import FIRST, PartitionRig
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
@@ -24,7 +24,7 @@ class Rig:
     """A partition with the batches of producer 7 in it, up to the one that is refused."""
 
     def __init__(self, refused: int, code: int = ErrorCode.NOT_LEADER_OR_FOLLOWER) -> None:
-        self.partition = PartitionRig()
+        self.partition = PartitionRig(FIRST)
         self.refused = RefusedBatches()
         for sequence in range(refused):
             self.partition.append(sent(sequence))
