@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -10,7 +11,7 @@ import pytest
 from confluent_kafka import Producer
 from events import EventReader
 from gateway_process import SECONDS, GatewayProcess
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from headrace.testing import Broker
@@ -95,7 +96,7 @@ def test_members_share(http: httpx.Client, new_topic: Callable[..., str], send: 
 def test_a_socket_commits_when_it_is_told(gateway: GatewayProcess, http: httpx.Client, topic: str, send: Any) -> None:
     group = f"g-{topic}"
     send(topic, "one", "two", "three")
-    url = f"{gateway.url.replace('http', 'ws')}/api/v1/consumer-groups/{group}/events?topic={topic}&start=earliest"
+    url = socket_url(gateway, group, topic)
     with connect(url, proxy=None, open_timeout=SECONDS) as connection:
         events = [json.loads(connection.recv(SECONDS)) for _ in range(3)]
         connection.send(json.dumps({"commit": events[1]["id"]}))
@@ -106,6 +107,69 @@ def test_a_socket_commits_when_it_is_told(gateway: GatewayProcess, http: httpx.C
         assert json.loads(connection.recv(SECONDS))["title"] == "Invalid message"
         with pytest.raises(ConnectionClosed):
             connection.recv(SECONDS)
+
+
+def consumers(gateway: GatewayProcess) -> int:
+    """Instances of librdkafka in the process: each has a thread of this name."""
+    names = [task.read_text().strip() for task in Path(f"/proc/{gateway.pid}/task").glob("*/comm")]
+    return names.count("rdk:main")
+
+
+def socket_url(gateway: GatewayProcess, group: str, topic: str) -> str:
+    return f"{gateway.url.replace('http', 'ws')}/api/v1/consumer-groups/{group}/events?topic={topic}&start=earliest"
+
+
+def test_who_is_turned_away_never_joins(new_gateway: Callable[..., GatewayProcess], topic: str, send: Any) -> None:
+    gateway, group = new_gateway("--set", "push_groups_max=1"), f"g-{topic}"
+    send(topic, "one")
+    with gateway.client() as client:
+        with member(client, group, topic) as reply:
+            reader = EventReader(reply)
+            assert reader.values(1) == ["one"]
+            before = consumers(gateway)
+            with member(client, group, topic) as refused:
+                assert refused.status_code == 429
+                assert "push_groups_max" in refused.read().decode()
+            with pytest.raises(InvalidStatus), connect(socket_url(gateway, group, topic), proxy=None):
+                pass
+            assert consumers(gateway) == before
+        until_alone(client)
+        with member(client, group, topic) as reply:
+            assert reply.status_code == 200
+            send(topic, "two")
+            assert EventReader(reply).values(1) == ["two"]
+
+
+@pytest.mark.parametrize("transport", ["sse", "websocket"])
+def test_a_gateway_that_stops_leaves_its_groups(
+    capfd: Any, http: httpx.Client, new_gateway: Callable[..., GatewayProcess], topic: str, send: Any, transport: str
+) -> None:
+    """Or the others would wait for the end of a session, which is long here."""
+    gateway, group = new_gateway("--set", "group_session_ms=60000"), f"g-{topic}"
+    send(topic, "one")
+    assert gateway.process is not None
+    if transport == "sse":
+        with gateway.client() as client, member(client, group, topic) as reply:
+            reader = EventReader(reply)
+            reader.take(1)
+            gateway.process.terminate()
+            assert reader.take(1)[0].name == "end"
+    else:
+        with connect(socket_url(gateway, group, topic), proxy=None, open_timeout=SECONDS) as connection:
+            connection.recv(SECONDS)
+            gateway.process.terminate()
+            assert [json.loads(each)["detail"] for each in connection] == ["the gateway stops"]
+            assert connection.close_code == 1001
+    gateway.process.wait(SECONDS)
+    assert http.get(f"/api/v1/consumer-groups/{group}").json()["members"] == []
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def until_alone(client: httpx.Client) -> None:
+    deadline = time.monotonic() + SECONDS
+    while client.get("/api/v1/push").json()["listeners"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize(

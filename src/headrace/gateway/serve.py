@@ -18,6 +18,7 @@ from headrace.gateway.push.hub import Hub
 from headrace.gateway.settings import GatewaySettings
 
 STOP_SECONDS_MAX = 3
+FAREWELL_SECONDS = 0.1
 KEEP_ALIVE_SECONDS = 75
 BACKLOG = 2048
 # A large body makes thousands of objects that live for a moment and form no cycles.
@@ -95,6 +96,8 @@ class _Server(uvicorn.Server):
         self._sweep.cancel()
         # Streams have no end of their own, and uvicorn waits for one.
         self._hub.end_all("the gateway stops")
+        # It would close WebSockets with a code of its own before they can say why.
+        await asyncio.sleep(FAREWELL_SECONDS)
         await super().shutdown(sockets)
 
     def _stop_with_parent(self) -> None:

@@ -40,15 +40,20 @@ class GroupStream:
         self._ended = ""
         self._failure: KafkaError | None = None
         self._sending_since: float | None = None
-        self._reader = ConsumerThread(_config(gateway, group, start), self._on_messages, self._on_error)
-        self._reader.subscribe([topic], self._on_assigned, self._on_revoked, dict(after))
+        self._begin_at = dict(after)
+        self._config = _config(gateway, group, start)
+        self._reader: ConsumerThread | None = None
 
     def start(self) -> None:
+        """Joins the group: only who has its place among the listeners may."""
+        self._reader = ConsumerThread(self._config, self._on_messages, self._on_error)
+        self._reader.subscribe([self._topic], self._on_assigned, self._on_revoked, self._begin_at)
         self._reader.start()
 
     async def close(self) -> None:
         """Leaves the group, so that the others need not wait for its session to end."""
-        await self._reader.stop()
+        if self._reader is not None:
+            await self._reader.stop()
 
     async def next(self) -> Block | None:
         self._sending_since = None
@@ -69,7 +74,7 @@ class GroupStream:
     def commit(self, positions: Positions) -> None:
         """Of what is ours; what went to another member meanwhile is for that one to commit."""
         offsets = [Position(self._topic, each, at) for each, at in positions.items() if each in self._owned]
-        if offsets:
+        if offsets and self._reader is not None:
             self._reader.order(lambda consumer: consumer.commit(offsets=offsets, asynchronous=True))
 
     def _block(self, events: Sequence[Event]) -> Block:

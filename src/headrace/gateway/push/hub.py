@@ -41,6 +41,14 @@ class Kept(Protocol):
     def end(self, reason: str) -> None: ...
 
 
+class Member(Kept, Protocol):
+    """A listener that belongs to a group from its start until it is closed."""
+
+    def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
 class Sent:
     """Events that were handed to connections, by the kind of these."""
 
@@ -56,7 +64,8 @@ class Hub:
         self.behind_reads = asyncio.Semaphore(BEHIND_READS_MAX)
         self._feeds: dict[str, Feed] = {}
         self._listeners: dict[Kept, None] = {}
-        self._groups = 0
+        self._members: set[Member] = set()
+        self._leaving: set[asyncio.Task[None]] = set()
         self._descriptors_max = _all_descriptors()
         self._reader: ConsumerThread | None = None
         self._kept: deque[tuple[Feed, int]] = deque()
@@ -70,6 +79,7 @@ class Hub:
         if self._sweeping is not None:
             self._sweeping.cancel()
         self.end_all("the gateway stops")
+        await asyncio.gather(*self._leaving)
         for feed in self._feeds.values():
             feed.close()
         if self._reader is not None:
@@ -89,28 +99,50 @@ class Hub:
     @property
     def in_groups(self) -> int:
         """Those of them that are members of groups."""
-        return self._groups
+        return len(self._members)
 
     @property
     def kept_bytes(self) -> int:
         return self._kept_bytes
 
     @contextmanager
-    def keeping(self, listener: Kept, in_group: bool = False) -> Iterator[None]:
+    def keeping(self, listener: Kept) -> Iterator[None]:
         """For as long as it listens. Too many are turned away."""
-        settings = self.gateway.settings
-        if len(self._listeners) >= min(settings.push_listeners_max, self._descriptors_max - DESCRIPTORS_KEPT):
-            reason = "push_listeners_max, or the limit of open files (ulimit -n)"
-            raise too_busy(f"there are {len(self._listeners)} listeners already ({reason})")
-        if in_group and self._groups >= settings.push_groups_max:
-            raise too_busy(f"there are {self._groups} listeners in groups already (push_groups_max)")
-        self._listeners[listener] = None
-        self._groups += in_group
+        self._take_place(listener)
         try:
             yield
         finally:
-            self._groups -= in_group
             del self._listeners[listener]
+
+    @contextmanager
+    def keeping_member(self, member: Member) -> Iterator[None]:
+        """The same, for one that joins a group here. Its place is free again when it has left."""
+        if len(self._members) >= self.gateway.settings.push_groups_max:
+            raise too_busy(f"there are {len(self._members)} listeners in groups already (push_groups_max)")
+        self._take_place(member)
+        self._members.add(member)
+        try:
+            member.start()
+            yield
+        finally:
+            # Not a task of the connection's: whatever happens to that one, the group is left.
+            leaving = asyncio.create_task(self._leave(member))
+            self._leaving.add(leaving)
+            leaving.add_done_callback(self._leaving.discard)
+
+    def _take_place(self, listener: Kept) -> None:
+        listeners_max = min(self.gateway.settings.push_listeners_max, self._descriptors_max - DESCRIPTORS_KEPT)
+        if len(self._listeners) >= listeners_max:
+            reason = "push_listeners_max, or the limit of open files (ulimit -n)"
+            raise too_busy(f"there are {len(self._listeners)} listeners already ({reason})")
+        self._listeners[listener] = None
+
+    async def _leave(self, member: Member) -> None:
+        try:
+            await member.close()
+        finally:
+            self._members.discard(member)
+            del self._listeners[member]
 
     async def _run_sweeps(self) -> None:
         while True:

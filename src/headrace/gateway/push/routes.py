@@ -1,6 +1,7 @@
 """The paths of push: events of a topic or of a group, as server-sent events to a GET and as messages to a WebSocket."""
 
-import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import orjson
@@ -52,30 +53,25 @@ class Asked:
         self.after = last_event_id or after
         self.encoding = encoding
 
-    async def listener(self, gateway: Gateway) -> Listener:
+    @asynccontextmanager
+    async def opened(self, gateway: Gateway) -> AsyncIterator[Listener]:
         positions = await starting_positions(gateway.client, self.topic, self.partitions, self.start, self.after)
-        return Listener(gateway.part(Hub), self.topic, positions, all_partitions=not self.partitions)
+        listener = Listener(gateway.part(Hub), self.topic, positions, all_partitions=not self.partitions)
+        with gateway.part(Hub).keeping(listener):
+            yield listener
 
 
 @router.get("/api/v1/topics/{topic}/events", summary="Messages as they come", **STREAM)
 async def events(asked: Annotated[Asked, Depends()], gateway: Shared) -> Response:
     """Server-sent events. The `id` of each says all that is needed to go on after it: send it as Last-Event-ID, which
     browsers do by themselves. An event `gap` tells of messages that retention took, `end` why the stream ends."""
-    listener = await asked.listener(gateway)
-    kept = contextlib.ExitStack()
-    kept.enter_context(gateway.part(Hub).keeping(listener))
-
-    async def release() -> None:
-        kept.close()
-
-    return EventStream(listener, asked.encoding, release, gateway.part(Hub).sent)
+    return EventStream(asked.opened(gateway), asked.encoding, gateway.part(Hub).sent)
 
 
 @router.websocket("/api/v1/topics/{topic}/events")
 async def socket(websocket: WebSocket, asked: Annotated[Asked, Depends()], gateway: Shared) -> None:
     try:
-        listener = await asked.listener(gateway)
-        with gateway.part(Hub).keeping(listener):
+        async with asked.opened(gateway) as listener:
             await websocket.accept()
             await sockets.push(websocket, listener, asked.encoding, _nothing_to_say, gateway.part(Hub).sent)
     except ENDS as error:
@@ -106,41 +102,30 @@ class AskedOfGroup:
         self.after = last_event_id or after
         self.encoding = encoding
 
-    async def stream(self, gateway: Gateway, commits_itself: bool) -> GroupStream:
+    @asynccontextmanager
+    async def opened(self, gateway: Gateway, commits_itself: bool) -> AsyncIterator[GroupStream]:
         after = parse_id(self.after) if self.after else {}
         await readable_partitions(gateway.client, self.topic, sorted(after))
-        return GroupStream(gateway, self.group, self.topic, self.start, after, commits_itself)
+        stream = GroupStream(gateway, self.group, self.topic, self.start, after, commits_itself)
+        with gateway.part(Hub).keeping_member(stream):
+            yield stream
 
 
 @router.get("/api/v1/consumer-groups/{group}/events", summary="A group's messages as they come", **STREAM)
 async def group_events(asked: Annotated[AskedOfGroup, Depends()], gateway: Shared) -> Response:
     """As a member of the group: it shares the partitions with all others. What the connection has taken is committed;
     come back with the id of the last event to have again what was lost on the way."""
-    stream = await asked.stream(gateway, commits_itself=True)
-    kept = contextlib.ExitStack()
-    kept.enter_context(gateway.part(Hub).keeping(stream, in_group=True))
-    stream.start()
-
-    async def release() -> None:
-        kept.close()
-        await stream.close()
-
-    return EventStream(stream, asked.encoding, release, gateway.part(Hub).sent)
+    return EventStream(asked.opened(gateway, commits_itself=True), asked.encoding, gateway.part(Hub).sent)
 
 
 @router.websocket("/api/v1/consumer-groups/{group}/events")
 async def group_socket(websocket: WebSocket, asked: Annotated[AskedOfGroup, Depends()], gateway: Shared) -> None:
     """The client commits, by sending {"commit": "<id of an event>"}."""
     try:
-        stream = await asked.stream(gateway, commits_itself=False)
-        with gateway.part(Hub).keeping(stream, in_group=True):
+        async with asked.opened(gateway, commits_itself=False) as stream:
             await websocket.accept()
-            stream.start()
-            try:
-                sent = gateway.part(Hub).sent
-                await sockets.push(websocket, stream, asked.encoding, lambda text: _commit(stream, text), sent)
-            finally:
-                await stream.close()
+            sent = gateway.part(Hub).sent
+            await sockets.push(websocket, stream, asked.encoding, lambda text: _commit(stream, text), sent)
     except ENDS as error:
         await sockets.close(websocket, error)
 

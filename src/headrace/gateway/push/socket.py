@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from headrace.gateway.messages.outgoing import Encoding
 from headrace.gateway.problem import Problem
 from headrace.gateway.push.hub import Sent
-from headrace.gateway.push.stream import ENDS, Ended, Stream, farewell
+from headrace.gateway.push.stream import ENDS, Ended, Stream, cut_when_over, farewell
 
 GOING_AWAY, POLICY, FAULT = 1001, 1008, 1011
 # A control frame has room for 125 bytes, two of which are the code.
@@ -24,28 +24,21 @@ OnText = Callable[[str], Awaitable[None]]
 
 async def push(socket: WebSocket, stream: Stream, encoding: Encoding, on_text: OnText, sent: Sent) -> None:
     """Until the client goes, or the stream ends. A quiet connection is kept open by the server's pings."""
-    writing = asyncio.current_task()
-    assert writing is not None
-    reading = asyncio.create_task(_read(socket, on_text))
-    reading.add_done_callback(lambda _: writing.cancel())
-    stream.on_end = writing.cancel
-    try:
-        while True:
-            block = await stream.next()
-            for frame in block.as_frames(encoding) if block else ():
-                await socket.send({"type": "websocket.send", "text": frame})
-            sent.websocket += len(block.events) if block else 0
-    except asyncio.CancelledError:
-        if not reading.done():
-            raise
-        if (error := _error(reading)) is not None:
+    with cut_when_over(stream, _read(socket, on_text)) as reading:
+        try:
+            while True:
+                block = await stream.next()
+                for frame in block.as_frames(encoding) if block else ():
+                    await socket.send({"type": "websocket.send", "text": frame})
+                sent.websocket += len(block.events) if block else 0
+        except asyncio.CancelledError:
+            # Where nobody reads, it took nothing for too long, and would not take the reason either.
+            if reading.done() and (error := _error(reading)) is not None:
+                await close(socket, error)
+        except WebSocketDisconnect:
+            pass
+        except ENDS as error:
             await close(socket, error)
-    except WebSocketDisconnect:
-        pass
-    except ENDS as error:
-        await close(socket, error)
-    finally:
-        reading.cancel()
 
 
 async def close(socket: WebSocket, error: Exception) -> None:

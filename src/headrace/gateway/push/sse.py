@@ -5,14 +5,14 @@ event that says why. A quiet stream carries a comment now and then, so that ever
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headrace.gateway.messages.outgoing import Encoding
 from headrace.gateway.push.hub import Sent
-from headrace.gateway.push.stream import ENDS, Stream, farewell
+from headrace.gateway.push.stream import ENDS, Stream, cut_when_over, farewell
 
 RETRY_MS = 1000
 # The browser waits so long before it comes back.
@@ -29,31 +29,24 @@ HEADERS = [
 class EventStream(Response):
     media_type = "text/event-stream"
 
-    def __init__(self, stream: Stream, encoding: Encoding, release: Callable[[], Awaitable[None]], sent: Sent) -> None:
+    def __init__(self, opened: AbstractAsyncContextManager[Stream], encoding: Encoding, sent: Sent) -> None:
+        """Opened when the reply begins: a refusal is a reply of its own."""
         super().__init__()
-        self._sent = sent
-        self._stream = stream
+        self._opened = opened
         self._encoding = encoding
-        self._release = release
+        self._sent = sent
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        writing = asyncio.current_task()
-        assert writing is not None
-        watching = asyncio.create_task(_until_gone(receive))
-        watching.add_done_callback(lambda _: writing.cancel())
-        self._stream.on_end = writing.cancel
-        try:
-            await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-            await self._write(send)
-        except asyncio.CancelledError:
-            pass  # the client is gone, or took nothing for too long: nobody is left to tell
-        finally:
-            watching.cancel()
-            await self._release()
+        async with self._opened as stream:
+            try:
+                with cut_when_over(stream, _until_gone(receive)):
+                    await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+                    await self._write(stream, send)
+            except asyncio.CancelledError:
+                pass  # the client is gone, or took nothing for too long: nobody is left to tell
 
-    async def _write(self, send: Send) -> None:
+    async def _write(self, stream: Stream, send: Send) -> None:
         await send({"type": "http.response.body", "body": OPENING, "more_body": True})
-        encoding, stream = self._encoding, self._stream
         while True:
             try:
                 block = await stream.next()
@@ -61,7 +54,7 @@ class EventStream(Response):
                 text = b"event: end\ndata: %s\n\n" % farewell(error)
                 await send({"type": "http.response.body", "body": text, "more_body": False})
                 return
-            text = SIGN_OF_LIFE if block is None else block.as_text(encoding)
+            text = SIGN_OF_LIFE if block is None else block.as_text(self._encoding)
             await send({"type": "http.response.body", "body": text, "more_body": True})
             self._sent.sse += len(block.events) if block is not None else 0
 

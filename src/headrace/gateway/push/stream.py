@@ -1,7 +1,9 @@
 """What a connection pushes: blocks, one after the other, until an exception says why there are no more."""
 
-from collections.abc import Callable
-from typing import Protocol
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 import orjson
 from confluent_kafka import KafkaException
@@ -26,6 +28,26 @@ class Stream(Protocol):
 
     async def next(self) -> Block | None:
         """What comes next, when it comes; None when it is time for a sign of life. Raises one of ENDS."""
+
+
+@contextmanager
+def cut_when_over(stream: Stream, gone: Coroutine[Any, Any, None]) -> Iterator["asyncio.Task[None]"]:
+    """What is done within is cancelled when the client has gone, or when the stream asks for it; what comes after is not."""
+    writing, within = asyncio.current_task(), True
+    assert writing is not None
+
+    def cut(_: object = None) -> None:
+        if within:
+            writing.cancel()
+
+    watching = asyncio.create_task(gone)
+    watching.add_done_callback(cut)
+    stream.on_end = cut
+    try:
+        yield watching
+    finally:
+        within = False
+        watching.cancel()
 
 
 def farewell(error: Exception) -> bytes:
