@@ -10,6 +10,10 @@ from typing import Any
 import httpx
 import pytest
 from gateway_process import GatewayProcess
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import ClientConnection
+from websockets.sync.client import connect as connect_socket
+from websockets.typing import Origin
 
 SECONDS = 60
 
@@ -232,6 +236,49 @@ def test_pages_of_other_sites_change_nothing(http: httpx.Client, topic: str, ori
     assert http.get(f"/topics/{topic}/messages").json()["messages"] == []
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize(
+    ("mode", "dest"), [("no-cors", "image"), ("no-cors", "empty"), ("navigate", "iframe"), ("navigate", "document")]
+)
+def test_pages_of_other_sites_do_not_read_as_a_group(
+    http: httpx.Client, topic: str, site: str, mode: str, dest: str
+) -> None:
+    """An image, a frame or a link: browsers send no Origin with these, and the reply alone would commit."""
+    headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest}
+    refused = http.get(f"/api/v1/consumer-groups/g-{topic}/events", params={"topic": topic}, headers=headers)
+    assert refusal(refused) == (403, "Foreign site")
+    assert refusal(http.get(f"/topics/{topic}/messages", headers=headers)) == (403, "Foreign site")
+
+
+def test_pages_of_other_sites_do_not_listen(gateway: GatewayProcess, http: httpx.Client, topic: str) -> None:
+    """Neither by an EventSource, which names its origin, nor by a WebSocket."""
+    headers = {"Origin": "https://evil.example"}
+    path = f"/api/v1/consumer-groups/g-{topic}/events?topic={topic}"
+    assert refusal(http.get(path, headers=headers)) == (403, "Foreign origin")
+    url = gateway.url.replace("http", "ws")
+    for each in (path, f"/api/v1/topics/{topic}/events"):
+        with pytest.raises(InvalidStatus, match="403"), open_socket(url + each, origin="https://evil.example"):
+            pass
+        with open_socket(url + each, origin=gateway.url):
+            pass
+
+
+def open_socket(url: str, origin: str) -> ClientConnection:
+    return connect_socket(url, origin=Origin(origin), proxy=None, open_timeout=SECONDS)
+
+
+def test_links_of_other_sites_lead_to_our_pages(http: httpx.Client, topic: str) -> None:
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    for path in ("/", "/ui/topics"):
+        assert http.get(path, headers=headers).status_code == 200
+    assert refusal(http.post("/", headers=headers)) == (403, "Foreign site")
+
+
+@pytest.mark.parametrize("site", ["same-origin", "none"])
+def test_our_own_pages_and_the_address_bar_read(http: httpx.Client, topic: str, site: str) -> None:
+    assert http.get(f"/topics/{topic}/messages", headers={"Sec-Fetch-Site": site}).status_code == 200
+
+
 def test_our_own_pages_may(gateway: GatewayProcess, http: httpx.Client, topic: str) -> None:
     reply = http.post(f"/topics/{topic}/messages", json={"value": 1}, headers={"Origin": gateway.url})
     assert reply.status_code == 200
@@ -256,6 +303,11 @@ def test_what_is_allowed_by_settings(new_gateway: Callable[..., GatewayProcess],
         assert reply.headers["access-control-allow-origin"] == "https://app.example"
         reply = http.post(f"/topics/{topic}/messages", json={"value": 1}, headers={"Origin": "https://other.example"})
         assert refusal(reply) == (403, "Foreign origin")
+        allowed = {"Origin": "https://app.example", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
+        reply = http.get(f"/topics/{topic}/messages", headers=allowed)
+        assert (reply.status_code, reply.headers["access-control-allow-origin"]) == (200, "https://app.example")
+        asking = {**allowed, "Access-Control-Request-Method": "POST"}
+        assert http.options(f"/topics/{topic}/messages", headers=asking).status_code == 200
 
 
 def test_replies_are_not_to_be_guessed_at(http: httpx.Client, topic: str) -> None:

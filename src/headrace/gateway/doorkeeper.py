@@ -1,9 +1,12 @@
 """Who may ask: requests that a browser was tricked into sending are turned away before any handler sees them.
 
-Two tricks are known. A page of another site sends a request here: browsers then name that site in Origin, and only ours
-(or an allowed one) may change anything or open a WebSocket. A name of another site is pointed at our address (DNS
-rebinding), so that its page counts as ours: such requests address us by that name, and we answer to our own only. A bare
-IP address cannot be rebound. Programs such as curl send no Origin, and are not in question.
+Two tricks are known. A page of another site sends a request here, be it a GET for an image, which would read as a member of
+a group as well as any: browsers then say Sec-Fetch-Site, and often name that site in Origin. From other sites only links
+to our pages are followed, and allowed origins are served. A name of another site is pointed at our address (DNS rebinding),
+so that its page counts as ours: such requests address us by that name, and we answer to our own only. A bare IP address
+cannot be rebound. Programs such as curl send neither, and are not in question.
+
+Browsers send Sec-Fetch-Site over https and to localhost, not over plain http to another machine: there only Origin is left.
 """
 
 import ipaddress
@@ -15,7 +18,7 @@ from headrace.gateway.problem import Problem
 from headrace.gateway.settings import GatewaySettings
 
 ANY = "*"
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+OTHER_SITES = frozenset({b"cross-site", b"same-site"})
 NOBODY = 1008
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -46,18 +49,21 @@ class Doorkeeper:
 
     def _refusal(self, scope: Scope) -> Problem | None:
         host = origin = ""
+        is_foreign = False
         for name, value in scope["headers"]:
             if name == b"host":
                 host = value.decode("latin-1").lower()
             elif name == b"origin":
                 origin = value.decode("latin-1").lower()
+            elif name == b"sec-fetch-site":
+                is_foreign = value in OTHER_SITES
         if not self._is_ours(host):
             return _unknown_host(host)
-        if origin and (scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS):
+        if origin:
             scheme = {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])
-            if origin != f"{scheme}://{host}" and not self._is_allowed(origin):
-                return _foreign_origin(origin)
-        return None
+            is_own = origin == f"{scheme}://{host}"
+            return None if is_own or self._is_allowed(origin) else _foreign_origin(origin)
+        return _foreign_site() if is_foreign and not _is_link_to_page(scope) else None
 
     def _is_ours(self, host: str) -> bool:
         name = host_name(host)
@@ -65,6 +71,14 @@ class Doorkeeper:
 
     def _is_allowed(self, origin: str) -> bool:
         return origin in self._origins or ANY in self._origins
+
+
+def _is_link_to_page(scope: Scope) -> bool:
+    """Followed by a person, to what is only looked at."""
+    if (b"sec-fetch-dest", b"document") not in scope["headers"] or scope.get("method") != "GET":
+        return False
+    path = scope["path"]
+    return bool(path in ("/", "/ui") or path.startswith("/ui/"))
 
 
 def host_name(host: str) -> str:
@@ -113,4 +127,13 @@ def _foreign_origin(origin: str) -> Problem:
         "Foreign origin",
         f"pages of {origin[:100]} may not do this here",
         "open the gateway's own pages, or start it with --set allowed_origins=" + origin[:100],
+    )
+
+
+def _foreign_site() -> Problem:
+    return Problem(
+        403,
+        "Foreign site",
+        "a page of another site asked a browser for this",
+        "open the address itself, or allow pages that name their origin with --set allowed_origins=ORIGIN",
     )
