@@ -79,6 +79,15 @@ def test_a_listener_has_nothing_to_say(gateway: GatewayProcess, topic: str) -> N
     assert closed.value.rcvd.code == 1008
 
 
+def test_long_messages_are_not_taken(gateway: GatewayProcess, topic: str) -> None:
+    """A commit is all that a client may have to say."""
+    with socket(gateway, events(topic)) as connection:
+        connection.send("x" * 200_000)
+        with pytest.raises(ConnectionClosed):
+            connection.recv(SECONDS)
+        assert connection.close_code == 1009
+
+
 def test_unknown_topic_is_refused(gateway: GatewayProcess) -> None:
     with pytest.raises(Exception, match="403"), socket(gateway, events("no-such-topic")):
         pass

@@ -21,6 +21,8 @@ STOP_SECONDS_MAX = 3
 FAREWELL_SECONDS = 0.1
 KEEP_ALIVE_SECONDS = 75
 BACKLOG = 2048
+# Clients commit, and pages of the UI say what was clicked; the longest id of an event has 50 kB.
+SOCKET_MESSAGE_BYTES_MAX = 128 << 10
 # A large body makes thousands of objects that live for a moment and form no cycles.
 NEW_OBJECTS_MAX = 50_000
 KEPT_BYTES_MAX = 64 << 20
@@ -44,6 +46,7 @@ def _config(app: FastAPI) -> uvicorn.Config:
         ws="websockets-sansio",
         # Each connection would compress the same frame again, and keep a window of its own for it.
         ws_per_message_deflate=False,
+        ws_max_size=SOCKET_MESSAGE_BYTES_MAX,
         lifespan="on",
         log_config=None,
         access_log=False,
