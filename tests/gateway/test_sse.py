@@ -1,13 +1,17 @@
 """Server-sent events from a real gateway: nothing missed, nothing twice, from wherever a listener comes."""
 
+import contextlib
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewPartitions
 from events import listening
 from gateway_process import SECONDS, GatewayProcess
 
@@ -84,6 +88,59 @@ def test_only_some_partitions(http: httpx.Client, new_topic: Callable[..., str],
         assert sorted(some.values(2)) == ["in 1", "in 2"]
         assert sorted(everything.values(3)) == ["in 0", "in 1", "in 2"]
         assert some.last_id == "1:1,2:1"
+
+
+def test_partitions_that_are_added_are_heard(
+    broker: Broker, admin: AdminClient, new_topic: Callable[..., str], send: Any
+) -> None:
+    """By all, and one question to the brokers is enough for them."""
+    topic, count = new_topic(partitions=1), 60
+    program = (str(Path(__file__).with_name("looking_gateway.py")),)
+    running = GatewayProcess(broker.bootstrap, program=program).start()
+    with contextlib.ExitStack() as stack:
+        stack.callback(running.stop)
+        client = stack.enter_context(running.client())
+        listeners = [stack.enter_context(listening(client, topic)) for _ in range(count)]
+        one = stack.enter_context(listening(client, topic, partition=0))
+        send(topic, "before", partition=0)
+        assert all(each.values(1) == ["before"] for each in listeners)
+        asked = metadata_requests(broker)
+        admin.create_partitions([NewPartitions(topic, 3)])[topic].result(SECONDS)
+        # One that has just come, and knows of it.
+        newcomer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+        newcomer.produce(topic, "new", partition=2)
+        assert newcomer.flush(SECONDS) == 0
+        assert all(each.take(1)[0].id == "0:1,1:0,2:1" for each in listeners)
+        assert metadata_requests(broker) < asked + count
+        send(topic, "old", partition=0)
+        assert one.values(2) == ["before", "old"]
+        assert all(each.take(1)[0].id == "0:2,1:0,2:1" for each in listeners)
+
+
+def metadata_requests(broker: Broker) -> float:
+    page = httpx.get(broker.metrics_url, timeout=SECONDS, trust_env=False).text
+    return sum(map(float, re.findall(r'^headrace_requests_total\{.*api="Metadata".*\} (\S+)$', page, re.MULTILINE)))
+
+
+def test_a_batch_that_unpacks_to_much(http: httpx.Client, broker: Broker, topic: str) -> None:
+    """One request brings it, and it is sent in many blocks."""
+    producer = Producer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "compression.type": "zstd",
+            "linger.ms": 5000,
+            "batch.size": 20_000_000,
+            "message.max.bytes": 20_000_000,
+            "log_level": 0,
+        }
+    )
+    for number in range(5000):
+        producer.produce(topic, f"{number:01000}")
+    assert producer.flush(SECONDS) == 0
+    with listening(http, topic, start="earliest") as events:
+        assert [int(value[-9:]) for value in events.values(5000)] == list(range(5000))
+        last_id = events.last_id
+    assert last_id == "0:5000"
 
 
 def test_aborted_messages_are_not_shown(http: httpx.Client, topic: str, broker: Broker, send: Any) -> None:

@@ -9,12 +9,14 @@ from typing import Any
 import httpx
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewPartitions
 from events import listening
 from gateway_process import SECONDS, GatewayProcess
 from metric_page import value_on
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from headrace.gateway.push.positions import PARTITIONS_MAX
 from headrace.testing import Broker
 
 
@@ -58,6 +60,28 @@ def test_messages_arrive_and_are_resumed(gateway: GatewayProcess, new_topic: Cal
     assert second["id"] == "0:1,1:1"
     with socket(gateway, events(topic), after=first["id"]) as connection:
         assert take(connection, 1)[0]["value"] == "two"
+
+
+def test_the_longest_ids_are_resumed(
+    gateway: GatewayProcess, http: httpx.Client, admin: AdminClient, new_topic: Callable[..., str], send: Any
+) -> None:
+    """In the address of a WebSocket and in a header of a stream; a listener that would have longer ones is refused."""
+    topic, most = new_topic(partitions=PARTITIONS_MAX), PARTITIONS_MAX
+    send(topic, "one", "two", partition=most - 1)
+    with socket(gateway, events(topic), start="earliest") as connection:
+        first = take(connection, 1)[0]
+    assert len(first["id"]) > 10_000
+    with socket(gateway, events(topic), after=first["id"]) as connection:
+        assert take(connection, 1)[0]["value"] == "two"
+    with listening(http, topic, first["id"]) as stream:
+        assert stream.values(1) == ["two"]
+    admin.create_partitions([NewPartitions(topic, most + 1)])[topic].result(SECONDS)
+    for path in (events(topic), f"/api/v1/consumer-groups/g/events?topic={topic}"):
+        refused = http.get(path)
+        assert (refused.status_code, refused.json()["title"]) == (422, "Too many partitions")
+        assert str(most) in refused.json()["detail"] and "partition=" in refused.json()["fix"]
+    with listening(http, topic, start="earliest", partition=most - 1) as stream:
+        assert stream.take(1)[0].id == f"{most - 1}:1"
 
 
 def test_a_long_past_and_the_live_end_join(gateway: GatewayProcess, topic: str, send: Any) -> None:

@@ -9,6 +9,7 @@ import time
 from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from websockets import http11
 
 from headrace.gateway.problem import Problem
 
@@ -17,6 +18,8 @@ HEAD_SECONDS_MAX = 20.0
 SWEEP_SECONDS = 5.0
 # In the scope of a request: ends its connection at once, and forgets what its reader has not taken.
 ABORT = "headrace.abort"
+# The head of a WebSocket is read a second time, by a library that has a bound for each line.
+http11.MAX_LINE_LENGTH = HEAD_BYTES_MAX
 
 
 class BoundedProtocol(HttpToolsProtocol):

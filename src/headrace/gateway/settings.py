@@ -43,7 +43,9 @@ class GatewaySettings(BaseSettings):
         20_000, gt=0, description="Open event streams and WebSockets at once; beyond it, 429."
     )
     push_groups_max: int = Field(100, gt=0, description="Those of them that read as members of a group.")
-    push_buffer_bytes_max: int = Field(64 << 20, gt=0, description="Recent messages kept for all listeners together.")
+    push_buffer_bytes_max: int = Field(
+        64 << 20, gt=0, description="Recent messages kept for all listeners, as sent too."
+    )
     push_send_seconds_max: float = Field(60.0, gt=0, description="How long a listener may take nothing before it goes.")
     group_session_ms: int = Field(10_000, gt=0, description="After so long without a sign another gateway takes over.")
     webhooks_max: int = Field(500, gt=0, description="The most webhooks there may be.")

@@ -1,13 +1,20 @@
 """The live end of a topic as listeners see it: who is where, what is shared, and what is dropped."""
 
 import json
+import tracemalloc
+from urllib.parse import quote
 
 import pytest
 
+from headrace.client.cluster_client import Fetched
+from headrace.gateway.protocol import HEAD_BYTES_MAX
 from headrace.gateway.push.block import Block, Event, Gap
-from headrace.gateway.push.feed import BLOCK_BYTES_MAX, SECONDS_MAX, UNUSED_SECONDS_MAX, Feed
-from headrace.gateway.push.positions import format_positions, parse_positions
-from headrace.wire.records import Record
+from headrace.gateway.push.feed import BLOCK_BYTES_MAX, UNUSED_SECONDS_MAX, Feed
+from headrace.gateway.push.kept_blocks import KeptBlocks
+from headrace.gateway.push.positions import ID_CHARACTERS_MAX, PARTITIONS_MAX, format_positions, parse_positions
+from headrace.gateway.push.reading import Reading
+from headrace.wire.compression import CODEC_NAMES
+from headrace.wire.records import Record, build_batch
 
 
 def event(partition: int, offset: int, value: bytes = b"v") -> Event:
@@ -38,6 +45,13 @@ def test_ids_are_read_back() -> None:
 def test_what_is_no_id(text: str) -> None:
     with pytest.raises(ValueError):
         parse_positions(text)
+
+
+def test_the_longest_id_fits_into_the_head_of_a_request() -> None:
+    longest = format_positions(dict.fromkeys(range(10000 - PARTITIONS_MAX, 10000), 2**63 - 1))
+    assert len(longest) <= ID_CHARACTERS_MAX
+    assert len(quote(longest, safe="")) < HEAD_BYTES_MAX - 4096
+    assert len(parse_positions(longest)) == PARTITIONS_MAX
 
 
 def test_blocks_carry_the_whole_position() -> None:
@@ -114,6 +128,74 @@ def test_large_batches_are_cut_into_blocks() -> None:
     assert [each.record.offset for block in blocks for each in block.events] == list(range(100))
 
 
+def test_the_id_of_each_event_counts_for_a_block() -> None:
+    """With many partitions it is most of what is sent."""
+    feed = feed_at(**{f"p{partition}": 10**6 for partition in range(1000)})
+    blocks = feed.append([event(0, 10**6 + number) for number in range(100)])
+    assert all(len(block.as_text("auto")) < 2 * BLOCK_BYTES_MAX for block in blocks)
+
+
+@pytest.mark.parametrize("partitions", [1, 1000])
+@pytest.mark.parametrize("headers", [0, 3])
+def test_what_is_kept_is_counted_as_it_is(partitions: int, headers: int) -> None:
+    """Renderings, headers, positions and all."""
+    feed, kept = feed_at(**{f"p{partition}": 10**6 for partition in range(partitions)}), KeptBlocks(1 << 40)
+    tracemalloc.start()
+    try:
+        for offset in range(10**6, 10**6 + 100):
+            named = [(f"header {offset} {number}", b"%d" % offset) for number in range(headers)]
+            record = Record(offset, offset * 1000, b"%d" % offset, b"%0100d" % offset, named)
+            for block in feed.append([Event(0, record)]):
+                kept.add(feed, block)
+                block.as_text("auto")
+                block.as_frames("auto")
+                block.as_frames("base64")
+        really, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 0.75 * really < kept.bytes < 1.25 * really
+
+
+def test_renderings_drop_the_oldest() -> None:
+    feed, kept = feed_at(p0=0), KeptBlocks(22_000)
+    for offset in range(10):
+        for block in feed.append([event(0, offset, b"x" * 1000)]):
+            kept.add(feed, block)
+    assert not feed.is_lost(0)
+    for number in range(10):
+        feed.block(number).as_text("auto")
+    assert kept.bytes <= 22_000
+    assert feed.is_lost(0) and not feed.is_lost(9)
+
+
+def test_a_feed_that_is_forgotten_counts_no_more() -> None:
+    kept, feeds = KeptBlocks(1 << 20), [feed_at(p0=0), feed_at(p0=0)]
+    for feed in feeds:
+        for block in feed.append([event(0, 0, b"x" * 1000)]):
+            kept.add(feed, block)
+    both, block = kept.bytes, feeds[0].block(0)
+    kept.forget(feeds[0])
+    assert kept.bytes == both // 2
+    block.as_text("auto")
+    assert kept.bytes == both // 2
+    kept.forget(feeds[1])
+    assert kept.bytes == 0
+
+
+def test_a_batch_is_taken_a_block_at_a_time() -> None:
+    """However much it unpacks to."""
+    records = [Record(offset, 0, None, b"x" * 1000) for offset in range(5000)]
+    batch = build_batch(records, codec=CODEC_NAMES.index("gzip"))
+    reading = Reading(0, Fetched(memoryview(batch), 5000, 5000, 0, (), 5000), 10, id_bytes=10)
+    seen: list[int] = []
+    while part := reading.take():
+        assert sum(each.size for each in part) < 2 * BLOCK_BYTES_MAX
+        seen += [each.record.offset for each in part]
+        assert reading.next_offset == seen[-1] + 1
+        assert reading.is_over == (seen[-1] == 4999)
+    assert seen == list(range(10, 5000))
+
+
 def test_waiting_listeners_are_woken_once() -> None:
     feed, sleeper = feed_at(p0=0), Sleeper()
     feed.wait(sleeper)
@@ -125,14 +207,12 @@ def test_waiting_listeners_are_woken_once() -> None:
     assert sleeper.woken == 2
 
 
-def test_a_feed_without_listeners_and_an_old_one_are_stale() -> None:
+def test_a_feed_without_listeners_is_unused() -> None:
     feed = feed_at(p0=0)
-    assert not feed.is_stale(UNUSED_SECONDS_MAX)
-    assert feed.is_stale(UNUSED_SECONDS_MAX + 1)
-    used = feed_at(p0=0)
-    used.wait(Sleeper())
-    assert not used.is_stale(UNUSED_SECONDS_MAX + 1)
-    assert used.is_stale(SECONDS_MAX + 1)
+    assert not feed.is_unused(UNUSED_SECONDS_MAX)
+    assert feed.is_unused(UNUSED_SECONDS_MAX + 1)
+    feed.wait(Sleeper())
+    assert not feed.is_unused(UNUSED_SECONDS_MAX + 1)
 
 
 def test_a_gap_is_told() -> None:

@@ -5,6 +5,7 @@ whose position before the block is the same; at the live end of a topic that is 
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from sys import getsizeof
 from typing import NamedTuple
 
 import orjson
@@ -13,6 +14,9 @@ from headrace.gateway.messages.outgoing import Encoding, render_record
 from headrace.gateway.push.positions import Positions
 from headrace.wire.records import Record
 
+# What Python takes for a block, an event, and each header, beside what is in them.
+BLOCK_BYTES, EVENT_BYTES, HEADER_BYTES = 600, 220, 110
+
 
 class Event(NamedTuple):
     partition: int
@@ -20,7 +24,11 @@ class Event(NamedTuple):
 
     @property
     def size(self) -> int:
-        return len(self.record.key or b"") + len(self.record.value or b"") + 100
+        _, _, key, value, headers = self.record
+        size = EVENT_BYTES + len(key or b"") + len(value or b"")
+        for name, content in headers:
+            size += HEADER_BYTES + len(name) + len(content or b"")
+        return size
 
 
 class Gap(NamedTuple):
@@ -31,8 +39,12 @@ class Gap(NamedTuple):
     next_offset: int
 
 
+def ignored(_: int) -> None:
+    """Where nobody counts."""
+
+
 class Block:
-    __slots__ = ("_frames", "_texts", "after", "before", "events", "gaps", "size")
+    __slots__ = ("_frames", "_texts", "after", "before", "events", "gaps", "on_grown", "size")
 
     def __init__(self, before: Positions, events: Sequence[Event], after: Positions, gaps: Sequence[Gap] = ()) -> None:
         self.before = before
@@ -40,7 +52,9 @@ class Block:
         self.after = after
         """May be further than the last event: markers and the like are passed over."""
         self.gaps = gaps
-        self.size = sum(event.size for event in events)
+        self.size = sum(event.size for event in events) + BLOCK_BYTES + getsizeof(after)
+        """Bytes that are kept for it, renderings included."""
+        self.on_grown: Callable[[int], object] = ignored
         self._texts: dict[Encoding, bytes] = {}
         self._frames: dict[Encoding, list[str]] = {}
 
@@ -49,6 +63,7 @@ class Block:
         text = self._texts.get(encoding)
         if text is None:
             text = self._texts[encoding] = b"".join(self._render(_as_event, encoding))
+            self._grow(len(text))
         return text
 
     def as_frames(self, encoding: Encoding) -> list[str]:
@@ -56,7 +71,12 @@ class Block:
         frames = self._frames.get(encoding)
         if frames is None:
             frames = self._frames[encoding] = [each.decode() for each in self._render(_as_frame, encoding)]
+            self._grow(sum(map(getsizeof, frames)))
         return frames
+
+    def _grow(self, size: int) -> None:
+        self.size += size
+        self.on_grown(size)
 
     def _render(self, write: Callable[[bytes, bytes, bytes], bytes], encoding: Encoding) -> Iterator[bytes]:
         ids = {partition: b"%d:%d" % (partition, offset) for partition, offset in self.before.items()}

@@ -5,16 +5,15 @@ one bound for all. Who is too slow finds its block gone, and reads by itself unt
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from headrace.gateway.push.block import Block, Event
-from headrace.gateway.push.positions import Positions
+from headrace.gateway.push.positions import Positions, format_positions
 
 # A listener that takes nothing holds one block in its socket's buffer, whatever else happens.
 BLOCK_BYTES_MAX = 64 * 1024
 UNUSED_SECONDS_MAX = 30.0
-SECONDS_MAX = 300.0
 
 
 class Waiting(Protocol):
@@ -25,9 +24,11 @@ class Feed:
     def __init__(self, topic: str, now: float) -> None:
         self.topic = topic
         self.is_closed = False
+        self.is_whole = False
+        """Whether somebody listens to all partitions, those that are added later too."""
         self.positions: Positions = {}
         """What has been read, by partition. Replaced, never changed: blocks and listeners keep it."""
-        self._opened = self._last_used = now
+        self._last_used = now
         self._floor: dict[int, int] = {}
         self._reading: set[int] = set()
         self._blocks: deque[Block] = deque()
@@ -49,7 +50,7 @@ class Feed:
         """What was made of them, to be counted."""
         made: list[Block] = []
         fresh = [each for each in events if each.partition in self._reading]
-        for part in parts(fresh):
+        for part in parts(fresh, len(format_positions(self.positions))):
             after = dict(self.positions)
             new = [each for each in part if each.record.offset >= after[each.partition]]
             for each in new:
@@ -72,11 +73,10 @@ class Feed:
         self._blocks.clear()
         self._wake_all()
 
-    def is_stale(self, now: float) -> bool:
-        """Nobody waits for it; or it is so old that the topic may have partitions that it does not know."""
+    def is_unused(self, now: float) -> bool:
         if self._waiting:
             self._last_used = now
-        return now - self._last_used > UNUSED_SECONDS_MAX or now - self._opened > SECONDS_MAX
+        return now - self._last_used > UNUSED_SECONDS_MAX
 
     def _wake_all(self) -> None:
         waiting, self._waiting = self._waiting, {}
@@ -116,13 +116,13 @@ class Feed:
         self._waiting.pop(waiting, None)
 
 
-def parts(events: Sequence[Event]) -> Iterable[Sequence[Event]]:
-    """In pieces of about BLOCK_BYTES_MAX."""
+def parts(events: Iterable[Event], id_bytes: int) -> Iterator[Sequence[Event]]:
+    """In pieces of about BLOCK_BYTES_MAX, taken from `events` as they are asked for. Each event is sent with an id."""
     part: list[Event] = []
     size = 0
     for event in events:
         part.append(event)
-        size += event.size
+        size += event.size + id_bytes
         if size >= BLOCK_BYTES_MAX:
             yield part
             part, size = [], 0

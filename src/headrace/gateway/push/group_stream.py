@@ -17,7 +17,7 @@ from headrace.gateway.gateway import Gateway
 from headrace.gateway.push.block import Block, Event
 from headrace.gateway.push.consumer_thread import ConsumerThread
 from headrace.gateway.push.feed import parts
-from headrace.gateway.push.positions import Positions
+from headrace.gateway.push.positions import Positions, format_positions
 from headrace.gateway.push.records import record_of
 from headrace.gateway.push.stream import Ended
 
@@ -111,7 +111,7 @@ class GroupStream:
 
     async def _on_messages(self, messages: Sequence[Message]) -> None:
         events = [Event(message.partition(), record_of(message)) for message in messages]  # type: ignore[arg-type]
-        for part in parts(events):
+        for part in parts(events, len(format_positions(self._positions))):
             await self._arrived.put(part)
 
     def _on_error(self, error: KafkaError, _: Message) -> None:

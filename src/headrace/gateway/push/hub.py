@@ -2,14 +2,14 @@
 
 A single Consumer without a group reads every partition in question; it is started with the first listener. A feed that
 nobody listens to any more is closed after a while. The hub also looks after its listeners: idle ones get a sign of life
-now and then, one that takes nothing for too long is let go.
+now and then, one that takes nothing for too long is let go. Now and then it asks for partitions that were added.
 """
 
 import asyncio
 import logging
 import resource
 import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
@@ -17,17 +17,22 @@ from typing import Protocol
 from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as Position
 
+from headrace.base.errors import Refused
+from headrace.client.connection import Disconnected
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.intake import too_busy
 from headrace.gateway.push.block import Event
 from headrace.gateway.push.consumer_thread import ConsumerThread
 from headrace.gateway.push.feed import Feed
+from headrace.gateway.push.kept_blocks import KeptBlocks
 from headrace.gateway.push.positions import Positions
+from headrace.gateway.push.reading import Readings
 from headrace.gateway.push.records import record_of
 
 logger = logging.getLogger("headrace.gateway.push")
 
 SWEEP_SECONDS = 1.0
+LOOK_SECONDS = 60.0
 BEHIND_READS_MAX = 8
 # For whatever is no listener: requests, brokers, files.
 DESCRIPTORS_KEPT = 200
@@ -62,22 +67,22 @@ class Hub:
         self.gateway = gateway
         self.sent = Sent()
         self.behind_reads = asyncio.Semaphore(BEHIND_READS_MAX)
+        self.readings = Readings()
         self._feeds: dict[str, Feed] = {}
         self._listeners: dict[Kept, None] = {}
         self._members: set[Member] = set()
         self._leaving: set[asyncio.Task[None]] = set()
         self._descriptors_max = _all_descriptors()
         self._reader: ConsumerThread | None = None
-        self._kept: deque[tuple[Feed, int]] = deque()
-        self._kept_bytes = 0
-        self._sweeping: asyncio.Task[None] | None = None
+        self._kept = KeptBlocks(gateway.settings.push_buffer_bytes_max)
+        self._rounds: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        self._sweeping = asyncio.create_task(self._run_sweeps())
+        self._rounds = [asyncio.create_task(self._run_sweeps()), asyncio.create_task(self._run_looks())]
 
     async def stop(self) -> None:
-        if self._sweeping is not None:
-            self._sweeping.cancel()
+        for each in self._rounds:
+            each.cancel()
         self.end_all("the gateway stops")
         await asyncio.gather(*self._leaving)
         for feed in self._feeds.values():
@@ -103,7 +108,7 @@ class Hub:
 
     @property
     def kept_bytes(self) -> int:
-        return self._kept_bytes
+        return self._kept.bytes
 
     @contextmanager
     def keeping(self, listener: Kept) -> Iterator[None]:
@@ -151,8 +156,33 @@ class Hub:
             for listener in list(self._listeners):
                 listener.sweep(now)
             for feed in list(self._feeds.values()):
-                if feed.is_stale(now):
+                if feed.is_unused(now):
                     self._close(feed)
+            self.readings.clear()
+
+    async def _run_looks(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                await self._look_for_partitions()
+            except (Refused, Disconnected) as error:
+                logger.info("looking for new partitions: %s", error)
+
+    async def _look_for_partitions(self) -> None:
+        """One question for all listeners; they learn of new partitions by the first block that has some."""
+        whole = [feed for feed in self._feeds.values() if feed.is_whole]
+        if not whole:
+            return
+        found = (await self.gateway.client.metadata([feed.topic for feed in whole])).topics
+        for feed in whole:
+            there = found[feed.topic].partitions
+            if feed.is_closed:
+                continue
+            if feed.positions.keys() <= there.keys():
+                self._extend(feed, dict.fromkeys(there, 0))
+            else:
+                # Another topic of that name, or none: listeners meet it themselves.
+                self._close(feed)
 
     # -- feeds -------------------------------------------------------------------------------------------------------
 
@@ -166,6 +196,10 @@ class Hub:
         feed = self._feeds.get(topic)
         if feed is None:
             feed = self._feeds[topic] = Feed(topic, time.monotonic())
+        # To the others those are new, and are read from their beginning.
+        self._extend(feed, dict.fromkeys(positions, 0) if feed.is_whole else positions)
+
+    def _extend(self, feed: Feed, positions: Positions) -> None:
         missing = {partition: at for partition, at in positions.items() if partition not in feed.positions}
         if missing:
             feed.add(missing)
@@ -183,6 +217,7 @@ class Hub:
 
     def _close(self, feed: Feed) -> None:
         feed.close()
+        self._kept.forget(feed)
         if self._feeds.get(feed.topic) is feed:
             del self._feeds[feed.topic]
         read = [Position(feed.topic, partition) for partition in feed.positions]
@@ -220,13 +255,7 @@ class Hub:
 
     def _keep(self, feed: Feed, events: Sequence[Event]) -> None:
         for block in feed.append(events):
-            self._kept.append((feed, block.size))
-            self._kept_bytes += block.size
-        while self._kept_bytes > self.gateway.settings.push_buffer_bytes_max and len(self._kept) > 1:
-            oldest, size = self._kept.popleft()
-            self._kept_bytes -= size
-            if not oldest.is_closed:
-                oldest.drop_oldest()
+            self._kept.add(feed, block)
 
     def _on_error(self, error: KafkaError, message: Message) -> None:
         """Whatever it is (the topic is gone, the offset is): listeners meet it themselves, and know what to do."""

@@ -1,12 +1,12 @@
 """One listener of a topic: first by itself, from where it was to the end; then with all others at the live end.
 
-It falls back to reading by itself when it is too slow for the feed, when the feed was closed, and when the topic has new
-partitions, and so never misses anything that is still there. What retention took meanwhile is told as a gap.
+It falls back to reading by itself when it is too slow for the feed, and when the feed was closed, and so never misses
+anything that is still there. What retention took meanwhile is told as a gap. Partitions that are added come with the feed.
 """
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
@@ -15,9 +15,10 @@ from headrace.gateway.problem import kafka_problem
 from headrace.gateway.push.block import Block, Event, Gap
 from headrace.gateway.push.feed import BLOCK_BYTES_MAX, Feed
 from headrace.gateway.push.hub import Hub
-from headrace.gateway.push.positions import Positions
+from headrace.gateway.push.positions import Positions, format_positions
+from headrace.gateway.push.reading import Reading
+from headrace.gateway.push.start import check_not_too_many
 from headrace.gateway.push.stream import Ended
-from headrace.gateway.visible import VisibleRecords
 from headrace.wire.codes import ErrorCode
 
 QUIET_SECONDS_MAX = 15.0
@@ -66,7 +67,7 @@ class Listener:
             if self._feed is None:
                 block = await self._read_behind()
             elif self._feed.is_lost(self._number):
-                await self._fall_behind()
+                self._fall_behind(self.positions)
                 continue
             elif self._feed.has(self._number):
                 block = self._take()
@@ -101,11 +102,23 @@ class Listener:
     def _take(self) -> Block | None:
         assert self._feed is not None
         shared = self._feed.block(self._number)
+        if self._all_partitions and len(shared.before) > len(self.positions):
+            self._adopt(shared.before)
+            if self._feed is None:
+                return None
         self._number += 1
-        if shared.before == self.positions:
+        if shared.before is self.positions or shared.before == self.positions:
             self.positions = shared.after
             return shared
         return self._own_part(shared)
+
+    def _adopt(self, known: Positions) -> None:
+        """Partitions that are new to us are read from their beginning: by ourselves, if the others are further."""
+        check_not_too_many(self.topic, len(known))
+        added = {partition: 0 for partition in known if partition not in self.positions}
+        self.positions = dict(sorted({**self.positions, **added}.items()))
+        if any(known[partition] for partition in added):
+            self._fall_behind(added)
 
     def _own_part(self, shared: Block) -> Block | None:
         """Of a block that others are given whole: we are ahead of it, or read fewer partitions."""
@@ -127,14 +140,9 @@ class Listener:
             feed.forget(self)
         return bool(self._ended) or feed.has(number) or feed.is_lost(number)
 
-    async def _fall_behind(self) -> None:
+    def _fall_behind(self, partitions: Positions) -> None:
         self._feed = None
-        if self._all_partitions:
-            found = (await self._hub.gateway.client.metadata([self.topic])).topics[self.topic]
-            # Those that are new since are read from their beginning.
-            added = {partition: 0 for partition in found.partitions if partition not in self.positions}
-            self.positions = {**self.positions, **added}
-        self._behind = dict.fromkeys(self.positions)
+        self._behind = dict.fromkeys(partitions)
 
     # -- by itself ---------------------------------------------------------------------------------------------------
 
@@ -144,6 +152,7 @@ class Listener:
         feed = self._hub.feed_at(self.topic, self.positions)
         if feed is not None:
             self._feed, self._number = feed, feed.number_at(self.positions)
+            feed.is_whole |= self._all_partitions
             return None
         if not self._behind:
             self._behind = dict.fromkeys(self.positions)
@@ -151,22 +160,30 @@ class Listener:
 
     async def _read(self, partition: int) -> Block | None:
         id, offset = TopicPartition(self.topic, partition), self.positions[partition]
-        client = self._hub.gateway.client
+        reading = self._hub.readings.take(id, offset)
+        if reading is not None and (events := reading.take()):
+            return self._taken(id, reading, events)
+        return await self._fetch(id, offset)
+
+    async def _fetch(self, id: TopicPartition, offset: int) -> Block | None:
         try:
             async with self._hub.behind_reads:
-                fetched = await client.fetch(id, offset, bytes_max=BLOCK_BYTES_MAX, wait_ms=0)
+                fetched = await self._hub.gateway.client.fetch(id, offset, bytes_max=BLOCK_BYTES_MAX, wait_ms=0)
         except Refused as refusal:
             if refusal.code != ErrorCode.OFFSET_OUT_OF_RANGE:
                 raise
             return await self._skip_gap(id, offset)
-        visible = VisibleRecords(fetched, offset)
-        events = [Event(partition, record) for record in visible]
-        next_offset = visible.next_offset
-        if next_offset == offset:
-            # At the end; or what is left below it was compacted away.
-            next_offset = max(offset, fetched.last_stable_offset)
-            del self._behind[partition]
-        return self._own_block(partition, events, next_offset)
+        reading = Reading(id.partition, fetched, offset, len(format_positions(self.positions)))
+        events = reading.take()
+        if reading.next_offset > offset:
+            return self._taken(id, reading, events)
+        # At the end; or what is left below it was compacted away.
+        del self._behind[id.partition]
+        return self._own_block(id.partition, (), max(offset, fetched.last_stable_offset))
+
+    def _taken(self, id: TopicPartition, reading: Reading, events: Sequence[Event]) -> Block | None:
+        self._hub.readings.leave(id, reading)
+        return self._own_block(id.partition, events, reading.next_offset)
 
     async def _skip_gap(self, id: TopicPartition, offset: int) -> Block | None:
         start = (await self._hub.gateway.client.offsets({id: EARLIEST}))[id].offset
@@ -174,14 +191,14 @@ class Listener:
             raise kafka_problem(
                 ErrorCode.OFFSET_OUT_OF_RANGE, f"{id} does not reach to offset {offset}: is it a new topic?"
             )
-        return self._own_block(id.partition, [], start, [Gap(id.partition, offset, start)])
+        return self._own_block(id.partition, (), start, [Gap(id.partition, offset, start)])
 
     def _own_block(
-        self, partition: int, events: list[Event], next_offset: int, gaps: list[Gap] | None = None
+        self, partition: int, events: Sequence[Event], next_offset: int, gaps: Sequence[Gap] = ()
     ) -> Block | None:
         before = self.positions
         self.positions = {**before, partition: next_offset}
-        return Block(before, events, self.positions, gaps or ()) if events or gaps else None
+        return Block(before, events, self.positions, gaps) if events or gaps else None
 
 
 _NEVER = 1 << 63

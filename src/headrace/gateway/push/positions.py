@@ -2,14 +2,17 @@
 
     0:17,1:4,2:0
 
-An id says everything that is needed to go on after its event, so a listener that comes back needs no memory of ours.
+An id says everything that is needed to go on after its event, so a listener that comes back needs no memory of ours. It
+comes back in the head of a request, which has a bound: so has the number of partitions that one listener reads.
 """
 
 from collections.abc import Mapping
 
 Positions = Mapping[int, int]
 
-ID_CHARACTERS_MAX = 200_000
+PARTITIONS_MAX = 2000
+# A partition of four digits, an offset of nineteen, and what is between them.
+ID_CHARACTERS_MAX = PARTITIONS_MAX * 25
 _LARGEST = 2**63 - 1
 
 

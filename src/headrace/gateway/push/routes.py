@@ -15,8 +15,9 @@ from headrace.gateway.push import socket as sockets
 from headrace.gateway.push.group_stream import GroupStream
 from headrace.gateway.push.hub import Hub
 from headrace.gateway.push.listener import Listener
+from headrace.gateway.push.positions import PARTITIONS_MAX
 from headrace.gateway.push.sse import EventStream
-from headrace.gateway.push.start import Start, parse_id, readable_partitions, starting_positions
+from headrace.gateway.push.start import Start, check_not_too_many, parse_id, readable_partitions, starting_positions
 from headrace.gateway.push.stream import ENDS
 
 router = APIRouter(tags=["push"])
@@ -38,7 +39,7 @@ class Asked:
         topic: Topic,
         partition: Annotated[
             list[Annotated[int, Query(ge=0, le=PARTITION_MAX)]],
-            Query(max_length=10_000, description="Only these; all, and those that are added, if not given."),
+            Query(max_length=PARTITIONS_MAX, description="Only these; all, and those that are added, if not given."),
         ] = [],  # noqa: B006  FastAPI reads it
         start: Annotated[Start, Query(description="Where to begin, without an id.")] = "latest",
         after: Annotated[str, Query(description="Go on after the event with this id.")] = "",
@@ -105,7 +106,8 @@ class AskedOfGroup:
     @asynccontextmanager
     async def opened(self, gateway: Gateway, commits_itself: bool) -> AsyncIterator[GroupStream]:
         after = parse_id(self.after) if self.after else {}
-        await readable_partitions(gateway.client, self.topic, sorted(after))
+        there = await readable_partitions(gateway.client, self.topic, sorted(after))
+        check_not_too_many(self.topic, len(there))
         stream = GroupStream(gateway, self.group, self.topic, self.start, after, commits_itself)
         with gateway.part(Hub).keeping_member(stream):
             yield stream
