@@ -1,5 +1,6 @@
 """The UI before one broker: every page opens, hostile text stays text, keys are enough, and nothing comes from elsewhere."""
 
+import json
 import re
 import uuid
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from playwright.sync_api import expect
 
 from browser.pages import MS, Pages
 from gateway.gateway_process import GatewayProcess
+from headrace.gateway.planner import FROM_DOCS, Load, Margins, Prices, plan
 from headrace.gateway.ui.jobs import MARK
 from headrace.testing import Broker
 
@@ -152,6 +154,36 @@ def test_the_planner_says_what_is_no_number(pages: Pages) -> None:
     pages.see("is not a rate such as")
     pages.fill("Messages", "2M/s")
     expect(pages.tile("A day")).to_have_text("173 TB")
+
+
+def test_the_planner_takes_machines_prices_and_a_bench_of_your_own(pages: Pages) -> None:
+    pages.open("/ui/planner", "Planner")
+    expect(pages.tile("A month costs")).to_have_text("–")
+    pages.fill("Price of a broker", "80")
+    pages.fill("Price of a terabyte", "20")
+    pages.fill("Size of a disk", "1PB")
+    pages.fill("Network card", "100Gb/s")
+    # As `headrace plan --disk 1PB --network 100Gb/s --broker-price 80 --tb-price 20` says it.
+    made = plan(
+        Load(1e6, 1000), margins=Margins(disk_bytes=1e15, network_bytes_per_second=100e9 / 8), prices=Prices(80, 20)
+    )
+    expect(pages.tile("A month costs")).to_have_text(f"{made.growth[0].monthly_cost:,.0f}")
+    pages.see_row("When it grows", "10 times that", f"{made.growth[-1].monthly_cost:,.0f}")
+    pages.see_row("How it comes about", "Links", next(line.working for line in made.lines if line.name == "links"))
+    pages.see_row("How it comes about", "Disks to hold it", "80% of 1 PB")
+
+
+def test_the_planner_takes_the_constants_of_your_own_bench(pages: Pages) -> None:
+    pages.open("/ui/planner", "Planner")
+    file = pages.page.get_by_label("Your bench result")
+    file.set_input_files({"name": "mine.json", "mimeType": "application/json", "buffer": b'{"rows": 1}'})
+    pages.see("mine.json is no result of the bench")
+    content = {"rows": [{"name": "cpu-in", "ours": 5.5}], "measured": {}, "machine": {"cpu": HOSTILE, "cores": 8}}
+    file.set_input_files({"name": "mine.json", "mimeType": "", "buffer": json.dumps(content).encode()})
+    pages.see(f"Constants from mine.json (8 cores, {HOSTILE})")
+    pages.see_row("How it comes about", "Cores at work", "5.5 s in")
+    pages.press("As published")
+    pages.see(f"Constants from {FROM_DOCS.source}")
 
 
 def test_a_webhook_that_is_refused_says_why(pages: Pages, topic: str) -> None:

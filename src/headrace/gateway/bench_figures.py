@@ -14,24 +14,38 @@ FIX = "run `python -m bench` and name bench/out/latest.json"
 
 
 def read_measured(path: Path) -> Measured:
-    """What this run did not measure stays as in docs/bench.md, and the source says so."""
     try:
-        content = json.loads(path.read_text())
-        rows = {row["name"]: row["ours"] for row in content["rows"]}
-        synced = content["measured"].get("machine", {}).get("disk.synced_mb_per_s", [])
+        content = path.read_bytes()
     except OSError as error:
         raise UserError(f"cannot read {path}: {(error.strerror or str(error)).lower()}", FIX) from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise UserError(f"{path} is no result of the bench", FIX) from None
-    return _measured(path, content.get("machine", {}), rows, synced)
+    return parse_measured(path.name, content)
 
 
-def _measured(path: Path, machine: Mapping[str, Any], rows: Mapping[str, Any], synced: Sequence[float]) -> Measured:
-    figures = {name: float(rows[name]) for name in NEEDED if rows.get(name)}
+def parse_measured(name: str, content: bytes | str) -> Measured:
+    """What this run did not measure stays as in docs/bench.md, and the source says so."""
+    try:
+        found = json.loads(content)
+        rows = {row["name"]: row["ours"] for row in found["rows"]}
+        figures = {each: _figure(rows[each]) for each in NEEDED if rows.get(each)}
+        synced = [_figure(each) for each in found["measured"].get("machine", {}).get("disk.synced_mb_per_s", [])]
+        machine = dict(found.get("machine", {}))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UserError(f"{name} is no result of the bench", FIX) from None
+    return _measured(name, machine, figures, synced)
+
+
+def _figure(value: Any) -> float:
+    figure = float(value)
+    if not 0 < figure < float("inf"):
+        raise ValueError(f"{value} cannot have been measured")
+    return figure
+
+
+def _measured(name: str, machine: Mapping[str, Any], figures: Mapping[str, float], synced: Sequence[float]) -> Measured:
     if not figures and not synced:
-        raise UserError(f"{path} has none of the rows {', '.join(NEEDED)}", FIX)
+        raise UserError(f"{name} has none of the rows {', '.join(NEEDED)}", FIX)
     missing = [name for name in NEEDED if name not in figures] + ([] if synced else ["disk.synced_mb_per_s"])
-    source = f"{path.name} ({machine.get('cores', '?')} cores, {machine.get('cpu', 'unknown CPU')})"
+    source = f"{name} ({machine.get('cores', '?')} cores, {machine.get('cpu', 'unknown CPU')})"
     if missing:
         source += f"; {', '.join(missing)} from {FROM_DOCS.source}"
     return Measured(

@@ -21,6 +21,10 @@ LOADS = st.builds(
     st.integers(0, 20),
     st.floats(100, 1e7),
 )
+BAD_FIGURES = [
+    json.dumps({"rows": [{"name": "cpu-in", "ours": figure}], "measured": {}})
+    for figure in ("fast", [1], -1, float("nan"), float("inf"))
+]
 
 
 def result(made: Plan, name: str) -> str:
@@ -94,7 +98,9 @@ def test_constants_come_from_a_run_of_the_bench(tmp_path: Path) -> None:
     assert measured.source.startswith("mine.json (8 cores, Abacus); single, peak-rss-mb from docs/bench.md")
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"rows": [], "measured": {}}', '{"rows": 3, "measured": {}}'])
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"rows": [], "measured": {}}', '{"rows": 3, "measured": {}}', *BAD_FIGURES]
+)
 def test_a_file_that_is_no_bench_result_is_named(tmp_path: Path, content: str) -> None:
     path = tmp_path / "other.json"
     path.write_text(content)
