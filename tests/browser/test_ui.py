@@ -113,6 +113,17 @@ def test_messages_are_searched_and_exported(pages: Pages, topic: str) -> None:
     assert '"amount":12.5' in download.value.path().read_text()
 
 
+def test_a_page_of_messages_holds_so_many_bytes(pages: Pages, broker: Broker) -> None:
+    topic = f"large-{uuid.uuid4().hex[:8]}"
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    for number in range(12):
+        producer.produce(topic, bytes(900_000), key=f"key-{number:02}", partition=number % 2, timestamp=1000 + number)
+    assert producer.flush(MS / 1000) == 0
+    pages.open(f"/ui/messages?topic={topic}", "Messages")
+    pages.see("8 messages, 12 read; a page holds no more than 8 MB")
+    expect(pages.row("Messages").locator("td:nth-child(4)")).to_have_text([f"key-{n:02}" for n in range(11, 3, -1)])
+
+
 def test_the_keyboard_is_enough(pages: Pages, topic: str) -> None:
     pages.open("/ui/topics", "Topics")
     keys = pages.page.keyboard

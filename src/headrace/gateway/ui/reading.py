@@ -1,9 +1,10 @@
 """Messages for a person: a bounded look into partitions from an offset, a time or the end, with a search on the way.
 
-A look never reads more than `SCAN_MAX` records, whatever was asked for, and says how many it has seen. Only what is
-committed is shown.
+A look never reads more than `SCAN_MAX` records, whatever was asked for, and says how many it has seen. It holds no more than
+what it returns, which stays in memory as long as somebody looks at it. Only what is committed is shown.
 """
 
+import heapq
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -16,6 +17,7 @@ from headrace.wire.records import Record
 
 SCAN_MAX = 50_000
 SCAN_SECONDS_MAX = 10.0
+HELD_BYTES_MAX = 8_000_000
 
 Start = Literal["latest", "earliest", "offset", "time"]
 
@@ -38,6 +40,11 @@ class Message(NamedTuple):
         """Of its row: unique in the topic."""
         return f"{self.id.partition}:{self.record.offset}"
 
+    @property
+    def size_bytes(self) -> int:
+        key, value, headers = self.record.key, self.record.value, self.record.headers
+        return len(key or b"") + len(value or b"") + sum(len(name) + len(text or b"") for name, text in headers)
+
 
 class Look(NamedTuple):
     messages: Sequence[Message]
@@ -45,6 +52,8 @@ class Look(NamedTuple):
     scanned: int
     is_cut: bool
     """There was more to search than one look may."""
+    is_heavy: bool = False
+    """Fewer than asked for, since more would be too many bytes."""
 
 
 async def read_messages(client: ClusterClient, query: Query) -> Look:
@@ -52,7 +61,8 @@ async def read_messages(client: ClusterClient, query: Query) -> Look:
     begins = await _begins(client, query, ends)
     share = SCAN_MAX // max(1, len(query.partitions))
     deadline = time.monotonic() + SCAN_SECONDS_MAX
-    found: list[Message] = []
+    is_latest = query.start == "latest"
+    found = Shortlist(query.limit, newest_first=is_latest)
     scanned, is_cut = 0, False
     for id in query.partitions:
         matched = seen = 0
@@ -60,15 +70,44 @@ async def read_messages(client: ClusterClient, query: Query) -> Look:
             seen += 1
             if matches(record, query.search):
                 matched += 1
-                found.append(Message(id, record))
-            if seen >= share or (matched >= query.limit and query.start != "latest"):
+                found.offer(Message(id, record))
+            if seen >= share or (matched >= query.limit and not is_latest):
                 is_cut = is_cut or (seen >= share and record.offset + 1 < ends[id])
                 break
         scanned += seen
     is_cut = is_cut or time.monotonic() >= deadline
-    is_latest = query.start == "latest"
-    found.sort(key=lambda each: (each.record.timestamp, each.id.partition, each.record.offset), reverse=is_latest)
-    return Look(found[: query.limit], scanned, is_cut)
+    return Look(found.messages(), scanned, is_cut, found.is_heavy)
+
+
+class Shortlist:
+    """The first messages by time, from either end: so many, of so many bytes, but one at least; all others are let go."""
+
+    def __init__(self, limit: int, *, newest_first: bool) -> None:
+        self._limit = limit
+        self._sign = 1 if newest_first else -1
+        self._held: list[tuple[tuple[int, int, int], Message]] = []
+        """A heap: what would go next is at its top."""
+        self._held_bytes = 0
+        self._let_go: tuple[int, int, int] | None = None
+
+    def offer(self, message: Message) -> None:
+        at = (message.record.timestamp, message.id.partition, message.record.offset)
+        place = (self._sign * at[0], self._sign * at[1], self._sign * at[2])
+        if self._let_go is not None and place < self._let_go:
+            # Small enough to fit, perhaps; but one that comes before it did not.
+            return
+        heapq.heappush(self._held, (place, message))
+        self._held_bytes += message.size_bytes
+        while len(self._held) > self._limit or (self._held_bytes > HELD_BYTES_MAX and len(self._held) > 1):
+            self._let_go, gone = heapq.heappop(self._held)
+            self._held_bytes -= gone.size_bytes
+
+    def messages(self) -> list[Message]:
+        return [message for _, message in sorted(self._held, reverse=True)]
+
+    @property
+    def is_heavy(self) -> bool:
+        return self._let_go is not None and len(self._held) < self._limit
 
 
 async def _begins(client: ClusterClient, query: Query, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

@@ -11,7 +11,7 @@ from headrace.gateway.ui.live import TROUBLE, answered, sentence
 from headrace.gateway.ui.message_views import COLUMNS, ask_produce, export, message_row, open_message
 from headrace.gateway.ui.moments import milliseconds
 from headrace.gateway.ui.pieces import Notice, Panel, button, empty, head, tagged
-from headrace.gateway.ui.reading import Look, Message, Query, read_messages
+from headrace.gateway.ui.reading import HELD_BYTES_MAX, Look, Message, Query, read_messages
 from headrace.gateway.ui.topic_view import TopicView
 from headrace.gateway.ui.watch import Watch
 
@@ -104,5 +104,13 @@ class _Browser:
         self._grid.show([message_row(message) for message in self._found.values()])
         self._export.set_enabled(bool(self._found))
         if look:
-            cut = "; there is more than one look may search" if look.is_cut else ""
-            self._panel.note.text = f"{words.of(len(self._found), 'message')}, {words.count(look.scanned)} read{cut}"
+            self._panel.note.text = _summary(look)
+
+
+def _summary(look: Look) -> str:
+    text = f"{words.of(len(look.messages), 'message')}, {words.count(look.scanned)} read"
+    if look.is_heavy:
+        text += f"; a page holds no more than {words.size(HELD_BYTES_MAX)}"
+    if look.is_cut:
+        text += "; there is more than one look may search"
+    return text
