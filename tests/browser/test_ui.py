@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 from playwright.sync_api import expect
 
 from browser.pages import MS, Pages
@@ -122,6 +123,33 @@ def test_a_page_of_messages_holds_so_many_bytes(pages: Pages, broker: Broker) ->
     pages.open(f"/ui/messages?topic={topic}", "Messages")
     pages.see("8 messages, 12 read; a page holds no more than 8 MB")
     expect(pages.row("Messages").locator("td:nth-child(4)")).to_have_text([f"key-{n:02}" for n in range(11, 3, -1)])
+
+
+def test_a_reserved_topic_is_not_written_by_hand(pages: Pages, broker: Broker) -> None:
+    topic = f"_headrace_{uuid.uuid4().hex[:8]}"
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    producer.produce(topic, b"its own", partition=0)
+    assert producer.flush(MS / 1000) == 0
+    pages.open(f"/ui/topics/{topic}", topic)
+    pages.press("Write a message")
+    pages.fill("Value", "by hand", pages.dialog)
+    pages.press("Write message", pages.dialog)
+    pages.see(f"{topic} is written by Headrace itself. To fix it: choose another topic name.")
+    expect(pages.dialog).to_be_visible()
+
+
+def test_a_message_that_a_broker_refuses_says_why(pages: Pages, broker: Broker) -> None:
+    topic = f"small-{uuid.uuid4().hex[:8]}"
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    admin.create_topics([NewTopic(topic, 1, 1, config={"max.message.bytes": "200"})])[topic].result(MS / 1000)
+    pages.open(f"/ui/topics/{topic}", topic)
+    pages.press("Write a message")
+    pages.fill("Value", "x" * 300, pages.dialog)
+    pages.press("Write message", pages.dialog)
+    pages.see("To fix it: ")
+    pages.fill("Value", "x", pages.dialog)
+    pages.press("Write message", pages.dialog)
+    pages.see("Stored on every in-sync replica")
 
 
 def test_the_keyboard_is_enough(pages: Pages, topic: str) -> None:

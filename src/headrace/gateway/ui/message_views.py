@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from nicegui import ui
 
 from headrace.gateway.messages.outgoing import render_line
-from headrace.gateway.produce.outgoing import Headers
+from headrace.gateway.messages.store import MessageStore, failure
+from headrace.gateway.produce.outgoing import Headers, Outgoing
 from headrace.gateway.ui import payload, words
 from headrace.gateway.ui.dialogs import answers, dialog
 from headrace.gateway.ui.grid import Column, Row, tag
@@ -90,18 +91,21 @@ def ask_produce(watch: Watch, topic: str, partitions: int) -> None:
             nothing = ui.switch("No value (deletes the key when the topic is compacted)")
 
         async def send() -> bool:
-            return await attempt(
-                watch.gateway.producer.send(
-                    topic,
-                    None if nothing.value else (value.value or "").encode(),
-                    key.value.encode() if key.value else None,
-                    parse_headers(headers.value or ""),
-                    partition.value,
-                ),
-                "Stored on every in-sync replica",
+            wanted = Outgoing(
+                None if nothing.value else (value.value or "").encode(),
+                key.value.encode() if key.value else None,
+                parse_headers(headers.value or ""),
+                partition.value,
             )
+            return await attempt(_store(watch, topic, wanted), "Stored on every in-sync replica")
 
         answers(box, "Write message", send)
+
+
+async def _store(watch: Watch, topic: str, message: Outgoing) -> None:
+    receipt = await watch.gateway.part(MessageStore).store(topic, [message])
+    for _, error in receipt.failures:
+        raise failure(topic, error)
 
 
 def parse_headers(text: str) -> Headers | None:
