@@ -269,6 +269,18 @@ def test_rest_keeps_its_errors(gateway: GatewayProcess) -> None:
             assert (reply.status_code, reply.headers["content-type"]) == (404, "application/problem+json"), path
 
 
+def test_what_is_asked_of_no_broker_says_that_none_answers(open_pages: Open) -> None:
+    running = GatewayProcess("127.0.0.1:1").start()
+    try:
+        pages = open_pages(running.url)
+        for name in ("Rebalance", "Elect preferred leaders"):
+            pages.open("/ui/brokers", "Brokers")
+            pages.press(name)
+            expect(pages.page.get_by_role("alert")).to_contain_text("No broker answers at the moment.")
+    finally:
+        running.stop()
+
+
 def test_pages_that_nobody_looks_at_cost_no_more_than_allowed(broker: Broker) -> None:
     running = GatewayProcess(broker.bootstrap, "--set", "ui_pages_max=3").start()
     try:

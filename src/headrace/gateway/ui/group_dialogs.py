@@ -7,7 +7,7 @@ from headrace.client.reset import Chosen, Reset, Target, apply_reset, plan_reset
 from headrace.gateway.ui import words
 from headrace.gateway.ui.dialogs import agree_to_plan, answers, confirm_by_name, dialog
 from headrace.gateway.ui.grid import Column, Row
-from headrace.gateway.ui.live import TROUBLE, attempt, sentence
+from headrace.gateway.ui.live import TROUBLE, attempt, complain
 from headrace.gateway.ui.moments import milliseconds
 from headrace.gateway.ui.pieces import tagged
 from headrace.gateway.ui.topic_view import topics_of
@@ -49,7 +49,7 @@ def ask_reset(watch: Watch, group: str) -> None:
             try:
                 resets = await plan_reset(watch.gateway.admin, group, chosen, Target(kind.value, value))
             except TROUBLE as error:
-                ui.notify(sentence(error), type="negative", timeout=10_000, close_button="Close")
+                complain(error)
                 return False
             with box.parent_slot.parent if box.parent_slot else box:
                 _agree(watch, group, resets)

@@ -49,10 +49,14 @@ async def attempt(deed: Awaitable[object], done: str) -> bool:
     try:
         await deed
     except TROUBLE as error:
-        ui.notify(sentence(error), type="negative", timeout=10_000, close_button="Close")
+        complain(error)
         return False
     ui.notify(done, type="positive")
     return True
+
+
+def complain(error: BaseException) -> None:
+    ui.notify(sentence(error), type="negative", timeout=10_000, close_button="Close")
 
 
 def sentence(error: BaseException) -> str:

@@ -4,7 +4,7 @@ from nicegui import ui
 from pydantic import ValidationError
 
 from headrace.gateway.ui.dialogs import answers, confirm_by_name, dialog
-from headrace.gateway.ui.live import TROUBLE, attempt, sentence
+from headrace.gateway.ui.live import TROUBLE, attempt, complain
 from headrace.gateway.ui.pieces import Text, tagged
 from headrace.gateway.ui.topic_view import topics_of
 from headrace.gateway.ui.watch import Watch
@@ -34,7 +34,7 @@ def ask_subscribe(watch: Watch) -> None:
                 ui.notify("Choose a topic, and a URL to send its messages to.", type="negative")
                 return False
             except TROUBLE as error:
-                ui.notify(sentence(error), type="negative", timeout=10_000, close_button="Close")
+                complain(error)
                 return False
             with page:
                 _show_secret(made)

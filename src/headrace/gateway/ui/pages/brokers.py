@@ -1,17 +1,24 @@
-"""The brokers: what each leads and holds, how full its disk is; emptied for maintenance, evened out, led as preferred."""
+"""The brokers: what each leads and holds, how full its disk is; emptied for maintenance, evened out, led as preferred.
+
+What is asked of many partitions may be refused for some: those are listed with the reason, and the rest is done.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Sized
+from typing import TypeVar
 
 from nicegui import ui
 
+from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client import moves
-from headrace.client.elections import hold_elections, plan_elections
+from headrace.client.elections import Election, hold_elections, plan_elections
 from headrace.client.survey import BrokerSeen, PartitionSeen, Survey
 from headrace.gateway.ui import words
-from headrace.gateway.ui.dialogs import agree_to_plan
+from headrace.gateway.ui.dialogs import agree_to_plan, dialog
 from headrace.gateway.ui.grid import Column, Grid, Row, acts, bar, tag
-from headrace.gateway.ui.live import TROUBLE, attempt, keep_fresh, sentence
+from headrace.gateway.ui.live import TROUBLE, complain, keep_fresh, sentence
 from headrace.gateway.ui.pages.overview import broker_row
-from headrace.gateway.ui.pieces import Panel, button, head
+from headrace.gateway.ui.pieces import Panel, button, head, tagged
 from headrace.gateway.ui.watch import Watch
 
 PLAN_ROWS_MAX = 300
@@ -38,6 +45,10 @@ PLAN = (
     Column("to", "Then"),
     Column("bytes", "To copy", "number"),
 )
+ELECTIONS = (Column("partition", "Partition"), Column("from", "Leader now"), Column("to", "Then"))
+REFUSED = (Column("partition", "Partition", width="1%"), Column("why", "Why"))
+
+T = TypeVar("T")
 
 
 def brokers(watch: Watch) -> None:
@@ -54,7 +65,7 @@ def brokers(watch: Watch) -> None:
     def show(seen: Survey) -> None:
         table.show([_row(seen, broker) for broker in seen.brokers.values()])
         moving.show([_move_row(each) for each in seen.moving[:PLAN_ROWS_MAX]])
-        panel.note.text = words.of(len(seen.moving), "partition") if seen.moving else ""
+        panel.note.text = _partitions(seen.moving) if seen.moving else ""
 
     async def refresh() -> None:
         show(await watch.cluster.get())
@@ -91,13 +102,10 @@ def _move_row(part: PartitionSeen) -> Row:
 
 async def _ask_moves(watch: Watch, title: str, act: str, planner: moves.Planner) -> None:
     page = ui.context.client.content
-    try:
-        watch.cluster.forget()
-        seen = await watch.cluster.get()
-        wanted = planner(seen)
-    except TROUBLE as error:
-        ui.notify(sentence(error), type="negative", timeout=10_000, close_button="Close")
+    planned = await _planned(watch, planner)
+    if planned is None:
         return
+    wanted, seen = planned
     view = moves.plan_view(wanted, seen)
     rows = [_plan_row(each) for each in view["moves"]]
     text = f"{words.of(len(rows), 'partition')} would move, {words.size(view['bytes'])} to copy."
@@ -105,18 +113,11 @@ async def _ask_moves(watch: Watch, title: str, act: str, planner: moves.Planner)
         text += f" {words.of(len(view['offline']), 'partition')} without a leader cannot move."
 
     async def move() -> bool:
-        done = await attempt(_reassign(watch, wanted), f"{words.of(len(wanted), 'partition')} on the move")
-        watch.cluster.forget()
-        return done
+        with page:
+            return await _do(watch, watch.gateway.admin.reassign(wanted), f"{_partitions(wanted)} on the move")
 
     with page:
         agree_to_plan(title, text, PLAN, rows[:PLAN_ROWS_MAX], act, move)
-
-
-async def _reassign(watch: Watch, wanted: moves.Plan) -> None:
-    refused = await watch.gateway.admin.reassign(wanted)
-    for refusal in refused.values():
-        raise refusal
 
 
 def _plan_row(move: Row) -> Row:
@@ -132,36 +133,75 @@ def _plan_row(move: Row) -> Row:
 async def _cancel(watch: Watch, key: str) -> None:
     topic, _, partition = key.rpartition(":")
     id = TopicPartition(topic, int(partition))
-    await attempt(_reassign_back(watch, id), f"{id} stays where it was")
-
-
-async def _reassign_back(watch: Watch, id: TopicPartition) -> None:
-    for refusal in (await watch.gateway.admin.reassign({id: None})).values():
-        raise refusal
-    watch.cluster.forget()
+    await _do(watch, watch.gateway.admin.reassign({id: None}), f"{id} stays where it was")
 
 
 async def _ask_elections(watch: Watch) -> None:
     page = ui.context.client.content
-    elections = plan_elections(await watch.cluster.get(0), (), unclean=False)
-    rows = [
-        {
-            "key": str(each.partition.id),
-            "partition": str(each.partition.id),
-            "from": words.NOTHING if each.partition.leader is None else f"Broker {each.partition.leader}",
-            "to": f"Broker {each.then}",
-        }
-        for each in elections
-    ]
+    planned = await _planned(watch, lambda seen: plan_elections(seen, (), unclean=False))
+    if planned is None:
+        return
+    elections, _ = planned
+    rows = [_election_row(each) for each in elections]
 
     async def elect() -> bool:
-        done = await attempt(
-            hold_elections(watch.gateway.admin, elections, unclean=False), "The preferred replicas lead"
-        )
-        watch.cluster.forget()
-        return done
+        with page:
+            return await _do(watch, _elect(watch, elections), "The preferred replicas lead")
 
-    text = f"{words.of(len(rows), 'partition')} would be led by the first of their replicas again."
-    columns = (Column("partition", "Partition"), Column("from", "Leader now"), Column("to", "Then"))
+    text = f"{_partitions(rows)} would be led by the first of their replicas again."
     with page:
-        agree_to_plan("Elect preferred leaders", text, columns, rows[:PLAN_ROWS_MAX], "Elect", elect)
+        agree_to_plan("Elect preferred leaders", text, ELECTIONS, rows[:PLAN_ROWS_MAX], "Elect", elect)
+
+
+def _election_row(election: Election) -> Row:
+    leader = election.partition.leader
+    return {
+        "key": str(election.partition.id),
+        "partition": str(election.partition.id),
+        "from": words.NOTHING if leader is None else f"Broker {leader}",
+        "to": f"Broker {election.then}",
+    }
+
+
+async def _elect(watch: Watch, elections: Sequence[Election]) -> Mapping[TopicPartition, Refused]:
+    outcomes = await hold_elections(watch.gateway.admin, elections, unclean=False)
+    held = zip(elections, outcomes, strict=True)
+    return {election.partition.id: refusal for election, refusal in held if refusal is not None}
+
+
+async def _planned(watch: Watch, planner: Callable[[Survey], T]) -> tuple[T, Survey] | None:
+    """For the cluster as it is now; None if there is none, which is said."""
+    try:
+        seen = await watch.cluster.get(0)
+        return planner(seen), seen
+    except TROUBLE as error:
+        complain(error)
+        return None
+
+
+async def _do(watch: Watch, deed: Awaitable[Mapping[TopicPartition, Refused]], done: str) -> bool:
+    """What was asked for, of many partitions; says how it went."""
+    try:
+        refused = await deed
+    except TROUBLE as error:
+        complain(error)
+        return False
+    finally:
+        watch.cluster.forget()
+    if refused:
+        _show_refused(refused)
+    else:
+        ui.notify(done, type="positive")
+    return True
+
+
+def _show_refused(refused: Mapping[TopicPartition, Refused]) -> None:
+    rows = [{"key": str(id), "partition": str(id), "why": sentence(refusal)} for id, refusal in refused.items()]
+    with dialog(f"{_partitions(rows)} refused", wide=True) as box:
+        Grid("Refused", REFUSED, "").show(rows[:PLAN_ROWS_MAX])
+        with tagged("div", classes="hr-doing"):
+            ui.button("Close", on_click=box.close, color=None).props("flat")
+
+
+def _partitions(listed: Sized) -> str:
+    return words.of(len(listed), "partition")
