@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from playwright.sync_api import expect
 
 from browser.pages import MS, Pages
@@ -123,6 +123,32 @@ def test_a_page_of_messages_holds_so_many_bytes(pages: Pages, broker: Broker) ->
     pages.open(f"/ui/messages?topic={topic}", "Messages")
     pages.see("8 messages, 12 read; a page holds no more than 8 MB")
     expect(pages.row("Messages").locator("td:nth-child(4)")).to_have_text([f"key-{n:02}" for n in range(11, 3, -1)])
+
+
+def test_partitions_that_are_added_are_seen_by_open_pages(
+    pages: Pages, broker: Broker, open_pages: Open, topic: str
+) -> None:
+    pages.open(f"/ui/topics/{topic}", topic)
+    pages.see("Nothing was written since you came")
+    messages = open_pages(pages.url)
+    messages.open(f"/ui/messages?topic={topic}", "Messages")
+    messages.see("2 messages, 2 read")
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    admin.create_partitions([NewPartitions(topic, 3)])[topic].result(MS / 1000)
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    producer.produce(topic, b"in the third", partition=2)
+    assert producer.flush(MS / 1000) == 0
+    pages.see_row("Live end", "in the third")
+    pages.press("Add partitions")
+    pages.see("It has 3.")
+    pages.press("Cancel", pages.dialog)
+    pages.press("Write a message")
+    pages.choose("Partition", "2", pages.dialog)
+    messages.press("Read")
+    messages.see("3 messages, 3 read")
+    messages.choose("Partition", "2")
+    messages.press("Read")
+    messages.see("1 message, 1 read")
 
 
 def test_a_reserved_topic_is_not_written_by_hand(pages: Pages, broker: Broker) -> None:

@@ -1,7 +1,6 @@
 """The live end of a topic: what was written since the last look. A look that is far behind jumps ahead and says so."""
 
 import asyncio
-from collections.abc import Sequence
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
@@ -17,22 +16,25 @@ ANSWER_SECONDS_MAX = 5.0
 
 
 class Tail:
-    def __init__(self, client: ClusterClient, partitions: Sequence[TopicPartition]) -> None:
+    def __init__(self, client: ClusterClient, topic: str) -> None:
         self._client = client
-        self._partitions = partitions
+        self._topic = topic
         self._next: dict[TopicPartition, int] = {}
         self.skipped = 0
         """Messages that came faster than a person could have read them."""
 
-    async def poll(self) -> list[Message]:
-        """In order of time. The first look only finds the end."""
-        for topic in {id.topic for id in self._partitions}:
-            check_readable(topic)
+    async def poll(self, partitions: int) -> list[Message]:
+        """Of so many partitions, in order of time. The first look only finds the end."""
+        check_readable(self._topic)
+        ids = [TopicPartition(self._topic, index) for index in range(partitions)]
         if not self._next:
-            ends = await self._client.offsets(dict.fromkeys(self._partitions, LATEST), seconds_max=ANSWER_SECONDS_MAX)
+            ends = await self._client.offsets(dict.fromkeys(ids, LATEST), seconds_max=ANSWER_SECONDS_MAX)
             self._next = {id: at.offset for id, at in ends.items()}
             return []
-        found = await asyncio.gather(*map(self._poll, self._partitions), return_exceptions=True)
+        for id in ids:
+            # One that was added since is new from its first message on.
+            self._next.setdefault(id, 0)
+        found = await asyncio.gather(*map(self._poll, ids), return_exceptions=True)
         troubles = [each for each in found if isinstance(each, BaseException)]
         if troubles and len(troubles) == len(found):
             raise troubles[0]

@@ -1,5 +1,6 @@
 """Messages of a topic: from the end, an offset or a time, with a search; opened, written and exported."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 
 from nicegui import ui
@@ -66,15 +67,25 @@ class _Browser:
         self._on_topic()
 
     def _on_topic(self) -> None:
+        self._offer_partitions(-1)
+        self._write.set_enabled(self._topic.value in self._topics)
+
+    def _offer_partitions(self, chosen: int) -> None:
         count = len(self._topics[self._topic.value].partitions) if self._topic.value in self._topics else 0
-        self._partition.set_options({-1: "All", **{index: str(index) for index in range(count)}}, value=-1)
-        self._write.set_enabled(bool(count))
+        self._partition.set_options({-1: "All", **{index: str(index) for index in range(count)}}, value=chosen)
+
+    async def _look_again(self) -> None:
+        """The topic may have got more partitions since; one that is gone is left to be refused."""
+        self._topics = {**self._topics, **await self._watch.topics(self._topic.value)}
+        self._offer_partitions(self._partition.value)
 
     def _on_start(self) -> None:
         self._offset.visible = self._start.value == "offset"
         self._time.visible = self._start.value == "time"
 
-    def _on_write(self) -> None:
+    async def _on_write(self) -> None:
+        with contextlib.suppress(*TROUBLE):
+            await self._look_again()
         ask_produce(self._watch, self._topic.value, len(self._topics[self._topic.value].partitions))
 
     async def _read(self) -> None:
@@ -82,6 +93,7 @@ class _Browser:
             return
         self._panel.note.text = "Reading…"
         try:
+            await self._look_again()
             look = await read_messages(self._watch.gateway.client, self._query())
         except TROUBLE as error:
             self._notice.show(sentence(error), "bad")

@@ -19,7 +19,7 @@ from headrace.gateway.ui.live import answered, keep_fresh
 from headrace.gateway.ui.message_views import COLUMNS as MESSAGE_COLUMNS
 from headrace.gateway.ui.message_views import ask_produce, message_row, open_message
 from headrace.gateway.ui.pieces import Panel, Tile, anchor, button, empty, head, tagged, tiles
-from headrace.gateway.ui.reading import Message
+from headrace.gateway.ui.reading import HELD_BYTES_MAX, Message
 from headrace.gateway.ui.tail import Tail
 from headrace.gateway.ui.topic_dialogs import ask_config, ask_delete, ask_partitions
 from headrace.gateway.ui.topic_view import TopicView
@@ -58,16 +58,27 @@ async def topic(watch: Watch, name: str) -> None:
     _build(watch, name, seen)
 
 
+class _Known:
+    """The topic as it was seen last; it may get more partitions while the page is open."""
+
+    def __init__(self, seen: TopicView) -> None:
+        self.seen = seen
+
+    @property
+    def count(self) -> int:
+        return len(self.seen.partitions)
+
+
 def _build(watch: Watch, name: str, seen: TopicView) -> None:
-    count = len(seen.partitions)
+    known = _Known(seen)
     with head(name, ("Topics", "/ui/topics")):
         anchor("Messages", f"/ui/messages?topic={name}", "hr-link-act")
-        button("Write a message", lambda: ask_produce(watch, name, count))
-        button("Add partitions", lambda: ask_partitions(watch, name, count))
+        button("Write a message", lambda: ask_produce(watch, name, known.count))
+        button("Add partitions", lambda: ask_partitions(watch, name, known.count))
         button("Delete", lambda: ask_delete(watch, name), danger=True)
     _flow(watch, name)
-    _partitions(watch, name, seen)
-    _tail(watch, name, count)
+    _partitions(watch, name, known)
+    _tail(watch, name, known)
     _settings(watch, name)
 
 
@@ -87,7 +98,7 @@ def _flow(watch: Watch, name: str) -> None:
     keep_fresh(refresh, 5.0)
 
 
-def _partitions(watch: Watch, name: str, seen: TopicView) -> None:
+def _partitions(watch: Watch, name: str, known: _Known) -> None:
     with tiles():
         messages, size, stored, skew = Tile("Offsets"), Tile("Size"), Tile("On all replicas"), Tile("Skew")
     with Panel("Partitions"):
@@ -106,9 +117,10 @@ def _partitions(watch: Watch, name: str, seen: TopicView) -> None:
         now = (await watch.topics()).get(name)
         if now is None:
             raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name} is gone")
+        known.seen = now
         show(now, await offset_ranges(watch.gateway.admin, [part.id for part in now.partitions]))
 
-    show(seen, {})
+    show(known.seen, {})
     keep_fresh(refresh)
 
 
@@ -140,19 +152,21 @@ def _replica_tag(part: PartitionSeen, broker: int) -> dict[str, str]:
     return tag(f"{broker} behind", "warn", f"Broker {broker} is not in sync")
 
 
-def _tail(watch: Watch, name: str, partitions: int) -> None:
+def _tail(watch: Watch, name: str, known: _Known) -> None:
     with Panel("Live end") as panel:
         with panel.doing:
             running = ui.switch("Follow", value=True)
         grid = Grid("Live end", MESSAGE_COLUMNS, "Nothing was written since you came. What comes appears here.")
     shown: deque[Message] = deque(maxlen=TAIL_ROWS)
     grid.on_open(lambda key: open_message(next(each for each in shown if each.key == key)))
-    tail = Tail(watch.gateway.client, [TopicPartition(name, index) for index in range(partitions)])
+    tail = Tail(watch.gateway.client, name)
 
     async def refresh() -> None:
         if not running.value:
             return
-        shown.extendleft(await tail.poll())
+        shown.extendleft(await tail.poll(known.count))
+        while len(shown) > 1 and sum(message.size_bytes for message in shown) > HELD_BYTES_MAX:
+            shown.pop()
         grid.show([message_row(message) for message in shown])
         panel.note.text = f"{words.count(tail.skipped)} passed too fast to show" if tail.skipped else ""
 
