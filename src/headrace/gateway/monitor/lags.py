@@ -10,6 +10,7 @@ from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.admin import Admin
 from headrace.client.connection import Disconnected
+from headrace.client.lag import Commit, PartitionLag
 from headrace.client.positions import EARLIEST, LATEST, list_offsets
 from headrace.wire.messages.group_offsets import (
     OffsetFetchRequest,
@@ -21,7 +22,7 @@ from headrace.wire.messages.groups_admin import ListGroupsRequest, ListGroupsRes
 
 GROUPS_AT_ONCE = 200
 
-Offsets = dict[str, dict[TopicPartition, int]]
+Committed = dict[str, dict[TopicPartition, Commit]]
 """By group."""
 
 
@@ -31,30 +32,51 @@ class GroupLags:
         # Commits name topics by id. To ask for all names each time would cost more than all the rest.
         self._names: dict[bytes, str] = {}
 
-    async def look(self) -> Offsets:
+    async def look(self) -> dict[str, dict[TopicPartition, int]]:
         """How far each group is behind. What a broker that does not answer knows is left out."""
-        committed: Offsets = {}
+        lags = await self.behind(await self.committed())
+        return {group: {each.id: each.lag for each in found if each.lag is not None} for group, found in lags.items()}
+
+    async def committed(self) -> Committed:
+        committed: Committed = {}
         for broker in (await self._admin.describe_cluster()).brokers:
             if not broker.is_fenced:
                 with contextlib.suppress(Disconnected, Refused):
                     committed |= await self._committed_at(broker.broker_id)
-        return await _behind(self._admin, committed)
+        return committed
 
-    async def _committed_at(self, broker: int) -> Offsets:
+    async def behind(self, committed: Committed) -> dict[str, list[PartitionLag]]:
+        """A partition without a leader that answers has no lag; of a topic that is gone, nothing is said."""
+        wanted = {id for commits in committed.values() for id in commits if id.topic}
+        ends = await list_offsets(self._admin, dict.fromkeys(wanted, LATEST))
+        starts = await list_offsets(self._admin, dict.fromkeys(wanted, EARLIEST))
+        return {
+            group: [
+                PartitionLag(id, commit.offset, starts.get(id), ends.get(id), commit.metadata)
+                for id, commit in commits.items()
+                if id.topic
+            ]
+            for group, commits in committed.items()
+            if commits
+        }
+
+    async def _committed_at(self, broker: int) -> Committed:
         listed = await self._admin.ask_broker(broker, ListGroupsRequest(), ListGroupsResponse)
         groups = [each.group_id for each in listed.groups]
-        committed: Offsets = {}
+        committed: Committed = {}
         for first in range(0, len(groups), GROUPS_AT_ONCE):
             committed |= await self._fetch(broker, groups[first : first + GROUPS_AT_ONCE])
         return committed
 
-    async def _fetch(self, broker: int, groups: Sequence[str]) -> Offsets:
+    async def _fetch(self, broker: int, groups: Sequence[str]) -> Committed:
         request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group, topics=None) for group in groups])
         answer = await self._admin.ask_broker(broker, request, OffsetFetchResponse)
         await self._learn_names(answer)
         return {
             group.group_id: {
-                TopicPartition(self._name(topic), part.partition_index): part.committed_offset
+                TopicPartition(self._name(topic), part.partition_index): Commit(
+                    part.committed_offset, part.metadata or ""
+                )
                 for topic in group.topics
                 for part in topic.partitions
                 if part.committed_offset >= 0 and not part.error_code
@@ -70,18 +92,3 @@ class GroupLags:
 
     def _name(self, topic: OffsetFetchResponseTopics) -> str:
         return topic.name or self._names.get(topic.topic_id, "")
-
-
-async def _behind(admin: Admin, committed: Offsets) -> Offsets:
-    wanted = {id for offsets in committed.values() for id in offsets if id.topic}
-    ends = await list_offsets(admin, dict.fromkeys(wanted, LATEST))
-    starts = await list_offsets(admin, dict.fromkeys(wanted, EARLIEST))
-    return {
-        group: {
-            id: max(0, ends[id] - max(offset, starts[id]))
-            for id, offset in offsets.items()
-            if id in ends and id in starts
-        }
-        for group, offsets in committed.items()
-        if offsets
-    }

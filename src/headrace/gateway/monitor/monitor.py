@@ -38,7 +38,7 @@ LOOP_LAG_SECONDS = 0.25
 class Monitor:
     scraper: Scraper
     notifier: Notifier
-    _group_lags: GroupLags
+    group_lags: GroupLags
 
     def __init__(self, gateway: "Gateway") -> None:
         settings = gateway.settings
@@ -66,7 +66,7 @@ class Monitor:
     async def start(self) -> None:
         settings = self._gateway.settings
         self.scraper = Scraper(self._gateway.admin, settings.broker_metrics)
-        self._group_lags = GroupLags(self._gateway.admin)
+        self.group_lags = GroupLags(self._gateway.admin)
         self.notifier = Notifier(settings.alert_webhook)
         self.notifier.start()
         self._tasks = [asyncio.create_task(self._run()), asyncio.create_task(self._run_loop_lag())]
@@ -107,7 +107,7 @@ class Monitor:
     async def _lags(self) -> Mapping[str, Mapping[TopicPartition, int]]:
         try:
             async with asyncio.timeout(LAG_SECONDS_MAX):
-                return await self._group_lags.look()
+                return await self.group_lags.look()
         except (Disconnected, Refused, TimeoutError):
             return {}
 

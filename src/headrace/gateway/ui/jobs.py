@@ -1,18 +1,14 @@
 """Spark queries among the groups: they have no members, and what they commit says whose it is (`headrace.spark`)."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from headrace.base.errors import Refused
-from headrace.client.admin import Admin
-from headrace.client.connection import Disconnected
 from headrace.client.groups import GroupListed
-from headrace.client.lag import PartitionLag, lag_of
+from headrace.client.lag import PartitionLag
+from headrace.gateway.monitor.lags import GroupLags
 
 # How the metadata of an offset begins that a query has committed.
 MARK = "headrace: "
-AT_ONCE_MAX = 8
 
 
 class Job(NamedTuple):
@@ -28,17 +24,12 @@ class Job(NamedTuple):
         return sorted({each.id.topic for each in self.lags})
 
 
-async def find_jobs(admin: Admin, groups: Sequence[GroupListed]) -> list[Job]:
-    """A group that cannot be asked now is left out until it can."""
-    slots = asyncio.Semaphore(AT_ONCE_MAX)
-
-    async def look(group: str) -> Job | None:
-        async with slots:
-            try:
-                lags = await lag_of(admin, group)
-            except (Refused, Disconnected):
-                return None
-        return Job(group, lags) if any(each.metadata.startswith(MARK) for each in lags) else None
-
-    found = await asyncio.gather(*(look(each.group) for each in groups if each.state == "empty"))
-    return [job for job in found if job is not None]
+async def find_jobs(lags: GroupLags, groups: Sequence[GroupListed]) -> list[Job]:
+    """Two rounds of questions, however many groups there are. One that cannot be asked now is left out until it can."""
+    empty = {each.group for each in groups if each.state == "empty"}
+    marked = {
+        group: commits
+        for group, commits in (await lags.committed()).items()
+        if group in empty and any(commit.metadata.startswith(MARK) for commit in commits.values())
+    }
+    return [Job(group, behind) for group, behind in (await lags.behind(marked)).items()]

@@ -56,7 +56,7 @@ class Watch:
         self.jobs: Kept[list[Job]] = Kept(self._find_jobs)
 
     async def _find_jobs(self) -> list[Job]:
-        return await find_jobs(self.gateway.admin, await self.groups.get())
+        return await find_jobs(self.monitor.group_lags, await self.groups.get())
 
     async def topics(self, wanted: str = "") -> dict[str, TopicView]:
         """What is known may be seconds old: a topic that is not among it is asked for again."""
