@@ -65,7 +65,7 @@ def bytes_text(count: float) -> str:
 
 
 def count_text(count: float) -> str:
-    return _scaled(count, ("", "k", "M", "G")).strip()
+    return _scaled(count, ("", "k", "M", "G", "T")).strip()
 
 
 def seconds_text(seconds: float) -> str:

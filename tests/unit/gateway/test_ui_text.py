@@ -24,7 +24,8 @@ from headrace.wire.records import Record
         (999.6, "1 KB"),
         (1_250_000, "1.25 MB"),
         (12e15, "12 PB"),
-        (5e18, "5000 PB"),
+        (5e18, "5 EB"),
+        (5e21, "5,000 EB"),
     ],
 )
 def test_sizes(count: float | None, text: str) -> None:
@@ -32,7 +33,8 @@ def test_sizes(count: float | None, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("per_second", "text"), [(None, "–"), (0, "0/s"), (12.34, "12.3/s"), (999.9, "1k/s"), (2.5e6, "2.5M/s")]
+    ("per_second", "text"),
+    [(None, "–"), (0, "0/s"), (12.34, "12.3/s"), (999.9, "1k/s"), (2.5e6, "2.5M/s"), (4e12, "4T/s")],
 )
 def test_rates(per_second: float | None, text: str) -> None:
     assert words.rate(per_second) == text

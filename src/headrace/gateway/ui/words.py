@@ -3,22 +3,22 @@
 import time
 from collections.abc import Iterable
 
-_SIZES = ("B", "KB", "MB", "GB", "TB", "PB")
-_COUNTS = ("", "k", "M", "G", "T")
+from headrace.gateway.quantities import bytes_text, count_text
+
 NOTHING = "–"
 
 
 def size(count: float | None) -> str:
     """Decimal units, three digits: 1.25 GB."""
-    return NOTHING if count is None else _scaled(count, _SIZES)
+    return NOTHING if count is None else bytes_text(count)
 
 
 def rate_of_bytes(per_second: float | None) -> str:
-    return NOTHING if per_second is None else f"{_scaled(per_second, _SIZES)}/s"
+    return NOTHING if per_second is None else f"{bytes_text(per_second)}/s"
 
 
 def rate(per_second: float | None) -> str:
-    return NOTHING if per_second is None else f"{_scaled(per_second, _COUNTS)}/s"
+    return NOTHING if per_second is None else f"{short_count(per_second)}/s"
 
 
 def count(number: float | None) -> str:
@@ -27,11 +27,7 @@ def count(number: float | None) -> str:
 
 
 def short_count(number: float | None) -> str:
-    return NOTHING if number is None else _scaled(number, _COUNTS)
-
-
-def percent(share: float | None) -> str:
-    return NOTHING if share is None else f"{share * 100:.0f} %"
+    return NOTHING if number is None else count_text(number).replace(" ", "")
 
 
 def of(number: int, noun: str, plural: str = "") -> str:
@@ -54,13 +50,3 @@ def duration(seconds: float) -> str:
         if seconds >= length:
             return f"{seconds / length:.3g} {unit}"
     return f"{seconds:.3g} s"
-
-
-def _scaled(number: float, units: tuple[str, ...]) -> str:
-    step = 0
-    # 999.5 would be written as 1e+03.
-    while abs(number) >= 999.5 and step + 1 < len(units):
-        number /= 1000
-        step += 1
-    digits = f"{number:.0f}" if abs(number) >= 100 or number == int(number) else f"{number:.3g}"
-    return f"{digits} {units[step]}" if units is _SIZES else f"{digits}{units[step]}"
