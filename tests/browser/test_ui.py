@@ -4,6 +4,7 @@ import json
 import re
 import uuid
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -87,6 +88,22 @@ def test_a_group_of_any_name_is_found(pages: Pages, broker: Broker, topic: str) 
     pages.see_row("Partitions", topic)
 
 
+def test_a_group_is_deleted_by_its_name(pages: Pages, broker: Broker, topic: str) -> None:
+    group = f"gone-{topic}"
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group, "log_level": 0})
+    consumer.commit(offsets=[TopicPartition(topic, 0, 1)], asynchronous=False)
+    consumer.close()
+    pages.open(f"/ui/group?name={group}", group)
+    pages.press("Delete")
+    expect(pages.dialog.get_by_role("button", name="Delete group")).to_be_disabled()
+    pages.fill(f"Type {group} to go on", group, pages.dialog)
+    pages.press("Delete group", pages.dialog)
+    pages.see(f"Group {group} is deleted")
+    pages.see_title("Groups")
+    pages.fill("Search groups", group)
+    expect(pages.row("Groups", group)).to_have_count(0)
+
+
 def test_a_path_of_any_kind_makes_no_markup(pages: Pages) -> None:
     pages.open("/ui/topics/%3Cimg%20src=x%20onerror=alert(1)%3E", HOSTILE)
     pages.see("There is no such topic")
@@ -123,6 +140,32 @@ def test_a_page_of_messages_holds_so_many_bytes(pages: Pages, broker: Broker) ->
     pages.open(f"/ui/messages?topic={topic}", "Messages")
     pages.see("8 messages, 12 read; a page holds no more than 8 MB")
     expect(pages.row("Messages").locator("td:nth-child(4)")).to_have_text([f"key-{n:02}" for n in range(11, 3, -1)])
+
+
+def test_messages_are_read_from_an_offset_and_a_time(pages: Pages, broker: Broker) -> None:
+    topic, noon = f"times-{uuid.uuid4().hex[:8]}", datetime.now().replace(microsecond=0) - timedelta(hours=1)
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    for number in range(6):
+        at_ms = int((noon + timedelta(minutes=number)).timestamp() * 1000)
+        producer.produce(topic, f"value-{number}", partition=0, timestamp=at_ms)
+    assert producer.flush(MS / 1000) == 0
+    values = pages.row("Messages").locator("td:nth-child(5)")
+    pages.open(f"/ui/messages?topic={topic}", "Messages")
+    expect(values).to_have_text([f"value-{number}" for number in (5, 4, 3, 2, 1, 0)])
+    pages.choose("From", "Offset")
+    pages.fill("Offset", "4")
+    pages.press("Read")
+    expect(values).to_have_text(["value-4", "value-5"])
+    pages.fill("Offset", "99")
+    pages.press("Read")
+    pages.see("No message was found there.")
+    pages.choose("From", "Time")
+    pages.fill("Time", (noon + timedelta(minutes=2, seconds=1)).isoformat())
+    pages.press("Read")
+    expect(values).to_have_text(["value-3", "value-4", "value-5"])
+    pages.fill("Time", (noon + timedelta(minutes=30)).isoformat())
+    pages.press("Read")
+    pages.see("0 messages, 0 read")
 
 
 def test_partitions_that_are_added_are_seen_by_open_pages(

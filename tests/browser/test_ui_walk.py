@@ -13,16 +13,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from playwright.sync_api import expect
 
 from browser.pages import Pages
 from gateway.gateway_process import GatewayProcess
+from headrace.gateway.ui.jobs import MARK
 from headrace.testing import Cluster
 
 TOPIC = "shop.orders"
 MADE = "shop.returns"
 GROUP = "billing"
+JOB = "nightly-report"
 SLOW_MS = 90_000
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
@@ -216,6 +218,27 @@ def test_lag_is_watched_and_a_group_is_reset(pages: Pages, shop: Shop, picture: 
     pages.see(f"{GROUP} goes on from there")
     for partition in range(3):
         expect(pages.row("Partitions").nth(partition).locator("td").nth(2)).to_have_text("0")
+
+
+def test_a_spark_job_is_watched(pages: Pages, cluster: Cluster) -> None:
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": JOB, "log_level": 0})
+    consumer.commit(offsets=[TopicPartition(TOPIC, 0, 0, f"{MARK}progress of a query")], asynchronous=False)
+    consumer.close()
+    pages.open("/", "Overview")
+    pages.go("Pipelines")
+    pages.see_row("Spark jobs", JOB, TOPIC)
+    expect(pages.tile("Behind, all together")).to_have_text(re.compile("[1-9]"), timeout=SLOW_MS)
+    expect(pages.page.locator("path.hr-chart-line")).to_have_count(1)
+
+
+def test_growth_is_planned(pages: Pages) -> None:
+    pages.open("/", "Overview")
+    pages.go("Planner")
+    pages.fill("Messages", "50k/s")
+    pages.fill("Price of a broker", "80")
+    expect(pages.tile("A day")).to_have_text("4.32 TB")
+    expect(pages.row("When it grows")).to_have_count(4)
+    expect(pages.tile("A month costs")).to_have_text("320")
 
 
 def test_a_webhook_is_added_paused_resumed_and_deleted(pages: Pages) -> None:

@@ -43,10 +43,3 @@ def moment(ms: int | None) -> str:
     if ms is None or ms < 0:
         return NOTHING
     return f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(ms / 1000))}.{ms % 1000:03}"
-
-
-def duration(seconds: float) -> str:
-    for length, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= length:
-            return f"{seconds / length:.3g} {unit}"
-    return f"{seconds:.3g} s"
