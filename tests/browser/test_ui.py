@@ -55,12 +55,12 @@ def topic(broker: Broker) -> str:
 def test_every_page_opens_and_is_left_without_a_reload(pages: Pages) -> None:
     pages.open("/", "Overview")
     pages.page.evaluate("window.stayed = true")
-    for place in PLACES:
+    for place in (*PLACES, "API"):
         pages.go(place)
         pages.see_current(place)
     assert pages.page.evaluate("window.stayed"), "the navigation loaded the page again"
     pages.page.go_back()
-    pages.see_title("Pipelines")
+    pages.see_title("Planner")
 
 
 @pytest.mark.parametrize("place", PLACES[1:])
@@ -330,10 +330,26 @@ def test_what_never_changes_is_kept_by_the_browser(gateway: GatewayProcess) -> N
         assert "immutable" not in client.get(f"{script[1]}.no").headers.get("cache-control", "")
 
 
+def test_every_path_of_rest_is_described(pages: Pages, gateway: GatewayProcess) -> None:
+    with gateway.client() as client:
+        assert "see /docs" in client.get("/nothing").json()["fix"]
+        described = client.get("/openapi.json").json()["paths"]
+    pages.open("/docs", "API")
+    wanted = {f"{method.upper()} {path}" for path, methods in described.items() for method in methods}
+    shown = pages.page.locator("details > summary")
+    expect(shown).to_have_count(len(wanted))
+    assert {" ".join(text.split()[:2]) for text in shown.all_inner_texts()} == wanted
+    operation = pages.page.locator("details", has_text="Create a topic")
+    operation.locator("summary").click()
+    expect(pages.table("Parameters of POST /api/v1/topics")).to_contain_text("validate_only")
+    expect(operation.locator("pre").first).to_contain_text("name: string")
+    expect(operation).to_contain_text("It could be made.")
+
+
 def test_rest_keeps_its_errors(gateway: GatewayProcess) -> None:
     """The UI takes no path that is not its own."""
     with gateway.client() as client:
-        for path in ("/nothing", "/api/v1/nothing", "/uix", "/_niceguix"):
+        for path in ("/nothing", "/api/v1/nothing", "/uix", "/_niceguix", "/docsx", "/docs/x"):
             reply = client.get(path)
             assert (reply.status_code, reply.headers["content-type"]) == (404, "application/problem+json"), path
 

@@ -137,6 +137,7 @@ def test_health_is_the_worst_that_is_true() -> None:
         ("/ui/topics", "Topics"),
         ("/ui/topics/x", "Topics"),
         ("/ui/group?name=%2F", "Groups"),
+        ("/docs", "API"),
         ("/ui/no", ""),
     ],
 )

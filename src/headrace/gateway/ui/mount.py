@@ -1,4 +1,4 @@
-"""Puts the UI on the gateway's application: `/` and everything below `/ui`, beside the REST paths.
+"""Puts the UI on the gateway's application: `/`, `/docs` and everything below `/ui`, beside the REST paths.
 
 NiceGUI would take every path that nobody else has; a caller of REST who mistypes one must get problem+json and not a page,
 so it is given only its own.
@@ -20,6 +20,7 @@ from headrace.gateway.ui.shell import shell
 from headrace.gateway.ui.watch import Watch
 
 _HERE = Path(__file__).parent
+_PAGES = ("/", "/docs")
 _OURS = ("/ui", "/_nicegui", "/_nicegui_ws", "/favicon.ico")
 _WATCH = "headrace.watch"
 # A second wall behind the first: whatever a page was made to say, it asks nobody but us. NiceGUI's own scripts are in
@@ -46,7 +47,7 @@ class _Pages(Mount):
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         path = scope.get("path", "")
-        if path == "/" or any(path == own or path.startswith(f"{own}/") for own in _OURS):
+        if path in _PAGES or any(path == own or path.startswith(f"{own}/") for own in _OURS):
             return super().matches(scope)
         return Match.NONE, {}
 
@@ -96,11 +97,12 @@ def mount(app: FastAPI, gateway: Gateway) -> None:
     everything = app.router.routes.pop()
     assert isinstance(everything, Mount), everything
     pages = _Pages("/", app=everything.app)
-    pages.watch = Watch(gateway)
+    pages.watch = Watch(gateway, app.openapi)
     app.router.routes.append(pages)
 
 
 @ui.page("/")
+@ui.page("/docs")
 @ui.page("/ui/{path:path}")
 async def page(request: Request) -> None:
     await shell(request.scope[_WATCH])

@@ -13,6 +13,7 @@ from headrace.client.survey import Survey
 from headrace.gateway.ui import words
 from headrace.gateway.ui.grid import Tone
 from headrace.gateway.ui.live import TROUBLE
+from headrace.gateway.ui.pages.api import api
 from headrace.gateway.ui.pages.brokers import brokers
 from headrace.gateway.ui.pages.group import group
 from headrace.gateway.ui.pages.groups import groups
@@ -54,6 +55,7 @@ PLACES = (
     Place("Webhooks", "/ui/webhooks", "webhook"),
     Place("Pipelines", "/ui/pipelines", "account_tree"),
     Place("Planner", "/ui/planner", "calculate"),
+    Place("API", "/docs", "api"),
 )
 ROUTES: dict[str, Callable[..., object]] = {
     "/": overview,
@@ -66,6 +68,7 @@ ROUTES: dict[str, Callable[..., object]] = {
     "/ui/webhooks": webhooks,
     "/ui/pipelines": pipelines,
     "/ui/planner": planner,
+    "/docs": api,
 }
 
 

@@ -5,8 +5,8 @@ A page that finds nothing new shows what was there; nothing is asked while nobod
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Generic, TypeVar
 
 from headrace.client.groups import GroupListed, list_groups
 from headrace.client.survey import Survey, survey
@@ -48,8 +48,10 @@ class Kept(Generic[T]):
 
 
 class Watch:
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, describe: Callable[[], Mapping[str, Any]]) -> None:
+        """`describe` is for the OpenAPI description of what the gateway serves."""
         self.gateway = gateway
+        self.describe = describe
         self.cluster: Kept[Survey] = Kept(lambda: survey(gateway.admin))
         self.groups: Kept[list[GroupListed]] = Kept(lambda: list_groups(gateway.admin))
 
