@@ -46,7 +46,7 @@ PLAN = (
     Column("bytes", "To copy", "number"),
 )
 ELECTIONS = (Column("partition", "Partition"), Column("from", "Leader now"), Column("to", "Then"))
-REFUSED = (Column("partition", "Partition", width="1%"), Column("why", "Why"))
+REFUSED = (Column("partition", "Partition"), Column("why", "Why", width="70%"))
 
 T = TypeVar("T")
 
@@ -197,7 +197,7 @@ async def _do(watch: Watch, deed: Awaitable[Mapping[TopicPartition, Refused]], d
 
 def _show_refused(refused: Mapping[TopicPartition, Refused]) -> None:
     rows = [{"key": str(id), "partition": str(id), "why": sentence(refusal)} for id, refusal in refused.items()]
-    with dialog(f"{_partitions(rows)} refused", wide=True) as box:
+    with dialog(f"Refused for {_partitions(rows)}", wide=True) as box:
         Grid("Refused", REFUSED, "").show(rows[:PLAN_ROWS_MAX])
         with tagged("div", classes="hr-doing"):
             ui.button("Close", on_click=box.close, color=None).props("flat")

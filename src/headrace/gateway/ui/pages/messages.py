@@ -59,7 +59,7 @@ class _Browser:
         self._search = ui.input("Search in key, value, headers").props("outlined dense clearable")
         self._search.style("flex: 2 1 220px")
         self._limit = ui.select(list(LIMITS), value=100, label="Messages").props("outlined dense options-dense")
-        self._limit.style("flex: 0 0 100px")
+        self._limit.style("flex: 0 0 120px")
         button("Read", self._read, main=True)
         for field in (self._search, self._offset, self._time):
             field.on("keydown.enter", self._read)
