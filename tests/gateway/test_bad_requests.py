@@ -134,7 +134,8 @@ def test_a_message_that_is_too_large(http: httpx.Client, new_topic: Callable[...
 
 @pytest.fixture(scope="module")
 def tight(broker: Any) -> Iterator[GatewayProcess]:
-    limits = {"body_bytes_max": 100_000, "messages_max": 10, "in_flight_bytes_max": 250_000, "body_seconds_max": 0.5}
+    limits = {"body_bytes_max": 100_000, "messages_max": 10, "in_flight_bytes_max": 250_000}
+    limits |= {"body_seconds_max": 0.5, "head_seconds_max": 0.5}
     words = [word for name, value in limits.items() for word in ("--set", f"{name}={value}")]
     running = GatewayProcess(broker.bootstrap, *words).start()
     yield running
@@ -203,6 +204,26 @@ def test_an_endless_head(gateway: GatewayProcess, end: bytes) -> None:
     assert reply.startswith(b"HTTP/1.1 431") or not reply
 
 
+@pytest.mark.parametrize("begun", [b"", b"GET /health HTTP/1.1\r\nHost: local"])
+def test_a_slow_head_is_cut_off(tight: GatewayProcess, begun: bytes) -> None:
+    assert raw(tight, begun) == b""
+
+
+def test_a_slow_head_after_a_request_is_cut_off(tight: GatewayProcess) -> None:
+    reply = raw(tight, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /hea")
+    assert reply.count(b"HTTP/1.1") == 1
+    assert reply.startswith(b"HTTP/1.1 200")
+
+
+def test_who_pauses_between_requests_is_not(tight: GatewayProcess) -> None:
+    """While a head that began later is cut off, a connection without one stays."""
+    with connect(tight) as connection:
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert raw(tight, b"GET /") == b""
+        connection.sendall(b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert received(connection).count(b"HTTP/1.1 200") == 2
+
+
 def test_bytes_that_are_no_http(gateway: GatewayProcess) -> None:
     reply = raw(gateway, b"\x00\x01\x02 hello\r\n\r\n")
     assert reply.startswith(b"HTTP/1.1 400")
@@ -217,10 +238,14 @@ def raw(gateway: GatewayProcess, request: bytes) -> bytes:
     """What comes back until the gateway closes."""
     with connect(gateway) as connection:
         connection.sendall(request)
-        reply = b""
-        with contextlib.suppress(ConnectionResetError):
-            while chunk := connection.recv(65536):
-                reply += chunk
+        return received(connection)
+
+
+def received(connection: socket.socket) -> bytes:
+    reply = b""
+    with contextlib.suppress(ConnectionResetError):
+        while chunk := connection.recv(65536):
+            reply += chunk
     return reply
 
 

@@ -14,8 +14,7 @@ from websockets import http11
 from headrace.gateway.problem import Problem
 
 HEAD_BYTES_MAX = 64 << 10
-HEAD_SECONDS_MAX = 20.0
-SWEEP_SECONDS = 5.0
+SWEEPS_PER_LIMIT = 4
 # In the scope of a request: ends its connection at once, and forgets what its reader has not taken.
 ABORT = "headrace.abort"
 # The head of a WebSocket is read a second time, by a library that has a bound for each line.
@@ -76,11 +75,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
-async def sweep(connections: set[Any]) -> None:
+async def sweep(connections: set[Any], head_seconds_max: float) -> None:
     """Closes what waits for its head for too long; runs as long as the server."""
     while True:
-        await asyncio.sleep(SWEEP_SECONDS)
-        latest = time.monotonic() - HEAD_SECONDS_MAX
+        await asyncio.sleep(head_seconds_max / SWEEPS_PER_LIMIT)
+        latest = time.monotonic() - head_seconds_max
         for connection in list(connections):
             if isinstance(connection, BoundedProtocol) and 0 < connection.head_since < latest:
                 connection.transport.close()

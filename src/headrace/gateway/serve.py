@@ -13,6 +13,7 @@ from fastapi import FastAPI
 
 from headrace.base.errors import UserError
 from headrace.gateway.app import create_app, front_door
+from headrace.gateway.gateway import Gateway
 from headrace.gateway.protocol import BoundedProtocol, sweep
 from headrace.gateway.push.hub import Hub
 from headrace.gateway.settings import GatewaySettings
@@ -34,7 +35,7 @@ def serve(settings: GatewaySettings, on_ready: Callable[[int], None], parent_fd:
     """`on_ready` is given the port. A pipe that only the parent holds open ends us with it."""
     listening = _listen(settings)
     app = create_app(settings)
-    server = _Server(_config(app), app.state.gateway.part(Hub), on_ready, parent_fd)
+    server = _Server(_config(app), app.state.gateway, on_ready, parent_fd)
     server.run([listening])
 
 
@@ -78,9 +79,9 @@ def _listen(settings: GatewaySettings) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, hub: Hub, on_ready: Callable[[int], None], parent_fd: int) -> None:
+    def __init__(self, config: uvicorn.Config, gateway: Gateway, on_ready: Callable[[int], None], parent_fd: int) -> None:
         super().__init__(config)
-        self._hub = hub
+        self._gateway = gateway
         self._on_ready = on_ready
         self._parent_fd = parent_fd
 
@@ -89,7 +90,8 @@ class _Server(uvicorn.Server):
         if self.should_exit:
             raise UserError("the gateway could not start", "its log says why")
         assert sockets, "we listen ourselves"
-        self._sweep = asyncio.create_task(sweep(self.server_state.connections))
+        head_seconds_max = self._gateway.settings.head_seconds_max
+        self._sweep = asyncio.create_task(sweep(self.server_state.connections, head_seconds_max))
         self._stop_with_parent()
         _leave_alone_what_is_there()
         _keep_memory()
@@ -98,7 +100,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._sweep.cancel()
         # Streams have no end of their own, and uvicorn waits for one.
-        self._hub.end_all("the gateway stops")
+        self._gateway.part(Hub).end_all("the gateway stops")
         # It would close WebSockets with a code of its own before they can say why.
         await asyncio.sleep(FAREWELL_SECONDS)
         await super().shutdown(sockets)
