@@ -23,6 +23,7 @@ from headrace.gateway.monitor.requests import CountRequests
 from headrace.gateway.monitor.traces import TraceRequests, Traces
 from headrace.gateway.push import routes as push_routes
 from headrace.gateway.push.hub import Hub
+from headrace.gateway.segments import Segments
 from headrace.gateway.settings import GatewaySettings
 from headrace.gateway.ui.mount import mount
 from headrace.gateway.webhooks import routes as webhook_routes
@@ -74,7 +75,7 @@ def front_door(app: FastAPI) -> ASGIApp:
         layers = TraceRequests(layers, traces.provider)
     if settings.allowed_origins:
         layers = CORSMiddleware(layers, list(settings.allowed_origins), allow_methods=["*"], allow_headers=["*"])
-    return Doorkeeper(layers, settings)
+    return Doorkeeper(Segments(layers), settings)
 
 
 @contextlib.asynccontextmanager

@@ -79,7 +79,9 @@ def _listen(settings: GatewaySettings) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, gateway: Gateway, on_ready: Callable[[int], None], parent_fd: int) -> None:
+    def __init__(
+        self, config: uvicorn.Config, gateway: Gateway, on_ready: Callable[[int], None], parent_fd: int
+    ) -> None:
         super().__init__(config)
         self._gateway = gateway
         self._on_ready = on_ready

@@ -14,6 +14,7 @@ from headrace.gateway.gateway import Gateway
 from headrace.gateway.gateway import gateway as shared
 from headrace.gateway.intake import Intake
 from headrace.gateway.problem import PROBLEM_REPLY
+from headrace.gateway.segments import Name
 from headrace.wire.codes import ErrorCode
 
 INT32_MAX = 2**31 - 1
@@ -23,7 +24,7 @@ GROUP_CHARACTERS_MAX = 249
 Shared = Annotated[Gateway, Depends(shared)]
 TopicName = Annotated[str, Field(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$", examples=["orders"])]
 Topic = Annotated[str, Path(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$", examples=["orders"])]
-Group = Annotated[str, Path(min_length=1, max_length=GROUP_CHARACTERS_MAX, examples=["billing"])]
+Group = Annotated[Name, Path(min_length=1, max_length=GROUP_CHARACTERS_MAX, examples=["billing"])]
 Broker = Annotated[int, Path(ge=0, le=INT32_MAX, examples=[1])]
 Number = Annotated[int, Field(ge=0, le=INT32_MAX)]
 Offset = Annotated[int, Field(ge=0, le=INT64_MAX)]

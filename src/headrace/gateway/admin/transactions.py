@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from headrace.base.errors import Refused
 from headrace.client.transactions import describe_transaction, list_transactions
 from headrace.gateway.admin.routing import Shared, admin_router
+from headrace.gateway.segments import Name
 from headrace.wire.codes import ErrorCode
 
 router = admin_router("transactions")
@@ -58,7 +59,7 @@ async def list_all(
 
 @router.get("/transactions/{transactional_id}", summary="Describe one transactional id")
 async def describe(
-    transactional_id: Annotated[str, Path(min_length=1, max_length=1000)], gateway: Shared
+    transactional_id: Annotated[Name, Path(min_length=1, max_length=1000)], gateway: Shared
 ) -> TransactionShown:
     try:
         coordinator, found = await describe_transaction(gateway.admin, transactional_id)

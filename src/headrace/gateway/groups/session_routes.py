@@ -2,7 +2,6 @@
 
 import re
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import quote
 
 import orjson
 from fastapi import Path, Query, Response
@@ -20,6 +19,7 @@ from headrace.gateway.groups.views import PartitionNamed
 from headrace.gateway.known_topics import SECRET, check_readable
 from headrace.gateway.messages.outgoing import Encoding, render_record
 from headrace.gateway.push.records import record_of
+from headrace.gateway.segments import encode_name
 
 DEFAULT_COUNT = 100
 IDLE_MS_DEFAULT = 60_000
@@ -111,7 +111,7 @@ async def open_session(group: Group, asked: SessionAsked, gateway: Shared, respo
         check_readable(topic)
         await find_topic(gateway.admin, topic)
     session = gateway.part(Sessions).open(group, asked.subscription, asked.idle_ms / 1000, asked.config())
-    response.headers["Location"] = f"/api/v1/consumer-groups/{quote(group, safe='')}/sessions/{session.id}"
+    response.headers["Location"] = f"/api/v1/consumer-groups/{encode_name(group)}/sessions/{session.id}"
     return SessionShown(**session.view())
 
 

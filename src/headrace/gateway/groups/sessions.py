@@ -12,6 +12,7 @@ from headrace.gateway.gateway import Gateway
 from headrace.gateway.groups.reader import GroupReader
 from headrace.gateway.groups.session import ENDED_FIX, GroupSession
 from headrace.gateway.problem import Problem
+from headrace.gateway.segments import encode_name
 
 SWEEP_SECONDS = 0.5
 # librdkafka fetches ahead, for every session; its defaults are meant for one consumer.
@@ -74,7 +75,7 @@ class Sessions:
                 404,
                 "Unknown session",
                 f"group {group} has no session {id} on this gateway: it was idle for too long, or the gateway restarted",
-                f"{ENDED_FIX}: POST /api/v1/consumer-groups/{group}/sessions",
+                f"{ENDED_FIX}: POST /api/v1/consumer-groups/{encode_name(group)}/sessions",
             )
         return session
 

@@ -19,6 +19,7 @@ from headrace.gateway.push.positions import PARTITIONS_MAX
 from headrace.gateway.push.sse import EventStream
 from headrace.gateway.push.start import Start, check_not_too_many, parse_id, readable_partitions, starting_positions
 from headrace.gateway.push.stream import ENDS
+from headrace.gateway.segments import Name
 
 router = APIRouter(tags=["push"])
 
@@ -88,7 +89,7 @@ class AskedOfGroup:
 
     def __init__(
         self,
-        group: Annotated[str, Path(min_length=1, max_length=249)],
+        group: Annotated[Name, Path(min_length=1, max_length=249)],
         topic: Annotated[str, Query(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$")],
         start: Annotated[Start, Query(description="Where a group without commits begins.")] = "latest",
         after: Annotated[str, Query(description="Go on after the event with this id, not after the last commit.")] = "",

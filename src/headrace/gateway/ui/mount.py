@@ -16,6 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.intake import too_busy
+from headrace.gateway.segments import is_plain
 from headrace.gateway.ui.shell import shell
 from headrace.gateway.ui.watch import Watch
 
@@ -47,7 +48,8 @@ class _Pages(Mount):
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         path = scope.get("path", "")
-        if path in _PAGES or any(path == own or path.startswith(f"{own}/") for own in _OURS):
+        ours = path in _PAGES or any(path == own or path.startswith(f"{own}/") for own in _OURS)
+        if ours and is_plain(path):
             return super().matches(scope)
         return Match.NONE, {}
 
