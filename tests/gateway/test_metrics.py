@@ -2,16 +2,14 @@
 
 import json
 import re
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from gateway_process import SECONDS, GatewayProcess
-from metric_page import value_on
+from metric_page import page_at, until, value_on
 
 from headrace.gateway.monitor.rules import RULES
 from headrace.testing import Broker
@@ -24,11 +22,6 @@ Kinds = dict[str, str]
 
 def kinds_on(page: str) -> Kinds:
     return dict(re.findall(r"^# TYPE (\S+) (\S+)$", page, re.MULTILINE))
-
-
-def page_at(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=SECONDS) as page:
-        return page.read().decode()
 
 
 @pytest.fixture(scope="module")
@@ -116,13 +109,6 @@ def test_partitions_are_there_for_the_asking(broker: Broker, produced: str) -> N
     assert "headrace_partition_end_offset{" not in page_at(f"{broker.metrics_url}/partitions?topic=nobody")
 
 
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.05)
-
-
 def test_a_gateway_knows_the_lag_of_groups(watching: httpx.Client, produced: str) -> None:
     sample = f'headrace_group_lag{{group="g-{produced}",partition="0",topic="{produced}"}} 600'
     until(lambda: sample in watching.get("/metrics").text)
@@ -157,6 +143,17 @@ def test_a_gateway_counts_requests_by_route(watching: httpx.Client) -> None:
     assert value_on(page, "headrace_gateway_requests_total", path="/metrics/brokers/{broker}", status="404") >= 3
     assert value_on(page, "headrace_gateway_requests_total", path="none", status="404") >= 3
     assert "/made/up" not in page
+
+
+def test_a_gateway_measures_itself(watching: httpx.Client) -> None:
+    def measured(name: str) -> float:
+        return value_on(watching.get("/metrics").text, f"headrace_gateway_{name}")
+
+    looks, cpu_seconds = measured("loop_lag_seconds_count"), measured("process_cpu_seconds_total")
+    until(lambda: measured("loop_lag_seconds_count") > looks)
+    until(lambda: measured("process_cpu_seconds_total") > cpu_seconds > 0)
+    assert measured("requests_open") >= 1, "this one"
+    assert measured("process_resident_bytes") > 10e6
 
 
 def test_no_alert_where_all_is_well(watching: httpx.Client) -> None:
