@@ -50,7 +50,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     app = FastAPI(
         title="Headrace",
         version=__version__,
-        description="A durable, partitioned log over HTTP. Errors are application/problem+json with `detail` and `fix`.",
+        description="A durable, partitioned log over HTTP. Errors are application/problem+json with detail and fix.",
         lifespan=_lifespan,
         docs_url=None,
         redoc_url=None,
