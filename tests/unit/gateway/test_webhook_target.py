@@ -24,6 +24,10 @@ from headrace.gateway.webhooks.target import (
         "127.0.0.1", "127.1.2.3", "0.0.0.0", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1",
         "192.0.2.1", "198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255", "::", "::1", "fe80::1", "fc00::1", "ff02::1",
         "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2001:db8::1",
+        "0.1.2.3", "100.127.255.255", "192.0.0.8", "192.88.99.1", "239.255.255.255", "ff0e::1", "fec0::1", "feff::1",
+        "::ffff:100.64.0.1", "::ffff:224.0.0.1", "::ffff:0:10.0.0.1", "::10.0.0.1", "64:ff9b::a00:1", "64:ff9b::6440:1",
+        "64:ff9b::e000:1", "64:ff9b:1::a00:1", "2002:a00:1::1", "2002:c0a8:101::", "2002:a9fe:a9fe::", "2002:6440:1::",
+        "2002:e000:1::", "3fff::1", "2001:0:4136:e378:8000:63bf:3fff:fdd2", "100::1",
     ],
 )  # fmt: skip
 def test_private_addresses_are_forbidden(address: str) -> None:
@@ -31,7 +35,7 @@ def test_private_addresses_are_forbidden(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["1.1.1.1", "93.184.216.34", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101"]
+    "address", ["1.1.1.1", "93.184.216.34", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101", "2002:101:101::1"]
 )
 def test_public_addresses_are_allowed(address: str) -> None:
     assert is_allowed(ip_address(address), ())
@@ -43,6 +47,7 @@ def test_a_network_may_be_allowed() -> None:
     assert is_allowed(ip_address("::ffff:10.1.2.3"), networks)
     assert is_allowed(ip_address("fd00::1"), networks)
     assert not is_allowed(ip_address("10.2.0.1"), networks)
+    assert is_allowed(ip_address("fec0::1"), parse_networks(["fec0::/10"]))
 
 
 def test_one_bad_address_among_good_ones_is_enough() -> None:

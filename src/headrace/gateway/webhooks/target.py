@@ -16,6 +16,8 @@ Network = IPv4Network | IPv6Network
 URL_CHARACTERS_MAX = 2000
 # IPv6 addresses that reach the IPv4 address in their last or middle bits by way of a translator.
 _NAT64 = ip_network("64:ff9b::/96")
+# Some versions of Python take these for global: site-local, documentation, IETF's own, relays of 6to4.
+_NOT_PUBLIC = tuple(map(ip_network, ("fec0::/10", "3fff::/20", "192.0.0.0/24", "192.88.99.0/24")))
 
 
 class Target(NamedTuple):
@@ -64,6 +66,8 @@ def is_allowed(address: Address, allowed: Sequence[Network]) -> bool:
     reached = _reached(address)
     if any(reached in network for network in allowed):
         return True
+    if any(reached in network for network in _NOT_PUBLIC):
+        return False
     return reached.is_global and not reached.is_multicast and not reached.is_reserved
 
 
