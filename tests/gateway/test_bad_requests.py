@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -148,6 +149,23 @@ def test_a_body_too_large(tight: GatewayProcess, topic: str) -> None:
         assert refusal(http.post(path, json={"value": "x" * 200_000})) == (413, "Body too large")
         chunked = (b"x" * 50_000 for _ in range(5))
         assert refusal(http.post(path, content=chunked)) == (413, "Body too large")
+
+
+def test_no_path_takes_a_body_without_limit(tight: GatewayProcess) -> None:
+    """Nor do those of libraries: the UI's transport would read it to its end, whatever the method."""
+    with tight.client() as http:
+        paths = http.get("/openapi.json").json()["paths"]
+        asked = [(method, path) for path, methods in paths.items() for method in methods if method != "get"]
+        assert ("post", "/api/v1/webhooks") in asked
+        asked += [(method, "/_nicegui_ws/socket.io/?EIO=4&transport=polling") for method in ("get", "post")]
+        for method, path in asked:
+            reply = http.request(method, re.sub(r"\{.*?\}", "1", path), content=(b"x" * 50_000 for _ in range(5)))
+            assert refusal(reply) == (413, "Body too large"), (method, path)
+
+
+def test_a_slow_body_is_cut_off_on_any_path(tight: GatewayProcess) -> None:
+    reply = raw(tight, head("", 1000).replace(b"/topics//messages", b"/api/v1/webhooks") + b"{")
+    assert reply.startswith(b"HTTP/1.1 408")
 
 
 def test_too_many_messages(tight: GatewayProcess, topic: str) -> None:

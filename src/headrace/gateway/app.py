@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 from headrace import __version__
 from headrace.gateway import problem
 from headrace.gateway.admin.routers import ROUTERS as ADMIN_ROUTERS
+from headrace.gateway.bounded_bodies import BoundedBodies
 from headrace.gateway.doorkeeper import Doorkeeper
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.groups.sessions import Sessions
@@ -68,7 +69,7 @@ def front_door(app: FastAPI) -> ASGIApp:
     """What a request passes before the framework; the busiest path never reaches it."""
     gateway: Gateway = app.state.gateway
     settings = gateway.settings
-    layers: ASGIApp = FastLane(app, gateway, message_routes.fast_routes())
+    layers: ASGIApp = FastLane(BoundedBodies(app, gateway.intake), gateway, message_routes.fast_routes())
     layers = CountRequests(layers, gateway.part(Monitor).requests)
     if settings.otel_endpoint:
         gateway.add(traces := Traces(settings.otel_endpoint))

@@ -1,18 +1,14 @@
-"""What the routers of administration share: their dependency, names in paths, bounded bodies, and errors in OpenAPI."""
+"""What the routers of administration share: their dependency, names in paths, and errors in OpenAPI."""
 
-from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
-from fastapi.routing import APIRoute
+from fastapi import APIRouter, Depends, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.types import Message
 
 from headrace.base.errors import Refused
 from headrace.client.admin import Admin
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.gateway import gateway as shared
-from headrace.gateway.intake import Intake
 from headrace.gateway.problem import PROBLEM_REPLY
 from headrace.gateway.segments import Name
 from headrace.wire.codes import ErrorCode
@@ -40,33 +36,8 @@ class Asked(BaseModel):
 PROBLEMS: dict[int | str, dict[str, Any]] = {"default": PROBLEM_REPLY, 422: PROBLEM_REPLY}
 
 
-class BoundedRoute(APIRoute):
-    """The body is read within the gateway's limits of size and time before the framework sees it."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def bounded(request: Request) -> Response:
-            if request.method in ("GET", "HEAD"):
-                return await handle(request)
-            intake: Intake = request.app.state.gateway.intake
-            async with intake.body(request) as body:
-                return await handle(Request(request.scope, _replayed(request, body)))
-
-        return bounded
-
-
-def _replayed(request: Request, body: bytes) -> Callable[[], Coroutine[Any, Any, Message]]:
-    rest: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receive() -> Message:
-        return rest.pop() if rest else await request.receive()
-
-    return receive
-
-
 def admin_router(tag: str, prefix: str = "/api/v1") -> APIRouter:
-    return APIRouter(prefix=prefix, tags=[tag], route_class=BoundedRoute, responses=PROBLEMS)
+    return APIRouter(prefix=prefix, tags=[tag], responses=PROBLEMS)
 
 
 async def require_alive(admin: Admin, broker_id: int) -> None:
