@@ -8,14 +8,18 @@ import pytest
 from confluent_kafka import KafkaError
 
 from headrace.base.ids import TopicPartition
+from headrace.client.peer import Address
 from headrace.gateway.produce.encode import Identity, RecordBytes
+from headrace.gateway.produce.leaders import Leaders
 from headrace.gateway.produce.outgoing import Delivered, Outgoing
 from headrace.gateway.produce.partitioner import _hashes, key_hash, partitions_of
+from headrace.gateway.produce.producer import ALL, Producer
 from headrace.gateway.produce.queue import BATCH_BYTES_MAX, PartitionQueue
 from headrace.gateway.produce.receipt import Chunk, Receipt
 from headrace.wire.batch import crc_ok, parse_header
 from headrace.wire.codes import ErrorCode
 from headrace.wire.compression import CODEC_NAMES
+from headrace.wire.messages.produce import PartitionProduceResponse
 from headrace.wire.records import read_records
 
 ID = TopicPartition("t", 3)
@@ -111,6 +115,21 @@ def test_what_does_not_fit_waits_for_the_next_batch() -> None:
 
 
 @in_loop
+def test_a_batch_that_nobody_takes_again_has_an_end() -> None:
+    """Its leader is gone and none follows: there is no answer any more that could end it."""
+    queue = PartitionQueue(ID, 0)
+    sent = queued(queue, Outgoing(b"a"))
+    queue.batch(US, NOW_MS)
+    queue.on_unsettled(KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS), now=1.0)
+    queue.expire(9.0)
+    assert queue and not sent.settled.done()
+    queue.expire(10.0)
+    (error,) = sent.results()
+    assert isinstance(error, KafkaError) and error.code() == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert not queue and queue.identity is None, "it may be stored: whoever comes next is somebody new"
+
+
+@in_loop
 def test_a_batch_whose_fate_is_unknown_is_sent_again_as_it_was() -> None:
     queue = PartitionQueue(ID, 0)
     receipt = queued(queue, Outgoing(b"a"), deadline=10.0)
@@ -181,3 +200,37 @@ def test_what_waits_for_too_long_is_given_up() -> None:
     queue.expire(2.0)
     assert isinstance(early.results()[0], KafkaError) and not late.settled.done()
     assert values(queue.batch(US, NOW_MS)) == [b"b"]
+
+
+class _TooFew(Leaders):
+    """A leader that has too few replicas, for ever."""
+
+    async def partition_count(self, topic: str) -> int:
+        return 1
+
+    def known(self, id: TopicPartition) -> Address:
+        return ("nowhere", 1)
+
+    async def identity(self) -> Identity:
+        return US
+
+    async def produce(self, *_: object) -> dict[int, PartitionProduceResponse]:
+        return {0: PartitionProduceResponse(0, ErrorCode.NOT_ENOUGH_REPLICAS)}
+
+
+class _EarlyLoop(asyncio.SelectorEventLoop):
+    """As uvloop does, which counts in milliseconds: a timer may ring before its time, if not by so much."""
+
+    def call_at(self, when: float, *arguments: Any, **named: Any) -> asyncio.TimerHandle:
+        return super().call_at(when - 0.005, *arguments, **named)
+
+
+def test_what_is_refused_again_and_again_is_given_up_in_time() -> None:
+    async def refused() -> Receipt:
+        producer = Producer(_TooFew("nowhere:1", client_id="test"), acks=ALL, seconds_max=0.5, codec=0)
+        async with asyncio.timeout(10):
+            return await producer.send_all("t", [Outgoing(b"a")])
+
+    with asyncio.Runner(loop_factory=_EarlyLoop) as runner:
+        ((_, error),) = runner.run(refused()).failures
+    assert error.code() == ErrorCode.NOT_ENOUGH_REPLICAS

@@ -129,6 +129,11 @@ class Producer:
             self._is_woken = True
             self._loop.call_soon(self._flush)
 
+    def _on_rested(self, queue: PartitionQueue) -> None:
+        """By the timer, not by the clock: a timer may ring a fraction too soon, and nobody would come again."""
+        queue.not_before = 0.0
+        self._wake()
+
     def _flush(self) -> None:
         self._is_woken = False
         now = self._loop.time()
@@ -170,7 +175,7 @@ class Producer:
             if queue:
                 self._ready[queue] = None
                 if queue.not_before:
-                    self._loop.call_at(queue.not_before, self._wake)
+                    self._loop.call_at(queue.not_before, self._on_rested, queue)
         if self._ready:
             self._wake()
 

@@ -26,6 +26,8 @@ class Sealed:
         self.now_ms = now_ms
         self.deadline = max(chunk.deadline for chunk in chunks)
         self.tries = 0
+        self.error = KafkaError(KafkaError._MSG_TIMED_OUT)
+        """What it met last."""
 
 
 class PartitionQueue:
@@ -86,6 +88,8 @@ class PartitionQueue:
         if batch is not None and now >= batch.deadline:
             self._give_up(error)
             return
+        if batch is not None:
+            batch.error = error
         tries = batch.tries if batch is not None else 1
         self.not_before = now + min(PAUSE_SECONDS * 2 ** min(tries, 10), PAUSE_SECONDS_MAX)
 
@@ -113,7 +117,9 @@ class PartitionQueue:
         self._waiting.extendleft(reversed(batch.chunks))
 
     def expire(self, now: float) -> None:
-        """What was never sent and waited for too long."""
+        """What waited for too long: to be sent at all, or to be sent again, as when its leader is gone and none follows."""
+        if self._sealed is not None and self._sealed.deadline <= now:
+            self._give_up(self._sealed.error)
         while self._waiting and self._waiting[0].deadline <= now:
             self._waiting.popleft().failed(KafkaError(KafkaError._MSG_TIMED_OUT))
 
