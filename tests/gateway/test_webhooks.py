@@ -18,7 +18,7 @@ from gateway_process import SECONDS, GatewayProcess
 from metric_page import value_on
 from receiver import Receiver
 
-from headrace.testing import Broker
+from headrace.testing import Broker, Cluster
 
 NETWORKS = ("--set", "webhook_networks=127.0.0.0/8", "--set", "group_session_ms=6000")
 QUICK = {"tries_max": 3, "wait_ms": 20, "wait_ms_max": 50}
@@ -284,3 +284,25 @@ def test_no_path_shows_the_topic_with_the_secrets(hooks: httpx.Client, receiver:
     assert "_headrace_webhooks" not in {each["topic"] for each in polled["assigned"]}
     assert secret not in json.dumps(polled)
     hooks.delete(f"{sessions}/{opened}")
+
+
+def test_what_brokers_refuse_to_keep_is_no_fault_of_ours(
+    new_gateway: Callable[..., GatewayProcess], receiver: Receiver
+) -> None:
+    with Cluster(2, {"auto.create.topics.enable": "false"}) as cluster:
+        running = new_gateway(*NETWORKS, "--set", "delivery_seconds_max=1", bootstrap=cluster.bootstrap)
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+        kept = NewTopic("_headrace_webhooks", 1, 2, config={"cleanup.policy": "compact", "min.insync.replicas": "2"})
+        for made in admin.create_topics([kept, NewTopic("orders", 1, 2)]).values():
+            made.result(SECONDS)
+        with running.client() as client:
+            id = subscribe(client, "orders", receiver)["id"]
+            cluster.kill(2)
+            # Another may be acknowledged by it before it is gone.
+            until(lambda: client.post(f"/api/v1/webhooks/{id}/pause").status_code != 200)
+            refused = client.post(f"/api/v1/webhooks/{id}/pause")
+        assert refused.status_code == 503, refused.text
+        assert refused.headers["content-type"] == "application/problem+json"
+        assert refused.json()["kafka_error"] == "NOT_ENOUGH_REPLICAS"
+        assert "_headrace_webhooks" in refused.json()["detail"]
+        assert "min.insync.replicas" in refused.json()["fix"]

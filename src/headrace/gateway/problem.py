@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 import orjson
+from confluent_kafka import KafkaException
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -84,6 +85,10 @@ class Problem(Exception):
         return Response(body, self.status, self.headers, MEDIA_TYPE)
 
 
+# What goes wrong outside of the gateway, or is asked wrongly. All that is left is a fault of ours.
+EXPECTED = (Problem, Refused, Disconnected, KafkaException, CorruptBatch)
+
+
 def kafka_problem(code: int, detail: str) -> Problem:
     """A broker's error code; `detail` says what was being done."""
     words = problem_words(code)
@@ -104,18 +109,23 @@ def corrupt_batch(error: CorruptBatch, next_offset: int | None = None) -> Proble
     return Problem(500, "Corrupt batch", str(error), f"{fix}; what is behind it begins at next_offset", also=also)
 
 
-def problem_of(error: Problem | Refused | Disconnected) -> Problem:
+def problem_of(error: Exception) -> Problem:
+    """Of one of EXPECTED."""
     match error:
         case Problem():
             return error
         case Refused():
             return kafka_problem(error.code, error.message or problem_words(error.code).sentence)
+        case KafkaException():
+            return kafka_problem(error.args[0].code(), error.args[0].str())
+        case CorruptBatch():
+            return corrupt_batch(error)
         case _:
             return unreachable(f"no broker answers: {error}")
 
 
 def add_handlers(app: FastAPI) -> None:
-    for expected in (Problem, Refused, Disconnected):
+    for expected in EXPECTED:
         app.add_exception_handler(expected, _on_expected)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
@@ -123,7 +133,6 @@ def add_handlers(app: FastAPI) -> None:
 
 
 async def _on_expected(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Problem | Refused | Disconnected), error
     return problem_of(error).response()
 
 

@@ -13,14 +13,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from headrace.base.errors import Refused
-from headrace.client.connection import Disconnected
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.messages.post import post_messages
 from headrace.gateway.messages.read import Asked, read_messages
 from headrace.gateway.messages.start import parse_start
 from headrace.gateway.messages.stream_in import NDJSON
-from headrace.gateway.problem import Problem, on_fault, problem_of
+from headrace.gateway.problem import EXPECTED, on_fault, problem_of
 
 _TOPIC = "/topics/([a-zA-Z0-9._-]{1,249})"
 _SHORT = re.compile(f"{_TOPIC}/messages")
@@ -105,7 +103,7 @@ def _plain_query(scope: Scope) -> dict[bytes, bytes] | None:
 async def _reply(work: Awaitable[Response], scope: Scope) -> Response:
     try:
         return await work
-    except (Problem, Refused, Disconnected) as error:
+    except EXPECTED as error:
         return problem_of(error).response()
     except ClientDisconnect:
         raise

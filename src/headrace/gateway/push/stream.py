@@ -6,20 +6,16 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 import orjson
-from confluent_kafka import KafkaException
 
-from headrace.base.errors import Refused
-from headrace.client.connection import Disconnected
-from headrace.gateway.problem import Problem, corrupt_batch, kafka_problem, unreachable
+from headrace.gateway.problem import EXPECTED, Problem, problem_of
 from headrace.gateway.push.block import Block
-from headrace.wire.batch import CorruptBatch
 
 
 class Ended(Exception):
     """The gateway lets this listener go, and why."""
 
 
-ENDS = (Ended, Refused, Disconnected, KafkaException, CorruptBatch, Problem)
+ENDS = (Ended, *EXPECTED)
 
 
 class Stream(Protocol):
@@ -56,16 +52,6 @@ def farewell(error: Exception) -> bytes:
 
 
 def _problem(error: Exception) -> Problem:
-    match error:
-        case Problem():
-            return error
-        case Ended():
-            return Problem(503, "Stream ended", str(error), "come back with the id of the last event")
-        case Refused():
-            return kafka_problem(error.code, error.message)
-        case KafkaException():
-            return kafka_problem(error.args[0].code(), error.args[0].str())
-        case CorruptBatch():
-            return corrupt_batch(error)
-        case _:
-            return unreachable(f"no broker answers: {error}")
+    if isinstance(error, Ended):
+        return Problem(503, "Stream ended", str(error), "come back with the id of the last event")
+    return problem_of(error)

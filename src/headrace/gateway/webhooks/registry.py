@@ -114,5 +114,8 @@ class Registry:
 
     async def _write(self, id: str, value: bytes | None) -> None:
         written = await self._gateway.producer.send(TOPIC, value, key=id.encode(), partition=0)
-        async with asyncio.timeout(READ_BACK_SECONDS_MAX), self._moved:
-            await self._moved.wait_for(lambda: (self._position or 0) > written.offset)
+        try:
+            async with asyncio.timeout(READ_BACK_SECONDS_MAX), self._moved:
+                await self._moved.wait_for(lambda: (self._position or 0) > written.offset)
+        except TimeoutError:
+            raise unreachable(f"the change is written, but {TOPIC} could not be read back yet") from None
