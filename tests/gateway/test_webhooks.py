@@ -4,9 +4,12 @@ import base64
 import hashlib
 import hmac
 import json
+import os
+import signal
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +191,7 @@ def test_what_became_of_deliveries_is_counted(
     assert value_on(page, "headrace_webhook_dead_letters_total", webhook=id) == 1
     # Over a pause they are kept, and what waits is seen.
     hooks.post(f"/api/v1/webhooks/{id}/pause")
+    until(lambda: hooks.get(f"/api/v1/webhooks/{id}").json()["here"] is None)
     send(topic, "later", "later")
     until(lambda: f'headrace_webhook_backlog{{webhook="{id}"}} 2' in hooks.get("/metrics").text)
     receiver.kill()
@@ -208,6 +212,51 @@ def test_deleted(hooks: httpx.Client, receiver: Receiver, topic: str) -> None:
     gone = hooks.get(f"/api/v1/webhooks/{made['id']}")
     assert gone.status_code == 404
     assert gone.json()["title"] == "Unknown webhook"
+
+
+def groups_of(broker: Broker, having: str) -> set[str]:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    return {each.group_id for each in admin.list_consumer_groups().result(SECONDS).valid if having in each.group_id}
+
+
+def test_groups_end_with_what_they_were_for(
+    hooks: httpx.Client, receiver: Receiver, topic: str, send: Any, hook_broker: Broker
+) -> None:
+    """Else their lag would grow, and somebody would be woken for it."""
+    receiver.tell("fail")
+    made = subscribe(hooks, topic, receiver, retry=QUICK, messages_max=1)
+    group = made["group"]
+    send(topic, "first")
+    read_all(hook_broker, f"{topic}.dead-letters", 1)
+    receiver.tell("accept")
+    hooks.post(f"/api/v1/webhooks/{made['id']}/redrive")
+    receiver.until(lambda seen: len(seen) >= 1)
+    until(lambda: groups_of(hook_broker, group) == {group})
+    # The next one begins where the last one ended, though its group is gone.
+    receiver.tell("fail")
+    send(topic, "second")
+    until(lambda: hooks.get(f"/api/v1/webhooks/{made['id']}").json()["here"]["dead_letters"] >= 1)
+    receiver.tell("accept")
+    hooks.post(f"/api/v1/webhooks/{made['id']}/redrive")
+    assert values(receiver.until(lambda seen: len(seen) >= 2)) == ["first", "second"]
+    hooks.delete(f"/api/v1/webhooks/{made['id']}")
+    until(lambda: not groups_of(hook_broker, group))
+    assert values(receiver.accepted()) == ["first", "second"]
+
+
+def test_a_group_that_was_named_outlives_its_webhook(
+    hooks: httpx.Client, receiver: Receiver, topic: str, send: Any
+) -> None:
+    """To send its messages elsewhere from now on, it is deleted and made again."""
+    made = subscribe(hooks, topic, receiver, group=f"group-{topic}")
+    send(topic, "one")
+    receiver.until(lambda seen: len(seen) == 1)
+    until(lambda: hooks.get(f"/api/v1/webhooks/{made['id']}").json()["lag"] == 0)
+    hooks.delete(f"/api/v1/webhooks/{made['id']}")
+    send(topic, "two")
+    time.sleep(6)
+    subscribe(hooks, topic, receiver, group=f"group-{topic}")
+    assert values(receiver.until(lambda seen: len(seen) >= 2)) == ["one", "two"]
 
 
 def test_redirects_are_not_followed(
@@ -233,6 +282,65 @@ def test_two_receivers_never_share_a_group(hooks: httpx.Client, receiver: Receiv
     refused = hooks.post("/api/v1/webhooks", json=again)
     assert refused.status_code == 409
     assert "choose another group" in refused.json()["fix"]
+
+
+@pytest.fixture
+def others(hook_broker: Broker, new_gateway: Callable[..., GatewayProcess]) -> Iterator[httpx.Client]:
+    """A second gateway of the same cluster."""
+    with new_gateway(*NETWORKS, bootstrap=hook_broker.bootstrap).client() as client:
+        yield client
+
+
+def test_of_many_that_want_a_group_at_once_one_has_it(
+    hooks: httpx.Client, others: httpx.Client, receiver: Receiver, topic: str
+) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        for number in range(5):
+            asked = {"topic": topic, "callback_url": receiver.url, "group": f"{topic}-{number}"}
+            posts = [pool.submit(each.post, "/api/v1/webhooks", json=asked) for each in [hooks, others] * 3]
+            check_one_made([each.result(SECONDS) for each in posts], asked["group"], hooks, others)
+
+
+def check_one_made(replies: list[httpx.Response], group: str, *gateways: httpx.Client) -> None:
+    assert sorted(each.status_code for each in replies) == [201, *[409] * 5], [each.text for each in replies]
+    (made,) = (each.json()["id"] for each in replies if each.status_code == 201)
+    for client in gateways:
+        there = client.get("/api/v1/webhooks").json()["webhooks"]
+        assert [each["id"] for each in there if each["group"] == group] == [made]
+
+
+def test_a_late_change_brings_nothing_back(
+    hook_broker: Broker, hooks: httpx.Client, new_gateway: Callable[..., GatewayProcess], receiver: Receiver, topic: str
+) -> None:
+    """A gateway that stood still while another deleted the webhook is asked to pause it."""
+    late = new_gateway(*NETWORKS, bootstrap=hook_broker.bootstrap)
+    with late.client() as client, ThreadPoolExecutor(1) as pool:
+        id = subscribe(hooks, topic, receiver)["id"]
+        until(lambda: client.get(f"/api/v1/webhooks/{id}").status_code == 200)
+        os.kill(late.pid, signal.SIGSTOP)
+        asked = pool.submit(client.post, f"/api/v1/webhooks/{id}/pause")
+        assert hooks.delete(f"/api/v1/webhooks/{id}").status_code == 204
+        os.kill(late.pid, signal.SIGCONT)
+        assert asked.result(SECONDS).status_code == 404
+        assert client.get(f"/api/v1/webhooks/{id}").status_code == 404
+    assert hooks.get(f"/api/v1/webhooks/{id}").status_code == 404
+
+
+def test_there_are_so_many_and_no_more(
+    hook_broker: Broker, hooks: httpx.Client, new_gateway: Callable[..., GatewayProcess], receiver: Receiver, topic: str
+) -> None:
+    count = len(hooks.get("/api/v1/webhooks").json()["webhooks"])
+    limit = ("--set", f"webhooks_max={count + 1}")
+    with new_gateway(*NETWORKS, *limit, bootstrap=hook_broker.bootstrap).client() as client:
+        asked = {"topic": topic, "callback_url": receiver.url}
+        with ThreadPoolExecutor(5) as pool:
+            replies = list(pool.map(lambda _: client.post("/api/v1/webhooks", json=asked), range(5)))
+        assert sorted(each.status_code for each in replies) == [201, *[409] * 4]
+        refused = next(each.json() for each in replies if each.status_code == 409)
+        assert (refused["title"], "webhooks_max" in refused["fix"]) == ("Too many webhooks", True)
+        (made,) = (each.json()["id"] for each in replies if each.status_code == 201)
+        client.delete(f"/api/v1/webhooks/{made}")
+        assert client.post("/api/v1/webhooks", json=asked).status_code == 201
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,19 @@
 """All subscriptions, as the compacted topic `_headrace_webhooks` tells them: read whole at the start, then followed.
 
-Every gateway reads the same log, so all come to the same set. A change is written, and done when it has been read back.
-The topic is made with the first subscription.
+Every gateway reads the same log, so all come to the same set (`ledger`). A change is written, and done when it has been read
+back: only then is known what it met. The topic is made with the first subscription.
+
+What remains of races, all between gateways that are asked at the same moment: each keeps to `webhooks_max` by what it has
+read, so together they may make a few more. Two that want one named group both commit where it begins, and the later commit
+stands, for the winner too. The record that lost is deleted by the gateway that wrote it; if that one dies before, it comes
+alive in gateways that start after the winner was deleted and compacted away.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+
+from confluent_kafka import KafkaException
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
@@ -15,10 +22,12 @@ from headrace.client.connection import Disconnected
 from headrace.client.topics import create_topic
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.problem import unreachable
-from headrace.gateway.webhooks.subscription import Subscription, from_record
+from headrace.gateway.produce.outgoing import Outgoing
+from headrace.gateway.webhooks.ledger import Ledger, OnChange
+from headrace.gateway.webhooks.subscription import CHANGES, Change, Offsets, State, Subscription, change_record
 from headrace.wire.batch import iter_headers
 from headrace.wire.codes import ErrorCode
-from headrace.wire.records import Record, read_records
+from headrace.wire.records import read_records
 
 logger = logging.getLogger("headrace.gateway.webhooks")
 
@@ -28,17 +37,19 @@ CONFIGS = {"cleanup.policy": "compact", "retention.ms": "-1"}
 WAIT_MS = 1000
 PAUSE_SECONDS = 1.0
 READ_BACK_SECONDS_MAX = 15.0
-OnChange = Callable[[Mapping[str, Subscription]], None]
 
 
 class Registry:
     def __init__(self, gateway: Gateway, on_change: OnChange) -> None:
         self._gateway = gateway
-        self._on_change = on_change
+        self._ledger = Ledger(on_change)
         self._position: int | None = None
         self._moved = asyncio.Condition()
         self._loaded = asyncio.Event()
-        self.subscriptions: dict[str, Subscription] = {}
+
+    @property
+    def subscriptions(self) -> Mapping[str, Subscription]:
+        return self._ledger.subscriptions
 
     async def until_loaded(self) -> None:
         """Before that nobody knows what there is."""
@@ -60,7 +71,7 @@ class Registry:
                 if refusal.code == ErrorCode.OFFSET_OUT_OF_RANGE:
                     # It was deleted and made again: what we know is of the old one.
                     self._position = None
-                    self.subscriptions.clear()
+                    self._ledger.subscriptions.clear()
             except Disconnected as error:
                 logger.warning("%s cannot be read: %s", TOPIC, error)
             await asyncio.sleep(PAUSE_SECONDS)
@@ -75,35 +86,30 @@ class Registry:
             fetched = await client.fetch(PARTITION, self._position, wait_ms=WAIT_MS)
             for at, header in iter_headers(fetched.batches):
                 if not header.is_control:
-                    self._apply(read_records(fetched.batches[at : at + header.size]))
+                    self._apply(fetched.batches[at : at + header.size])
                 self._position = max(self._position, header.next_offset)
             if self._position >= fetched.last_stable_offset:
                 self._loaded.set()
             if len(fetched.batches):
-                self._on_change(self.subscriptions)
                 async with self._moved:
                     self._moved.notify_all()
 
-    def _apply(self, records: list[Record]) -> None:
-        for record in records:
-            if record.offset < (self._position or 0):
-                continue
-            id = (record.key or b"").decode(errors="replace")
-            if not record.value:
-                self.subscriptions.pop(id, None)
-            elif (subscription := from_record(record.value)) is not None:
-                self.subscriptions[id] = subscription
-            else:
-                logger.warning("%s: offset %d is not a subscription that we understand", TOPIC, record.offset)
+    def _apply(self, batch: memoryview) -> None:
+        for record in read_records(batch):
+            if record.offset >= (self._position or 0):
+                self._ledger.apply(record)
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
     async def put(self, subscription: Subscription) -> None:
         await self._ensure_topic()
-        await self._write(subscription.id, subscription.to_record())
+        await self._write({subscription.id: subscription.to_record()})
+
+    async def change(self, id: str, name: Change, value: State | Offsets) -> None:
+        await self._write({f"{id}/{name}": change_record(name, value)})
 
     async def delete(self, id: str) -> None:
-        await self._write(id, None)
+        await self._write(dict.fromkeys([id, *(f"{id}/{name}" for name in CHANGES)]))
 
     async def _ensure_topic(self) -> None:
         try:
@@ -112,10 +118,14 @@ class Registry:
             if refusal.code != ErrorCode.TOPIC_ALREADY_EXISTS:
                 raise
 
-    async def _write(self, id: str, value: bytes | None) -> None:
-        written = await self._gateway.producer.send(TOPIC, value, key=id.encode(), partition=0)
+    async def _write(self, values: Mapping[str, bytes | None]) -> None:
+        records = [Outgoing(value, key.encode(), partition=0) for key, value in values.items()]
+        receipt = await self._gateway.producer.send_all(TOPIC, records)
+        for _, error in receipt.failures:
+            raise KafkaException(error)
+        end = max(run.first_offset + len(run.indexes) for run in receipt.runs)
         try:
             async with asyncio.timeout(READ_BACK_SECONDS_MAX), self._moved:
-                await self._moved.wait_for(lambda: (self._position or 0) > written.offset)
+                await self._moved.wait_for(lambda: (self._position or 0) >= end)
         except TimeoutError:
             raise unreachable(f"the change is written, but {TOPIC} could not be read back yet") from None

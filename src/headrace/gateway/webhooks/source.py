@@ -26,9 +26,10 @@ def topic_of(subscription: Subscription) -> Source:
 
 
 def dead_letters_of(subscription: Subscription) -> Source:
-    return Source(
-        subscription.dead_letter_topic,
-        subscription.redrive_group,
-        lambda _, record: from_dead_letter(record, subscription.id),
-        subscription.redrive_until,
-    )
+    """Those that were redriven before are passed over: the group that knew of them is gone."""
+
+    def letter(partition: int, record: Record) -> Letter | None:
+        is_done = record.offset < subscription.redriven.get(partition, 0)
+        return None if is_done else from_dead_letter(record, subscription.id)
+
+    return Source(subscription.dead_letter_topic, subscription.redrive_group, letter, subscription.redrive_until)

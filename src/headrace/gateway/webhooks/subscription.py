@@ -1,11 +1,13 @@
-"""A subscription as it is kept: one record of the compacted topic, keyed by its id; a record without value deletes it.
+"""A subscription as it is kept: a record of the compacted topic, keyed by its id; a record without value deletes it.
 
-A value begins with its format's version; one that we do not know is left alone, for the newer gateway that wrote it.
+What changes later has a record of its own, keyed `<id>/<field>`: gateways that change different things at the same time,
+or one that has not yet heard that it was deleted, do not undo each other's work. A value begins with its format's version;
+one that we do not know is left alone, for the newer gateway that wrote it.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, get_args
 
 import orjson
 
@@ -13,6 +15,10 @@ from headrace.gateway.webhooks.retry import RetryPolicy
 
 FORMAT = 1
 State = Literal["active", "paused"]
+Change = Literal["state", "redrive_until", "redriven"]
+CHANGES: tuple[Change, ...] = get_args(Change)
+Offsets = Mapping[int, int]
+"""By partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +34,27 @@ class Subscription:
     retry: RetryPolicy
     state: State
     created_ms: int
-    redrive_until: Mapping[int, int]
-    """The dead letters to deliver again: up to these offsets, by partition. What was done is the redrive group's commits."""
+    redrive_until: Offsets
+    """The dead letters to deliver again: up to these offsets. How far that is, the redrive group's commits say."""
+    redriven: Offsets = field(default_factory=dict)
+    """What of them is done for good: the redrive group, and its commits, last as long as a redrive."""
 
     @property
     def redrive_group(self) -> str:
         return f"{self.group}.redrive"
+
+    @property
+    def groups(self) -> tuple[str, str]:
+        return self.group, self.redrive_group
+
+    @property
+    def own_groups(self) -> tuple[str, ...]:
+        """Those that end with it. One that somebody named is theirs: another webhook may go on where this one was."""
+        return self.groups if self.group == own_group(self.id) else (self.redrive_group,)
+
+    @property
+    def redrive_left(self) -> Offsets:
+        return {each: end for each, end in self.redrive_until.items() if end > self.redriven.get(each, 0)}
 
     @property
     def is_active(self) -> bool:
@@ -55,10 +76,17 @@ class Subscription:
         }
 
     def to_record(self) -> bytes:
-        fields = asdict(self)
-        fields["retry"] = self.retry._asdict()
-        fields["redrive_until"] = {str(partition): offset for partition, offset in self.redrive_until.items()}
-        return orjson.dumps({"format": FORMAT, **fields})
+        fields = {name: _plain(value) for name, value in asdict(self).items()}
+        return orjson.dumps({"format": FORMAT, **fields, "retry": self.retry._asdict()})
+
+
+def own_group(id: str) -> str:
+    return f"webhook.{id}"
+
+
+def holder_of(wanted: Subscription, others: Iterable[Subscription]) -> Subscription | None:
+    """Who reads as one of the groups that this one wants."""
+    return next((each for each in others if each.id != wanted.id and set(each.groups) & set(wanted.groups)), None)
 
 
 def from_record(value: bytes) -> Subscription | None:
@@ -68,7 +96,30 @@ def from_record(value: bytes) -> Subscription | None:
         if fields.pop("format") != FORMAT:
             return None
         fields["retry"] = RetryPolicy(**fields["retry"])
-        fields["redrive_until"] = {int(partition): offset for partition, offset in fields["redrive_until"].items()}
-        return Subscription(**fields)
+        return Subscription(**{name: _typed(name, each) for name, each in fields.items()})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def change_record(name: Change, value: State | Offsets) -> bytes:
+    return orjson.dumps({"format": FORMAT, name: _plain(value)})
+
+
+def changed_by(subscription: Subscription, name: str, value: bytes) -> Subscription | None:
+    """None for a change that we do not understand."""
+    try:
+        fields = orjson.loads(value)
+        if name not in CHANGES or fields["format"] != FORMAT:
+            return None
+        return replace(subscription, **{name: _typed(name, fields[name])})
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """Offsets by partition have numbers for keys, which JSON has not."""
+    return {str(key): each for key, each in value.items()} if isinstance(value, Mapping) else value
+
+
+def _typed(name: str, value: Any) -> Any:
+    return {int(key): each for key, each in value.items()} if name in ("redrive_until", "redriven") else value

@@ -5,33 +5,35 @@ takes over needs no special case. What handlers and the UI call is here too.
 """
 
 import asyncio
+import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from headrace.base.errors import Refused, UserError
+from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import LATEST
-from headrace.client.connection import Disconnected
 from headrace.client.lag import committed_by, lag_of
 from headrace.client.positions import EARLIEST, list_offsets
 from headrace.gateway.gateway import Gateway
-from headrace.gateway.problem import Problem
+from headrace.gateway.problem import EXPECTED, Problem
 from headrace.gateway.webhooks.courier import Courier
+from headrace.gateway.webhooks.leftovers import Leftovers
 from headrace.gateway.webhooks.registry import Registry
 from headrace.gateway.webhooks.signature import new_secret
 from headrace.gateway.webhooks.source import dead_letters_of, topic_of
 from headrace.gateway.webhooks.subscribe import Wanted, check_url, ensure_dead_letters, fix_start, require_topic
-from headrace.gateway.webhooks.subscription import State, Subscription
+from headrace.gateway.webhooks.subscription import Change, Offsets, State, Subscription, holder_of, own_group
 from headrace.gateway.webhooks.tally import Tally
 from headrace.gateway.webhooks.target import parse_networks
 
 logger = logging.getLogger("headrace.gateway.webhooks")
 
 REDRIVE_CHECK_SECONDS = 5.0
+TIDY_SECONDS = 5.0
 
 
 class Work(NamedTuple):
@@ -48,15 +50,18 @@ class Webhooks:
             self._networks = parse_networks(gateway.settings.webhook_networks)
         except ValueError as error:
             raise UserError(f"webhook_networks: {error}", "write networks as 10.0.0.0/8,192.168.1.0/24") from None
-        self._registry = Registry(gateway, lambda _: self._changed.set())
+        self._registry = Registry(gateway, self._on_change)
+        self._leftovers = Leftovers()
+        self._subscribing: dict[str, Subscription] = {}
         self._changed = asyncio.Event()
         self._couriers: dict[Work, Courier] = {}
         self._tallies: dict[str, Tally] = {}
-        self._redriven: dict[str, Mapping[int, int]] = {}
+        self._redriven: dict[str, Offsets] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        self._tasks = [asyncio.create_task(self._registry.run()), asyncio.create_task(self._run_couriers())]
+        work = (self._registry.run(), self._run_couriers(), self._run_tidying())
+        self._tasks = [asyncio.create_task(each) for each in work]
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -67,6 +72,10 @@ class Webhooks:
 
     async def until_loaded(self) -> None:
         await self._registry.until_loaded()
+
+    def _on_change(self, id: str, before: Subscription | None, after: Subscription | None) -> None:
+        self._leftovers.note(id, before, after)
+        self._changed.set()
 
     # -- what is there -----------------------------------------------------------------------------------------------
 
@@ -105,20 +114,35 @@ class Webhooks:
     async def subscribe(self, wanted: Wanted) -> Subscription:
         """The only time that its secret is shown."""
         subscription = self._subscription(wanted)
-        self._require_room(subscription)
-        await check_url(wanted.callback_url, self._networks)
-        partitions = await require_topic(self._gateway, wanted.topic)
-        await ensure_dead_letters(self._gateway, subscription.dead_letter_topic, len(partitions))
-        await fix_start(self._gateway, subscription.group, partitions, wanted.start)
-        await self._registry.put(subscription)
+        with self._reserved(subscription):
+            await check_url(wanted.callback_url, self._networks)
+            partitions = await require_topic(self._gateway, wanted.topic)
+            await ensure_dead_letters(self._gateway, subscription.dead_letter_topic, len(partitions))
+            await fix_start(self._gateway, subscription.group, partitions, wanted.start)
+            await self._registry.put(subscription)
+        holder = holder_of(subscription, self._registry.subscriptions.values())
+        if holder is not None:
+            # Another gateway was asked for the same group at the same time, and wrote first.
+            await self._registry.delete(subscription.id)
+            raise _group_in_use(holder)
         return subscription
+
+    @contextlib.contextmanager
+    def _reserved(self, subscription: Subscription) -> Iterator[None]:
+        """Its place and its groups, from the question whether they are free until the log has the answer."""
+        self._require_room(subscription)
+        self._subscribing[subscription.id] = subscription
+        try:
+            yield
+        finally:
+            del self._subscribing[subscription.id]
 
     def _subscription(self, wanted: Wanted) -> Subscription:
         id = f"wh-{secrets.token_hex(8)}"
         return Subscription(
             id=id,
             topic=wanted.topic,
-            group=wanted.group or f"webhook.{id}",
+            group=wanted.group or own_group(id),
             callback_url=wanted.callback_url,
             secret=wanted.secret or new_secret(),
             dead_letter_topic=wanted.dead_letter_topic or f"{wanted.topic}.dead-letters",
@@ -131,29 +155,29 @@ class Webhooks:
         )
 
     def _require_room(self, wanted: Subscription) -> None:
-        existing = self._registry.subscriptions.values()
+        existing = {**self._subscribing, **self._registry.subscriptions}
         if len(existing) >= self._gateway.settings.webhooks_max:
             fix = "delete some, or raise webhooks_max of the gateway"
             raise Problem(409, "Too many webhooks", f"there are {len(existing)} webhooks already", fix)
-        taken = {group: each.id for each in existing for group in (each.group, each.redrive_group)}
-        for group in (wanted.group, wanted.redrive_group):
-            if group in taken:
-                fix = "choose another group: two receivers in one group would each get a part of the messages"
-                raise Problem(409, "Group in use", f"webhook {taken[group]} reads as group {group}", fix)
+        holder = holder_of(wanted, existing.values())
+        if holder is not None:
+            raise _group_in_use(holder)
 
     async def set_state(self, id: str, state: State) -> Subscription:
-        changed = replace(self.get(id), state=state)
-        await self._registry.put(changed)
-        return changed
+        return await self._change(self.get(id), "state", state)
 
     async def redrive(self, id: str) -> Subscription:
         """All dead letters there are now and that were not redriven before are delivered again."""
         subscription = self.get(id)
         partitions = await require_topic(self._gateway, subscription.dead_letter_topic)
         ends = await self._gateway.client.offsets(dict.fromkeys(partitions, LATEST))
-        changed = replace(subscription, redrive_until={each.partition: end.offset for each, end in ends.items()})
-        await self._registry.put(changed)
-        return changed
+        until = {each.partition: end.offset for each, end in ends.items()}
+        return await self._change(subscription, "redrive_until", until)
+
+    async def _change(self, subscription: Subscription, name: Change, value: State | Offsets) -> Subscription:
+        """As it is afterwards: others may have changed it too, or deleted it."""
+        await self._registry.change(subscription.id, name, value)
+        return self.get(subscription.id)
 
     async def delete(self, id: str) -> None:
         await self._registry.delete(self.get(id).id)
@@ -171,7 +195,7 @@ class Webhooks:
             self._changed.clear()
             try:
                 await self._reconcile(await self._wanted_work())
-            except (Refused, Disconnected) as error:
+            except EXPECTED as error:
                 logger.warning("webhooks: %s", error)
             except Exception:
                 logger.exception("webhooks: a fault of ours; trying again")
@@ -181,14 +205,15 @@ class Webhooks:
         for subscription in self._registry.subscriptions.values():
             if not subscription.is_active:
                 continue
-            wanted[Work(subscription.id, False)] = replace(subscription, redrive_until={})
+            wanted[Work(subscription.id, False)] = replace(subscription, redrive_until={}, redriven={})
             if await self._has_redrive(subscription):
                 wanted[Work(subscription.id, True)] = subscription
         return wanted
 
     async def _has_redrive(self, subscription: Subscription) -> bool:
-        left = {each: end for each, end in subscription.redrive_until.items() if end}
-        if not left or self._redriven.get(subscription.id) == left:
+        left = subscription.redrive_left
+        done = {**subscription.redriven, **left}
+        if not left or self._redriven.get(subscription.id) == done:
             return False
         ids = {TopicPartition(subscription.dead_letter_topic, partition): end for partition, end in left.items()}
         commits = await committed_by(self._gateway.admin, subscription.redrive_group)
@@ -196,7 +221,7 @@ class Webhooks:
         reached = {id: max(commits[id].offset if id in commits else 0, starts.get(id, 0)) for id in ids}
         if any(reached[id] < end for id, end in ids.items()):
             return True
-        self._redriven[subscription.id] = left
+        self._redriven[subscription.id] = done
         return False
 
     async def _reconcile(self, wanted: Mapping[Work, Subscription]) -> None:
@@ -207,3 +232,30 @@ class Webhooks:
                 source = dead_letters_of(subscription) if work.redrive else topic_of(subscription)
                 courier = self._couriers[work] = Courier(self._gateway, subscription, source, self._tally(work.id))
                 courier.start()
+
+    # -- what is over ------------------------------------------------------------------------------------------------
+
+    async def _run_tidying(self) -> None:
+        while True:
+            await asyncio.sleep(TIDY_SECONDS)
+            try:
+                await self._registry.until_loaded()
+                await self._note_redriven()
+                await self._leftovers.sweep(self._gateway.admin)
+            except EXPECTED as error:
+                logger.warning("webhooks: %s", error)
+            except Exception:
+                logger.exception("webhooks: a fault of ours; trying again")
+
+    async def _note_redriven(self) -> None:
+        """For good, since the group that has the commits is to go; the same from every gateway that saw the end."""
+        for id, until in list(self._redriven.items()):
+            known = self._registry.subscriptions.get(id)
+            if known is not None and known.redrive_left:
+                await self._registry.change(id, "redriven", until)
+            del self._redriven[id]
+
+
+def _group_in_use(holder: Subscription) -> Problem:
+    fix = "choose another group: two receivers in one group would each get a part of the messages"
+    return Problem(409, "Group in use", f"webhook {holder.id} reads as group {holder.group}", fix)
