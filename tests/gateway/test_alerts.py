@@ -171,3 +171,20 @@ def test_a_disk_that_fills(watched: Watched) -> None:
     assert "refuses writes in" in next(
         each["summary"] for each in watched.inbox.alerts if each["name"] == "HeadraceDiskFilling"
     )
+
+
+def test_a_cluster_that_is_gone_and_comes_back(watched: Watched) -> None:
+    """The last: nobody is left to say that anything is wrong."""
+    topic = watched.create([1, 2])
+    watched.cluster.kill(2)
+    watched.until("firing", "HeadraceUnderReplicated", topic=topic)
+    watched.until_true(lambda: watched.seen("HeadraceNoLeader") != "firing", "partitions of others are led")
+    watched.cluster.kill()
+    watched.until("firing", "HeadraceNoLeader")
+    time.sleep(3)
+    alerts = watched.http.get("/api/v1/alerts").json()["alerts"]
+    (held,) = (each for each in alerts if each["labels"] == {"topic": topic} and each["state"] == "firing")
+    assert not held["is_measured"] and "as last measured" in held["summary"]
+    watched.cluster.start()
+    watched.until("cleared", "HeadraceNoLeader")
+    watched.until("cleared", "HeadraceUnderReplicated", topic=topic)

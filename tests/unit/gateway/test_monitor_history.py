@@ -7,6 +7,7 @@ from headrace.base.ids import TopicPartition
 from headrace.gateway.monitor import page
 from headrace.gateway.monitor.counters import Counters
 from headrace.gateway.monitor.history import History, Series
+from headrace.gateway.monitor.lags import Lags
 from headrace.gateway.monitor.sight import LAG, UP, Sight, recorded
 
 BYTES_IN = "headrace_topic_bytes_in_total"
@@ -52,7 +53,7 @@ def test_brokers_are_added_up_by_topic_and_for_the_cluster() -> None:
     def sight(at: float, count: float) -> Sight:
         first = {BYTES_IN: {ORDERS: count}, lag: {ORDERS: 1.0}, isr: {ORDERS: 3.0}}
         second = {BYTES_IN: {ORDERS: 2 * count}, lag: {ORDERS: 4.0}, isr: {ORDERS: 2.0}}
-        return Sight(at, {1: first, 2: second}, frozenset({3}), {"billing": {TopicPartition("orders", 0): 7}})
+        return Sight(at, {1: first, 2: second}, frozenset({3}), Lags({"billing": {TopicPartition("orders", 0): 7}}))
 
     recorded(sight(0.0, 0.0), counters)
     values = recorded(sight(10.0, 100.0), counters)
@@ -97,3 +98,12 @@ def test_what_is_gone_is_forgotten_in_time() -> None:
 @pytest.mark.parametrize("line", ["", "# HELP x y", "other 1", 'other{a="b"} 1 '])
 def test_what_is_not_wanted_is_passed_over(line: str) -> None:
     assert page.read_lines([line], {"wanted"}) == {}
+
+
+def test_a_group_that_was_seen_in_part_has_no_sum() -> None:
+    """It would look as if the group caught up."""
+    there = {TopicPartition("orders", 0): 7}
+    seen = recorded(Sight(0.0, {}, lags=Lags({"billing": there, "audit": there}, frozenset({"audit"}))), Counters())
+    assert seen[Series(LAG, (("group", "billing"),))] == 7
+    assert Series(LAG, (("group", "audit"),)) not in seen
+    assert seen[Series(LAG, (("group", "audit"), ("partition", "0"), ("topic", "orders")))] == 7

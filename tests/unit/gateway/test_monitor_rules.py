@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from headrace.gateway.monitor.alerts import CLEARED, CLEARED_MAX, FIRING, PENDING, Alert, Alerts
+from headrace.gateway.monitor.alerts import CLEARED, CLEARED_MAX, FIRING, PENDING, UNMEASURED, Alert, Alerts
 from headrace.gateway.monitor.history import History, Series
+from headrace.gateway.monitor.lags import Lags
 from headrace.gateway.monitor.page import labels_of
 from headrace.gateway.monitor.rules import (
     DISK_FILLING,
@@ -22,6 +23,7 @@ from headrace.gateway.monitor.rules import (
     adjusted,
 )
 from headrace.gateway.monitor.rules_file import rules_text
+from headrace.gateway.monitor.sight import Sight
 
 STEP = 5.0
 GB = 1e9
@@ -35,13 +37,14 @@ class Life:
         self.alerts = Alerts([rule])
         self.history = History(3600.0, 1000)
         self.now = 0.0
+        self.sees_all = True
 
     def step(self, **values: float) -> list[Alert]:
         """By what the series are of: `orders=3` is a topic's, `cluster=1` has no labels."""
         self.now += STEP
         self.history.record(self.now, {_series(self.rule, name): value for name, value in values.items()})
         measures = self.rule.measure(self.history, self.now, self.rule.window_seconds)
-        return self.alerts.evaluate(self.rule, measures, self.now)
+        return self.alerts.evaluate(self.rule, measures, self.now, lambda _: self.sees_all)
 
     def until(self, state: str, value: Callable[[float], float], of: str, seconds_max: float = 4000.0) -> Alert:
         while self.now < seconds_max:
@@ -127,6 +130,75 @@ def test_topics_are_apart_and_one_that_was_deleted_is_no_alert() -> None:
     assert [alert.labels["topic"] for alert in cleared] == ["orders"]
 
 
+@pytest.mark.parametrize(
+    ("rule", "of", "bad", "good"),
+    [
+        (DISK_FILLING, "1", lambda at: 100 * GB - at * 2e6, lambda at: 100 * GB),
+        (LAG_GROWING, "billing", lambda at: 5000 + at * 10, lambda at: 900),
+        (UNDER_REPLICATED, "orders", lambda at: 2, lambda at: 0),
+        (UNCLEAN_ELECTION, "cluster", lambda at: 0.2 if at < 20 else 0.0, lambda at: 0.0),
+        (NO_LEADER, "1", lambda at: 4, lambda at: 0),
+    ],
+    ids=lambda value: value.name if isinstance(value, Rule) else "",
+)
+def test_what_cannot_be_measured_stays_and_says_so(
+    rule: Rule, of: str, bad: Callable[[float], float], good: Callable[[float], float]
+) -> None:
+    """A broker that died of its full disk has not got well."""
+    life = Life(rule)
+    fired = life.until(FIRING, bad, of)
+    life.sees_all = False
+    for _ in range(1000):
+        assert life.step() == []
+    (held,) = life.alerts.all
+    assert (held.state, held.value, held.is_measured) == (FIRING, fired.value, False)
+    assert held.summary == fired.summary + UNMEASURED
+    cleared = life.until(CLEARED, good, of, life.now + 7200)
+    assert cleared.is_measured and UNMEASURED not in cleared.summary
+
+
+def test_what_was_about_to_fire_waits_until_it_can_be_measured() -> None:
+    life = Life(UNDER_REPLICATED)
+    life.step(orders=1)
+    life.sees_all = False
+    for _ in range(100):
+        assert life.step() == []
+    assert [alert.state for alert in life.alerts.all] == [PENDING]
+
+
+def test_nothing_has_a_leader_when_no_broker_answers() -> None:
+    rule, history, alerts = NO_LEADER, History(3600.0, 1000), Alerts([NO_LEADER])
+    up, led = Series("headrace_broker_up", labels_of({"broker": 1})), Series("headrace_topic_leaders")
+    leaderless = Series("headrace_leaderless_partitions", labels_of({"broker": 1}))
+
+    def look(at: float, **seen: dict[Series, float]) -> list[str]:
+        history.record(at, seen["seen"])
+        measures = rule.measure(history, at, rule.window_seconds)
+        return [alert.summary for alert in alerts.evaluate(rule, measures, at, lambda _: False)]
+
+    assert look(0, seen={}) == look(60, seen={}) == [], "a gateway that has just started knows of nobody"
+    assert look(70, seen={up: 1, led: 12, leaderless: 0}) == []
+    assert look(80, seen={up: 0}) == []
+    assert look(95, seen={up: 0})[0].startswith("12 partitions have no leader")
+    # Longer than what was known is kept.
+    for at in range(100, 10_000, 100):
+        assert look(at, seen={up: 0}) == []
+    assert [alert.state for alert in alerts.all] == [FIRING]
+    assert look(10_000, seen={up: 1, led: 12, leaderless: 0}) == []
+    assert len(look(10_010, seen={up: 1, led: 12, leaderless: 0})) == 1
+
+
+def test_who_is_gone_and_who_is_only_silent() -> None:
+    lags = Lags({"billing": {}}, is_complete=True)
+    broker, topic, group = (labels_of({name: value}) for name, value in (("broker", 2), ("topic", "t"), ("group", "g")))
+    everybody = Sight(0.0, {1: {}}, frozenset(), lags)
+    assert all(everybody.is_gone(each) for each in (broker, topic, group))
+    assert not everybody.is_gone(labels_of({"broker": 1})) and not everybody.is_gone(labels_of({"group": "billing"}))
+    one_silent = Sight(0.0, {1: {}}, frozenset({2}), lags._replace(is_complete=False))
+    assert not any(one_silent.is_gone(each) for each in (broker, topic, group, ()))
+    assert not any(Sight(0.0, {}).is_gone(each) for each in (topic, group, ()))
+
+
 def test_a_full_disk_fires_though_it_fills_no_more() -> None:
     life = Life(DISK_FILLING)
     assert life.until(FIRING, lambda at: 0.0, "1").value == 0.0
@@ -156,8 +228,8 @@ def test_of_cleared_alerts_the_last_are_kept() -> None:
     (rule,) = alerts.rules
     times = count(1.0)
     for _ in range(CLEARED_MAX + 20):
-        assert alerts.evaluate(rule, {(): 1.0}, next(times))
-        assert alerts.evaluate(rule, {(): 0.0}, next(times))
+        assert alerts.evaluate(rule, {(): 1.0}, next(times), lambda _: True)
+        assert alerts.evaluate(rule, {(): 0.0}, next(times), lambda _: True)
     assert len(alerts.all) == CLEARED_MAX
     assert alerts.all[0].cleared_at == max(alert.cleared_at or 0 for alert in alerts.all)
 

@@ -3,11 +3,12 @@
     value exceeds ─▶ pending ──for_seconds──▶ firing ──back for keep_seconds──▶ cleared
                         └─back─▶ forgotten        └─exceeds again─▶ firing on
 
-Evaluated with whatever was measured last; what is not measured any more (a topic that was deleted) is back. Tells of
-firing and cleared once each; it sends nothing itself.
+Evaluated with whatever was measured last. What is gone (a topic that was deleted) is back; what is there and could not be
+measured stays as it is, and says so: a broker that died of its full disk has not got well. Tells of firing and cleared once
+each; it sends nothing itself.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from headrace.gateway.monitor.page import Labels
@@ -16,6 +17,7 @@ from headrace.gateway.monitor.rules import Measures, Rule
 CLEARED_MAX = 100
 ALERTS_MAX = 1000
 PENDING, FIRING, CLEARED = "pending", "firing", "cleared"
+UNMEASURED = " (as last measured: now it cannot be)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Alert:
     """Unix time, when the measure went bad."""
     fired_at: float | None = None
     cleared_at: float | None = None
+    is_measured: bool = True
 
 
 class _Watch:
@@ -55,15 +58,23 @@ class Alerts:
         now = [watch.alert for watch in self._watched.values()]
         return [*(a for a in now if a.state == FIRING), *(a for a in now if a.state == PENDING), *self._cleared[::-1]]
 
-    def evaluate(self, rule: Rule, measures: Measures, now: float) -> list[Alert]:
+    def evaluate(self, rule: Rule, measures: Measures, now: float, is_gone: Callable[[Labels], bool]) -> list[Alert]:
         """What changed: alerts that fire from now on, or are cleared."""
         changed = []
         known = [labels for name, labels in self._watched if name == rule.name]
         for labels in dict.fromkeys([*known, *measures]):
+            if labels not in measures and not is_gone(labels):
+                self._hold(self._watched[rule.name, labels])
+                continue
             alert = self._step(rule, labels, measures.get(labels, rule.clears_at), now)
             if alert is not None:
                 changed.append(alert)
         return changed
+
+    def _hold(self, watch: _Watch) -> None:
+        watch.back_since = None
+        if watch.alert.is_measured:
+            watch.alert = replace(watch.alert, is_measured=False, summary=watch.alert.summary + UNMEASURED)
 
     def _step(self, rule: Rule, labels: Labels, value: float, now: float) -> Alert | None:
         watch = self._watched.get((rule.name, labels))
@@ -76,7 +87,7 @@ class Alerts:
         if not rule.exceeds(value):
             del self._watched[rule.name, labels]
             return None
-        watch.alert = replace(watch.alert, value=value, summary=rule.say(labels, value))
+        watch.alert = _measured(watch.alert, rule, labels, value)
         if now - watch.alert.since < rule.for_seconds:
             return None
         watch.alert = replace(watch.alert, state=FIRING, fired_at=now)
@@ -85,16 +96,21 @@ class Alerts:
     def _step_firing(self, rule: Rule, labels: Labels, watch: _Watch, value: float, now: float) -> Alert | None:
         if not rule.is_back(value):
             watch.back_since = None
-            watch.alert = replace(watch.alert, value=value, summary=rule.say(labels, value))
+            watch.alert = _measured(watch.alert, rule, labels, value)
             return None
         watch.back_since = now if watch.back_since is None else watch.back_since
         if now - watch.back_since < rule.keep_seconds:
             return None
         del self._watched[rule.name, labels]
-        cleared = replace(watch.alert, state=CLEARED, value=value, cleared_at=now)
+        summary = watch.alert.summary.removesuffix(UNMEASURED)
+        cleared = replace(watch.alert, state=CLEARED, value=value, summary=summary, cleared_at=now, is_measured=True)
         self._cleared = [*self._cleared, cleared][-CLEARED_MAX:]
         return cleared
 
 
 def _alert(rule: Rule, labels: Labels, value: float, now: float) -> Alert:
     return Alert(rule.name, rule.severity, PENDING, dict(labels), value, rule.say(labels, value), rule.fix, now)
+
+
+def _measured(alert: Alert, rule: Rule, labels: Labels, value: float) -> Alert:
+    return replace(alert, value=value, summary=rule.say(labels, value), is_measured=True)

@@ -3,12 +3,12 @@
 `client.lag` does this for one group and says more; with thousands of groups that would be thousands of questions.
 """
 
-import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.admin import Admin
+from headrace.client.admin import Admin, check
 from headrace.client.connection import Disconnected
 from headrace.client.lag import Commit, PartitionLag
 from headrace.client.positions import EARLIEST, LATEST, list_offsets
@@ -26,24 +26,50 @@ Committed = dict[str, dict[TopicPartition, Commit]]
 """By group."""
 
 
+class Lags(NamedTuple):
+    behind: Mapping[str, Mapping[TopicPartition, int]] = {}
+    """By group."""
+    partial: frozenset[str] = frozenset()
+    """Groups of which some partitions could not be asked about."""
+    is_complete: bool = False
+    """Whether there can be no other groups: every broker is there and told of its own."""
+
+
 class GroupLags:
     def __init__(self, admin: Admin) -> None:
         self._admin = admin
         # Commits name topics by id. To ask for all names each time would cost more than all the rest.
         self._names: dict[bytes, str] = {}
 
-    async def look(self) -> dict[str, dict[TopicPartition, int]]:
+    async def look(self) -> Lags:
         """How far each group is behind. What a broker that does not answer knows is left out."""
-        lags = await self.behind(await self.committed())
-        return {group: {each.id: each.lag for each in found if each.lag is not None} for group, found in lags.items()}
+        committed, is_complete = await self._committed()
+        found = await self.behind(committed)
+        behind = {
+            group: {each.id: each.lag for each in partitions if each.lag is not None}
+            for group, partitions in found.items()
+        }
+        unknown = {each.id for partitions in found.values() for each in partitions if each.lag is None}
+        silent = await self._existing(unknown)
+        partial = frozenset(group for group, commits in committed.items() if not silent.isdisjoint(commits))
+        return Lags(behind, partial, is_complete)
 
     async def committed(self) -> Committed:
+        return (await self._committed())[0]
+
+    async def _committed(self) -> tuple[Committed, bool]:
+        """And whether every broker told of its groups."""
         committed: Committed = {}
+        is_complete = True
         for broker in (await self._admin.describe_cluster()).brokers:
-            if not broker.is_fenced:
-                with contextlib.suppress(Disconnected, Refused):
+            try:
+                # The groups of a broker that is gone may have no coordinator now.
+                is_complete &= not broker.is_fenced
+                if not broker.is_fenced:
                     committed |= await self._committed_at(broker.broker_id)
-        return committed
+            except (Disconnected, Refused):
+                is_complete = False
+        return committed, is_complete
 
     async def behind(self, committed: Committed) -> dict[str, list[PartitionLag]]:
         """A partition without a leader that answers has no lag; of a topic that is gone, nothing is said."""
@@ -62,6 +88,7 @@ class GroupLags:
 
     async def _committed_at(self, broker: int) -> Committed:
         listed = await self._admin.ask_broker(broker, ListGroupsRequest(), ListGroupsResponse)
+        check(listed.error_code)
         groups = [each.group_id for each in listed.groups]
         committed: Committed = {}
         for first in range(0, len(groups), GROUPS_AT_ONCE):
@@ -71,6 +98,8 @@ class GroupLags:
     async def _fetch(self, broker: int, groups: Sequence[str]) -> Committed:
         request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group, topics=None) for group in groups])
         answer = await self._admin.ask_broker(broker, request, OffsetFetchResponse)
+        for group in answer.groups:
+            check(group.error_code)
         await self._learn_names(answer)
         return {
             group.group_id: {
@@ -82,7 +111,6 @@ class GroupLags:
                 if part.committed_offset >= 0 and not part.error_code
             }
             for group in answer.groups
-            if not group.error_code
         }
 
     async def _learn_names(self, answer: OffsetFetchResponse) -> None:
@@ -92,3 +120,11 @@ class GroupLags:
 
     def _name(self, topic: OffsetFetchResponseTopics) -> str:
         return topic.name or self._names.get(topic.topic_id, "")
+
+    async def _existing(self, ids: set[TopicPartition]) -> set[TopicPartition]:
+        """Those whose topic was not deleted."""
+        if not ids:
+            return set()
+        topics = (await self._admin.metadata({id.topic for id in ids})).topics
+        existing = {topic.name for topic in topics if not topic.error_code}
+        return {id for id in ids if id.topic in existing}

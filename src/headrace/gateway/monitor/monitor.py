@@ -12,13 +12,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
-from headrace.base.ids import TopicPartition
 from headrace.base.probe import Histogram
 from headrace.client.connection import Disconnected
 from headrace.gateway.monitor.alerts import Alert, Alerts
 from headrace.gateway.monitor.counters import Counters
 from headrace.gateway.monitor.history import History, Point, Series
-from headrace.gateway.monitor.lags import GroupLags
+from headrace.gateway.monitor.lags import GroupLags, Lags
 from headrace.gateway.monitor.notify import Notifier
 from headrace.gateway.monitor.page import Labels, labels_of
 from headrace.gateway.monitor.requests import RequestCounts
@@ -94,22 +93,20 @@ class Monitor:
         lags = await self._lags()
         sight = Sight(time.time(), pages, self.scraper.known - pages.keys(), lags)
         self.history_kept.record(sight.at, recorded(sight, self._counters))
-        if not pages:
-            # Nobody answers: that says nothing about topics, so alerts stay as they are.
-            return []
-        changed = [alert for rule in self.alerts.rules for alert in self._evaluate(rule, sight.at)]
+        changed = [alert for rule in self.alerts.rules for alert in self._evaluate(rule, sight)]
         self.notifier.tell(changed)
         return changed
 
-    def _evaluate(self, rule: Rule, now: float) -> list[Alert]:
-        return self.alerts.evaluate(rule, rule.measure(self.history_kept, now, rule.window_seconds), now)
+    def _evaluate(self, rule: Rule, sight: Sight) -> list[Alert]:
+        measures = rule.measure(self.history_kept, sight.at, rule.window_seconds)
+        return self.alerts.evaluate(rule, measures, sight.at, sight.is_gone)
 
-    async def _lags(self) -> Mapping[str, Mapping[TopicPartition, int]]:
+    async def _lags(self) -> Lags:
         try:
             async with asyncio.timeout(LAG_SECONDS_MAX):
                 return await self.group_lags.look()
         except (Disconnected, Refused, TimeoutError):
-            return {}
+            return Lags()
 
     async def _run_loop_lag(self) -> None:
         while True:

@@ -2,6 +2,7 @@
 
 The same rules as PromQL are the file deploy/prometheus/headrace.rules.yml, which `rules_file` writes from here, so that it
 does not matter who evaluates them. A rule measures several things at once (topics, brokers, groups), each by its labels.
+What could not be measured is left out: it does not count as good.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,13 +10,14 @@ from itertools import pairwise
 from statistics import linear_regression
 from typing import NamedTuple
 
-from headrace.gateway.monitor.history import History, Point
+from headrace.gateway.monitor.history import History, Point, Series
 from headrace.gateway.monitor.page import Labels
-from headrace.gateway.monitor.sight import LAG
+from headrace.gateway.monitor.sight import LAG, LEADERLESS, LEADERS, UP
 from headrace.gateway.quantities import HOUR, MINUTE, seconds_text
 
 POINTS_MIN = 3
 LAG_WORTH_A_LOOK = 1000
+UNCLEAN = "headrace_unclean_elections_total"
 Measures = Mapping[Labels, float]
 
 
@@ -61,16 +63,23 @@ def _by_topic(name: str) -> Callable[[History, float, float], Measures]:
 
 def _increase(history: History, now: float, window: float) -> Measures:
     """What the rates that were seen add up to."""
-    total = 0.0
-    for labels, points in history.tracks("headrace_unclean_elections_total", now - window):
-        if not labels:
-            total += sum(point.value * (point.at - before.at) for before, point in pairwise(points))
-    return {(): total}
+    if () not in history.latest(UNCLEAN):
+        return {}
+    points = history.points(Series(UNCLEAN), now - window)
+    return {(): sum(point.value * (point.at - before.at) for before, point in pairwise(points))}
 
 
 def _leaderless(history: History, now: float, window: float) -> Measures:
-    """Each broker counts all of the cluster; the one that knows of most is the latest to know."""
-    return {(): max(history.latest("headrace_leaderless_partitions").values(), default=0.0)}
+    """Each broker counts all of the cluster; the one that knows of most is the latest to know.
+
+    When all are silent, nothing that was led has a leader that answers.
+    """
+    counts = history.latest(LEADERLESS)
+    if counts:
+        return {(): max(counts.values())}
+    led = history.points(Series(LEADERS), now - window)
+    is_silent = bool(history.latest(UP)) and not any(history.latest(UP).values())
+    return {(): max(1.0, led[-1].value)} if is_silent and led else {}
 
 
 def _seconds_to_full(history: History, now: float, window: float) -> Measures:
@@ -143,10 +152,14 @@ NO_LEADER = Rule(
     clears_at=0,
     for_seconds=10,
     keep_seconds=5,
-    window_seconds=0,
-    promql="max(headrace_leaderless_partitions) > {threshold}",
+    # How long it is known what was led, when nobody is left to say so.
+    window_seconds=24 * HOUR,
+    promql=(
+        "max(headrace_leaderless_partitions) > {threshold}"
+        " or sum(last_over_time(headrace_topic_leaders[{window}])) > {threshold} and max(headrace_broker_up) == 0"
+    ),
     summary="{value} partitions have no leader: nobody can write or read them",
-    fix="start the brokers that hold them: `headrace cluster status` names them",
+    fix="start the brokers that hold them: `headrace cluster status` names them, once any broker runs",
 )
 DISK_FILLING = Rule(
     name="HeadraceDiskFilling",

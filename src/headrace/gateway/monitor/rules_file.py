@@ -12,7 +12,8 @@ from headrace.gateway.monitor.rules import RULES, Rule
 
 HEAD = """\
 # Written by `python -m headrace.gateway.monitor.rules_file` from the rules that the gateway evaluates itself; a test holds
-# the two together. HeadraceLagGrowing needs the gateway's /metrics among the targets.
+# the two together. HeadraceLagGrowing, and HeadraceNoLeader when no broker is left, need the gateway's /metrics among the
+# targets.
 groups:
   - name: headrace
     rules:"""

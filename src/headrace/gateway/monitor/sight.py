@@ -1,7 +1,7 @@
 """One look at the cluster, and what of it is kept: which metrics, added up how.
 
 A counter is kept as its rate. A topic's value is that of all its brokers together, the sum unless another rule is given
-here; `{}` is the whole cluster.
+here; `{}` is the whole cluster. What a look did not see is gone, or could not be seen: `Sight.is_gone` tells.
 """
 
 from collections import defaultdict
@@ -11,8 +11,11 @@ from typing import NamedTuple
 from headrace.base.ids import TopicPartition
 from headrace.gateway.monitor.counters import Counters
 from headrace.gateway.monitor.history import Series
+from headrace.gateway.monitor.lags import Lags
 from headrace.gateway.monitor.page import Labels, Page, labels_of
 
+LEADERS = "headrace_topic_leaders"
+LEADERLESS = "headrace_leaderless_partitions"
 TOPIC_RATES = (
     "headrace_topic_records_in_total",
     "headrace_topic_bytes_in_total",
@@ -40,12 +43,12 @@ BROKER_GAUGES = (
     "headrace_disk_total_bytes",
     "headrace_disk_reserve_bytes",
     "headrace_connections_open",
-    "headrace_leaderless_partitions",
+    LEADERLESS,
 )
 LAG = "headrace_group_lag"
 UP = "headrace_broker_up"
 INFO = "headrace_broker_info"
-WANTED = frozenset((*TOPIC_RATES, *BROKER_RATES, *TOPIC_GAUGES, *BROKER_GAUGES, INFO))
+WANTED = frozenset((*TOPIC_RATES, *BROKER_RATES, *TOPIC_GAUGES, *BROKER_GAUGES, LEADERS, INFO))
 RATES = (*TOPIC_RATES, *BROKER_RATES)
 
 
@@ -55,13 +58,26 @@ class Sight(NamedTuple):
     pages: Mapping[int, Page]
     """By broker, of those that answered."""
     missing: frozenset[int] = frozenset()
-    lags: Mapping[str, Mapping[TopicPartition, int]] = {}
-    """By group."""
+    """Those that answered before, and not now."""
+    lags: Lags = Lags()
+
+    def is_gone(self, labels: Labels) -> bool:
+        """Whether what has these labels and no measure is not there any more: else it could not be measured now."""
+        match labels:
+            case (("broker", broker),):
+                return int(broker) not in self.pages and int(broker) not in self.missing
+            case (("group", group),):
+                return self.lags.is_complete and group not in self.lags.behind
+            case (("topic", _),):
+                # Whoever does not answer may lead it.
+                return bool(self.pages) and not self.missing
+        return False
 
 
 def recorded(sight: Sight, counters: Counters) -> dict[Series, float]:
     """In order of importance: when there is too much to keep, it is the last that is not kept."""
     of_brokers, of_groups = dict(_broker_gauges(sight)), dict(_lags(sight.lags))
+    of_brokers.update(_led(sight))
     return of_brokers | _rates(sight, counters) | _topic_gauges(sight) | of_groups
 
 
@@ -102,9 +118,17 @@ def _broker_gauges(sight: Sight) -> Iterator[tuple[Series, float]]:
         yield Series(UP, labels_of({"broker": broker})), 0.0
 
 
-def _lags(lags: Mapping[str, Mapping[TopicPartition, int]]) -> Iterator[tuple[Series, float]]:
-    for group, behind in lags.items():
-        yield Series(LAG, labels_of({"group": group})), sum(behind.values())
+def _led(sight: Sight) -> Iterator[tuple[Series, float]]:
+    """Of all topics together: what is lost when nobody answers any more."""
+    if sight.pages:
+        yield Series(LEADERS), sum(sum(page.get(LEADERS, {}).values()) for page in sight.pages.values())
+
+
+def _lags(lags: Lags) -> Iterator[tuple[Series, float]]:
+    for group, behind in lags.behind.items():
+        if group not in lags.partial:
+            # A part of it would look as if the group caught up.
+            yield Series(LAG, labels_of({"group": group})), sum(behind.values())
         for id, lag in behind.items():
             yield Series(LAG, lag_labels(group, id)), lag
 
