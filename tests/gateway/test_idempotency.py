@@ -4,6 +4,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +128,19 @@ def test_a_gateway_killed_at_any_step(http: httpx.Client, broker: Broker, topic:
     assert stored.status_code == 200, stored.text
     assert stored.headers["idempotency-replayed"] == ("true" if step == "after-commit_transaction" else "false")
     assert values(http, topic, 1) == ["once"]
+
+
+def test_what_is_remembered_has_an_end(new_gateway: Callable[..., GatewayProcess]) -> None:
+    """Beyond it new keys are turned away; known ones are still answered. A broker of its own: nobody else stored keys."""
+    limit = ("--set", "idempotency_bytes_max=3000")
+    with Broker() as alone, new_gateway(*limit, bootstrap=alone.bootstrap).client() as http:
+        assert http.post("/api/v1/topics", json={"name": "t"}).status_code == 201
+        keys = [uuid.uuid4().hex for _ in range(40)]
+        stored = list(takewhile(lambda key: post(http, "t", key, {"value": key}).status_code == 200, keys))
+        assert 5 <= len(stored) <= 7, "each takes some 500 bytes"
+        refused = post(http, "t", keys[-1], {"value": 1})
+        assert refused.status_code == 429
+        assert "idempotency_bytes_max" in refused.json()["detail"] and int(refused.headers["retry-after"]) > 0
+        again = post(http, "t", keys[0], {"value": keys[0]})
+        assert (again.status_code, again.headers["idempotency-replayed"]) == (200, "true")
+        assert http.post("/topics/t/messages", json={"value": "without a key"}).status_code == 200

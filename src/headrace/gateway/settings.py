@@ -34,6 +34,9 @@ class GatewaySettings(BaseSettings):
     reply_bytes_max: int = Field(8 << 20, gt=0, description="About how many bytes of messages a GET returns at most.")
     in_flight_bytes_max: int = Field(256 << 20, gt=0, description="Bodies and pages in work at once; beyond it, 429.")
     head_seconds_max: float = Field(20.0, gt=0, description="How long a sender may take for the head of a request.")
+    idempotency_bytes_max: int = Field(
+        256 << 20, gt=0, description="What is remembered of requests with an Idempotency-Key; beyond it, 429."
+    )
     body_seconds_max: float = Field(30.0, gt=0, description="How long a sender may take for a body, or for a pause.")
     delivery_seconds_max: float = Field(30.0, gt=0, description="How long a message may take to be acknowledged.")
     wait_seconds_max: float = Field(30.0, gt=0, description="The longest long poll.")

@@ -1,21 +1,67 @@
 """What a slot remembers, and for how long."""
 
+import random
+
 import pytest
 
-from headrace.gateway.idempotency.entry import KEPT_MS, Entries, Entry, decode_entry, encode_entry, slot_key, slot_of
+from headrace.gateway.idempotency.entry import (
+    ENTRY_BYTES,
+    KEPT_MS,
+    Entries,
+    Entry,
+    decode_entry,
+    encode_entry,
+    slot_key,
+    slot_of,
+)
+from headrace.gateway.idempotency.places import pack_places, unpack_places
 from headrace.gateway.produce.outgoing import Delivered
 from headrace.wire.records import Record
 
-ENTRY = Entry("f00d", (Delivered(0, 7, 1000), Delivered(3, 2**40, -1)))
+PLACES = [Delivered(0, 7, 1000), Delivered(3, 2**40, -1), Delivered(0, 9, 1000), Delivered(0, 3, 999)]
+ENTRY = Entry("f00d", pack_places(PLACES))
 TEN_MINUTES_MS = 600_000
 
 
 def test_an_entry_is_read_as_it_was_written() -> None:
     assert decode_entry(encode_entry(ENTRY)) == ENTRY
+    assert ENTRY.results == PLACES
+
+
+def test_what_an_older_gateway_wrote_is_read() -> None:
+    old = b'{"version":1,"fingerprint":"f00d","results":[[0,7,1000],[3,1099511627776,-1],[0,9,1000],[0,3,999]]}'
+    assert decode_entry(old) == ENTRY
 
 
 def test_what_a_newer_gateway_wrote_is_left_alone() -> None:
-    assert decode_entry(b'{"version": 2, "shape": "unknown"}') is None
+    assert decode_entry(b'{"version": 3, "shape": "unknown"}') is None
+
+
+def test_a_large_batch_is_few_bytes() -> None:
+    """Its messages go to twelve partitions by their keys, one by one."""
+    chance = random.Random(7)
+    next_offsets = [10**9] * 12
+    places = []
+    for number in range(10_000):
+        partition = chance.randrange(12)
+        places.append(Delivered(partition, next_offsets[partition], 1_790_000_000_000 + number // 100))
+        next_offsets[partition] += 1
+    packed = pack_places(places)
+    assert unpack_places(packed) == places
+    assert len(packed) < 2 * len(places)
+    assert len(pack_places(places[:1])) < 40
+
+
+def test_what_is_remembered_is_weighed() -> None:
+    entries = Entries()
+    for at_ms in (1000, 2000):
+        entries.add(b"again", ENTRY, at_ms)
+    entries.add(b"other", ENTRY, at_ms=3000)
+    assert entries.bytes == 2 * (ENTRY_BYTES + 5 + len(ENTRY.places))
+    entries.forget_old(2000 + KEPT_MS)
+    assert entries.bytes == ENTRY_BYTES + 5 + len(ENTRY.places)
+    entries.forget_old(3000 + KEPT_MS)
+    assert entries.bytes == len(entries) == 0
 
 
 def test_a_key_is_known_for_ten_minutes_and_forgotten_later() -> None:

@@ -1,22 +1,31 @@
 """What a slot remembers of one POST: its key, a fingerprint of what was asked, and where the messages are."""
 
 import hashlib
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import orjson
 
+from headrace.gateway.idempotency.places import pack_places, unpack_places
 from headrace.gateway.produce.outgoing import Delivered
 from headrace.wire.records import Record
 
-VERSION = 1
+VERSION = 2
 # A minute more than promised: clocks differ, and a retry takes a while to arrive.
 KEPT_MS = 11 * 60 * 1000
+# What an entry takes beside its key and its places, about.
+ENTRY_BYTES = 400
 
 
 class Entry(NamedTuple):
     fingerprint: str
-    results: tuple[Delivered, ...]
+    places: bytes
+    """Packed."""
+
+    @property
+    def results(self) -> list[Delivered]:
+        return unpack_places(self.places)
 
 
 def slot_key(topic: str, idempotency_key: str) -> bytes:
@@ -33,16 +42,20 @@ def fingerprint(body: bytes) -> str:
 
 
 def encode_entry(entry: Entry) -> bytes:
-    results = [list(result) for result in entry.results]
-    return orjson.dumps({"version": VERSION, "fingerprint": entry.fingerprint, "results": results})
+    places = b64encode(entry.places).decode()
+    return orjson.dumps({"version": VERSION, "fingerprint": entry.fingerprint, "places": places})
 
 
 def decode_entry(value: bytes) -> Entry | None:
     """None for what a newer gateway may have written."""
     fields = orjson.loads(value)
-    if fields["version"] != VERSION:
-        return None
-    return Entry(fields["fingerprint"], tuple(Delivered(*result) for result in fields["results"]))
+    match fields["version"]:
+        case 2:
+            return Entry(fields["fingerprint"], b64decode(fields["places"]))
+        case 1:
+            # It had a list of three numbers for each message.
+            return Entry(fields["fingerprint"], pack_places([Delivered(*result) for result in fields["results"]]))
+    return None
 
 
 class Entries:
@@ -50,6 +63,8 @@ class Entries:
 
     def __init__(self) -> None:
         self._kept: dict[bytes, tuple[int, Entry]] = {}
+        self.bytes = 0
+        """What they take, about."""
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -60,8 +75,14 @@ class Entries:
 
     def add(self, key: bytes, entry: Entry, at_ms: int) -> None:
         # The newest stands last, so that the oldest are found first.
-        self._kept.pop(key, None)
+        self._drop(key)
         self._kept[key] = (at_ms, entry)
+        self.bytes += _size(key, entry)
+
+    def _drop(self, key: bytes) -> None:
+        _, entry = self._kept.pop(key, (0, None))
+        if entry is not None:
+            self.bytes -= _size(key, entry)
 
     def add_record(self, record: Record) -> None:
         entry = decode_entry(record.value) if record.value else None
@@ -70,10 +91,14 @@ class Entries:
 
     def forget_old(self, now_ms: int) -> None:
         for key in list(self._expired(now_ms)):
-            del self._kept[key]
+            self._drop(key)
 
     def _expired(self, now_ms: int) -> Iterator[bytes]:
         for key, (at, _) in self._kept.items():
             if at + KEPT_MS > now_ms:
                 return
             yield key
+
+
+def _size(key: bytes, entry: Entry) -> int:
+    return ENTRY_BYTES + len(key) + len(entry.places)

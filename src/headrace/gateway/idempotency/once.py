@@ -1,6 +1,7 @@
 """`Once`: the part of the gateway that stores what comes with an Idempotency-Key."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -66,7 +67,22 @@ class Once:
     def _slot(self, id: int) -> Slot:
         seconds = self._gateway.settings.delivery_seconds_max
         config = {**self._gateway.producer_config(), "transaction.timeout.ms": int(seconds * 2000), "linger.ms": 0}
-        return Slot(id, self._gateway.client, config, self._threads, seconds)
+        return Slot(id, self._gateway.client, config, self._threads, seconds, self._has_room)
+
+    def _has_room(self) -> bool:
+        """For more to remember. What others stored is remembered in any case: a key that is forgotten is stored twice."""
+        bytes_max = self._gateway.settings.idempotency_bytes_max
+        if self._remembered < bytes_max:
+            return True
+        now_ms = int(time.time() * 1000)
+        for slot in self._slots:
+            # Those of slots that nobody asks any more too.
+            slot.entries.forget_old(now_ms)
+        return self._remembered < bytes_max
+
+    @property
+    def _remembered(self) -> int:
+        return sum(slot.entries.bytes for slot in self._slots)
 
 
 def _check(key: str) -> None:

@@ -49,14 +49,21 @@ class _Waiting(NamedTuple):
 
 class Slot:
     def __init__(
-        self, id: int, client: ClusterClient, config: dict[str, object], threads: Executor, seconds_max: float
+        self,
+        id: int,
+        client: ClusterClient,
+        config: dict[str, object],
+        threads: Executor,
+        seconds_max: float,
+        has_room: Callable[[], bool],
     ) -> None:
         self._partition = TopicPartition(TOPIC, id)
         self._client = client
         self._config = config
         self._threads = threads
         self._seconds_max = seconds_max
-        self._entries = Entries()
+        self._has_room = has_room
+        self.entries = Entries()
         self._next_offset: int | None = None
         self._producer: SlotProducer | None = None
         self._losses = 0
@@ -93,6 +100,8 @@ class Slot:
         try:
             await self._own()
             self._answer_known()
+            if not self._has_room():
+                self._fail_all(_too_many())
             await self._store_next()
             self._losses = 0
         except (SlotLost, Refused, Disconnected, TimeoutError) as error:
@@ -143,7 +152,7 @@ class Slot:
             return (await self._client.offsets({self._partition: EARLIEST}))[self._partition].offset
         visible = VisibleRecords(fetched, offset)
         for record in visible:
-            self._entries.add_record(record)
+            self.entries.add_record(record)
         return visible.next_offset
 
     def _let_go(self) -> None:
@@ -160,9 +169,9 @@ class Slot:
 
     def _answer_known(self) -> None:
         now_ms = int(time.time() * 1000)
-        self._entries.forget_old(now_ms)
+        self.entries.forget_old(now_ms)
         for waiting in self._queue[:]:
-            entry = self._entries.get(waiting.wanted.key, now_ms)
+            entry = self.entries.get(waiting.wanted.key, now_ms)
             if entry is not None:
                 self._settle(waiting, Answer(entry, is_replay=True))
 
@@ -180,7 +189,7 @@ class Slot:
                 self._settle(together[index], _refused(together[index].wanted.topic, error))
             return
         for waiting, entry in zip(together, entries, strict=True):
-            self._entries.add(waiting.wanted.key, entry, int(time.time() * 1000))
+            self.entries.add(waiting.wanted.key, entry, int(time.time() * 1000))
             self._settle(waiting, Answer(entry, is_replay=False))
 
     def _settle(self, waiting: _Waiting, outcome: Answer | Exception) -> None:
@@ -217,6 +226,16 @@ def _reused() -> Problem:
         "Idempotency key reused",
         "this Idempotency-Key was used for another request in the last ten minutes",
         "use a new key for each new request, and the same one only to repeat it",
+    )
+
+
+def _too_many() -> Problem:
+    return Problem(
+        429,
+        "Too many requests",
+        "the gateway remembers as many requests with an Idempotency-Key as it may (idempotency_bytes_max)",
+        "send larger batches with one key each, or raise it; each is forgotten after eleven minutes",
+        headers={"Retry-After": "10"},
     )
 
 

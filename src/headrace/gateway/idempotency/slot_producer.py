@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from headrace.gateway.idempotency.entry import Entry, encode_entry
+from headrace.gateway.idempotency.places import pack_places
 from headrace.gateway.produce.outgoing import Delivered, Outgoing
 
 TOPIC = "_headrace_idempotency"
@@ -85,7 +86,7 @@ class SlotProducer:
             raise Rejected(errors)
         if any(place.offset < 0 for delivered in places for place in delivered):
             raise SlotLost("not all messages were acknowledged in time")
-        return [Entry(each.fingerprint, tuple(delivered)) for each, delivered in zip(wanted, places, strict=True)]
+        return [Entry(each.fingerprint, pack_places(delivered)) for each, delivered in zip(wanted, places, strict=True)]
 
     def _send(self, topic: str, message: Outgoing, on_delivery: Any) -> None:
         value, key, _, partition, timestamp = message
