@@ -69,7 +69,8 @@ def test_lines_under_an_idempotency_key_are_one_batch(http: httpx.Client, topic:
         headers = {**NDJSON, "Idempotency-Key": topic}
         reply = http.post(f"/topics/{topic}/messages", content=b"".join(lines_of(3)), headers=headers)
         assert [place["offset"] for place in reply.json()["messages"]] == [0, 1, 2]
-    assert len(http.get(f"/topics/{topic}/messages").json()["messages"]) == 3
+    # They are seen a moment after the reply, when their transaction has ended in the partition too.
+    assert len(http.get(f"/topics/{topic}/messages", params={"wait_ms": 10_000}).json()["messages"]) == 3
 
 
 def test_a_limit_ends_a_stream(http: httpx.Client, topic: str) -> None:
