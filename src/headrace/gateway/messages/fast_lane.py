@@ -18,7 +18,7 @@ from headrace.gateway.messages.post import post_messages
 from headrace.gateway.messages.read import Asked, read_messages
 from headrace.gateway.messages.start import parse_start
 from headrace.gateway.messages.stream_in import NDJSON
-from headrace.gateway.problem import EXPECTED, on_fault, problem_of
+from headrace.gateway.problem import EXPECTED, Problem, on_fault, problem_of
 
 _TOPIC = "/topics/([a-zA-Z0-9._-]{1,249})"
 _SHORT = re.compile(f"{_TOPIC}/messages")
