@@ -9,9 +9,13 @@ import pytest
 
 from headrace.broker.membership import MARGIN_SHARE
 from headrace.log import checkpoint
+from headrace.wire.messages.topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from sim.checks import Checks
 from sim.clients import Directory, Producer, create_topic, delete_records, move_partition
 from sim.consumers import Consumer
+from sim.host import PORT
+from sim.store import SimStore
+from sim.wireclient import WireClient
 from sim.world import World
 
 TOPIC = "orders"
@@ -272,3 +276,33 @@ def test_a_broker_that_is_fenced_for_a_moment_makes_no_gap(cluster: Cluster) -> 
     for producer in producers:
         producer.stopping = True
     cluster.until(lambda: all(producer.is_done for producer in producers))
+
+
+@three
+def test_brokers_that_have_just_joined_can_be_named_for_a_topic(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is asked may not have heard of them yet."""
+
+    async def long(self: SimStore) -> None:
+        await asyncio.sleep(1.0)
+
+    first, second, _ = cluster.world.hosts
+    cluster.world.start(first)
+    cluster.until(lambda: first.is_serving)
+    monkeypatch.setattr(SimStore, "_until_heard", long)
+    cluster.world.start(second)
+    cluster.until(lambda: second.id in cluster.checks.image().brokers)
+    loop = cluster.world.client_loop("admin")
+    task = cluster.world.spawn(loop, create_on(loop, first, second.id))
+    cluster.until(task.done)
+    assert task.result() == 0
+
+
+async def create_on(loop: Any, asked: Any, named: int) -> int:
+    link = await WireClient.open(loop, (asked.address, PORT))
+    assignment = [CreatableReplicaAssignment(0, [named])]
+    request = CreateTopicsRequest([CreatableTopic(f"t-{asked.id}-{named}", -1, -1, assignment)], timeout_ms=3000)
+    answer = await link.ask(request, 5, 5.0)
+    link.close()
+    return int(answer.topics[0].error_code)

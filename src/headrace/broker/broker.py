@@ -211,11 +211,11 @@ class Broker:
         return creation.topic
 
     async def change_placement(self, plan: Plan, validate_only: bool) -> None:
-        """A change that needs live brokers. When they seem too few, some may have joined that we have not heard of."""
+        """A change that needs live brokers. Those that seem to be missing may have joined, and we have not heard of it."""
         try:
             await self.metadata.change(plan, validate_only)
         except Refused as refusal:
-            if refusal.code != ErrorCode.INVALID_REPLICATION_FACTOR:
+            if refusal.code not in (ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.INVALID_REPLICA_ASSIGNMENT):
                 raise
             await self.metadata.load()
             self.on_leases(live_epochs(await self.metadata.store.leases()))

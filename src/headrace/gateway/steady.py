@@ -16,8 +16,8 @@ from headrace.gateway.protocol import ABORT
 
 # Smaller ones are handed over at once and not counted.
 SMALL_BYTES = 256 << 10
-# Smaller parts wake the reader more often than it needs. One part has to go within the time a sender has for a body.
-PART_BYTES = 1 << 20
+# Smaller parts wake the reader more often than it needs. A megabyte has to go within the time a sender has for a body.
+PART_BYTES = 2 << 20
 
 
 class SteadyResponse(Response):
@@ -33,7 +33,7 @@ class SteadyResponse(Response):
             await super().__call__(scope, receive, send)
             return
         with self._intake.held(size), contextlib.suppress(TimeoutError):
-            await self._send_parts(_in_time(scope, send, self._intake.seconds_max))
+            await self._send_parts(_in_time(scope, send, self._intake.seconds_max * (PART_BYTES >> 20)))
 
     async def _send_parts(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})

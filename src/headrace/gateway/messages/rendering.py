@@ -79,10 +79,11 @@ class Rendering:
         """
         text, special, no_headers = body.decode("latin-1"), self._special, dict[str, Any]()
         base_offset, base_timestamp = header.base_offset, header.base_timestamp
+        later, timestamp = 0, base_timestamp
         room, size, size_max = self._count_max - len(self.messages), self.size, self._bytes_max
         add, start, before = self.messages.append, 0, len(self.messages)
         # Its number within the batch takes as many bytes for all of these.
-        number_size, number_end = (1, 64) if first < 64 else (2, NUMBERS_MAX)
+        to_key, number_end = (1 + 1, 64) if first < 64 else (2 + 1, NUMBERS_MAX)
         try:
             for delta in range(first, min(header.record_count, first + room, number_end)):
                 # Past its length and attributes.
@@ -105,16 +106,11 @@ class Rendering:
                         break
                     number += (high << 7) - 128
                     pos += 2
-                timestamp = base_timestamp + ((number >> 1) ^ -(number & 1))
-                # Its number is what its place says, or somebody has built a batch that other readers see otherwise.
-                if number_size == 1:
-                    if body[pos] != delta << 1:
-                        break
-                    pos += 2
-                else:
-                    if body[pos] != (delta << 1 & 127) + 128 or body[pos + 1] != delta >> 6:
-                        break
-                    pos += 3
+                if number != later:
+                    # Most are as late as the one before.
+                    later, timestamp = number, base_timestamp + ((number >> 1) ^ -(number & 1))
+                # Its number is what its place says.
+                pos += to_key
                 number = body[pos - 1]
                 key_size = number >> 1
                 key_end = pos + key_size
