@@ -209,6 +209,23 @@ def test_bodies_that_do_not_come_hold_nobody_up(new_gateway: Callable[..., Gatew
             assert http.post(f"/topics/{topic}/messages", json={"value": 1}).status_code == 200
 
 
+def test_bodies_of_listeners_are_not_kept(new_gateway: Callable[..., GatewayProcess], topic: str) -> None:
+    """A GET has no body, whatever it sends; and this one listens for ever."""
+    running = new_gateway("--set", "body_bytes_max=100000", "--set", "in_flight_bytes_max=200000")
+    with contextlib.ExitStack() as listening, running.client() as http:
+        for _ in range(3):
+            connection = listening.enter_context(connect(running))
+            asked = f"GET /api/v1/topics/{topic}/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99000\r\n\r\n"
+            connection.sendall(asked.encode() + b" " * 99_000)
+            assert connection.recv(12) == b"HTTP/1.1 200"
+        assert http.post(f"/topics/{topic}/messages", json={"value": "x" * 90_000}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/api/v1/consumer-groups/a%2Fb/", "/api/v1/topics/", "/health/"])
+def test_a_slash_at_the_end_is_another_path(http: httpx.Client, path: str) -> None:
+    assert refusal(http.get(path)) == (404, "Not Found")
+
+
 def test_a_slow_sender_is_cut_off(tight: GatewayProcess, topic: str) -> None:
     reply = raw(tight, head(topic, 1000) + b"{")
     assert reply.startswith(b"HTTP/1.1 408")

@@ -312,3 +312,39 @@ def test_a_long_key(http: httpx.Client, new_topic: Callable[..., str]) -> None:
     path, key = f"/topics/{new_topic(partitions=3)}/messages", "k" * 300_000
     places = [http.post(path, json={"key": key, "value": "v"}).json()["partition"] for _ in range(2)]
     assert places == [key_hash(key.encode()) % 3] * 2
+
+
+def nested(levels: int) -> str:
+    return "[" * levels + "]" * levels
+
+
+def test_a_value_that_is_nested_too_deeply_is_refused(http: httpx.Client, topic: str) -> None:
+    path = f"/topics/{topic}/messages"
+    for levels in (300, 1000):
+        reply = http.post(path, content=f'{{"value": {nested(levels)}}}')
+        assert (reply.status_code, reply.json()["title"]) in [(422, "Invalid message"), (400, "Bad JSON")]
+    assert http.get(path).json()["messages"] == []
+
+
+@pytest.mark.parametrize("levels", [250, 300, 2000])
+def test_one_that_a_kafka_client_wrote_is_shown_as_text(
+    http: httpx.Client, broker: Broker, topic: str, levels: int
+) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    producer.produce(topic, nested(levels))
+    assert producer.flush(SECONDS) == 0
+    for encoding in ("auto", "json", "text"):
+        (message,) = http.get(f"/topics/{topic}/messages", params={"encoding": encoding}).json()["messages"]
+        assert message["value"] == nested(levels)
+
+
+def test_a_long_poll_brings_what_is_there_and_what_comes(http: httpx.Client, topic: str) -> None:
+    path = f"/topics/{topic}/messages"
+    for _ in range(3):
+        http.post(path, json={"value": "x" * 100_000}).raise_for_status()
+    there = http.get(path, params={"wait_ms": 5000}).json()
+    assert len(there["messages"]) == 3
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(http.get, path, params={"offset": there["next_offset"], "wait_ms": 30_000})
+        http.post(path, json={"value": "later"}).raise_for_status()
+        assert waiting.result(SECONDS).json()["messages"][0]["value"] == "later"

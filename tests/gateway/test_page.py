@@ -90,3 +90,17 @@ def test_nobody_waits_for_what_nobody_may_see(monkeypatch: pytest.MonkeyPatch) -
     assert (first.messages, first.next_offset) == ([], 2)
     shown = asyncio.run(all_lines(log, first))
     assert b"seen" in shown and shown.count(b"\n") == 1
+
+
+def test_where_to_go_on_is_not_said_when_it_is_not_known() -> None:
+    """A batch without anything to see, and behind it one that cannot be read at all."""
+    broken = batch(1, b"a")
+    broken[8:12] = (5).to_bytes(4, "big")
+
+    class Broken(Log):
+        async def fetch(self, *_: Any, **__: Any) -> Fetched:
+            return Fetched(memoryview(batch(0, b"before") + broken), 2, 2, 0, (), 2)
+
+    with pytest.raises(Problem) as found:
+        read(Broken([batch(0, b"a")]), 1)
+    assert found.value.also == {}

@@ -186,6 +186,12 @@ def test_a_log_that_forgot_us_is_written_to_as_somebody_new() -> None:
     assert queue.needs_other(US)
     header = parse_header(queue.batch(OTHERS, NOW_MS).data)
     assert (header.producer_id, header.base_sequence) == (8, 0)
+    # A broker that did not look at it has not stored it.
+    queue.on_unsettled(KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS), 0.0)
+    queue.batch(OTHERS, NOW_MS)
+    queue.on_unknown_identity(KafkaError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER))
+    assert queue and queue.needs_other(OTHERS)
+    queue.batch(US, NOW_MS)
     # Sent for the second time it may be there already: to begin anew could store it twice.
     queue.on_unsettled(KafkaError(KafkaError._TRANSPORT), 0.0)
     queue.batch(OTHERS, NOW_MS)

@@ -106,7 +106,7 @@ def test_a_listener_has_nothing_to_say(gateway: GatewayProcess, topic: str) -> N
 def test_long_messages_are_not_taken(gateway: GatewayProcess, topic: str) -> None:
     """A commit is all that a client may have to say."""
     with socket(gateway, events(topic)) as connection:
-        connection.send("x" * 200_000)
+        connection.send("x" * 3_000_000)
         with pytest.raises(ConnectionClosed):
             connection.recv(SECONDS)
         assert connection.close_code == 1009

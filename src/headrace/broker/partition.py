@@ -17,7 +17,7 @@ from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition, format_id
 from headrace.broker.admit import admit, opened
 from headrace.broker.flusher import Flusher
-from headrace.broker.gaps import Gaps
+from headrace.broker.gaps import NEW_SECONDS, Gaps
 from headrace.broker.waiters import OffsetWaiters, Waiter
 from headrace.cluster.elect import min_isr_to_commit
 from headrace.cluster.entities import INTERNAL_TOPICS, PartitionState
@@ -77,6 +77,7 @@ class Partition:
         "_flusher",
         "_gaps",
         "_hw_waiters",
+        "_is_new_until",
         "_leader_high_watermark",
         "_moved",
         "_propose",
@@ -154,6 +155,7 @@ class Partition:
         self._unsynced_since: float | None = None
         self._verifying: dict[int, Verification] = {}
         self._gaps: Gaps | None = None
+        self._is_new_until = 0.0
         if log.end_offset:
             # What a crash left in the page cache only is not shown to anyone before it is on disk. The directory of one
             # with nothing in it is synced with its first record.
@@ -197,6 +199,8 @@ class Partition:
             self._lose_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             self._verifying.clear()
             self._gaps = None
+            # Who leads first is new to nobody.
+            self._is_new_until = now.mono + NEW_SECONDS if self.is_leader and self.leader_epoch else 0.0
             self.leader = self._begin_to_lead(now) if self.is_leader else None
         self._settle()
 
@@ -265,7 +269,7 @@ class Partition:
             header = parse_header(records)
         if header.producer_id >= 0:
             verdict = log.check_producer(header)
-            if self.leader_epoch:
+            if now.mono < self._is_new_until:
                 self._excuse_gap(header, verdict, now)
             if verdict is not None:
                 return self._acknowledge_again(header, verdict)
@@ -287,7 +291,7 @@ class Partition:
         return Appended(base_offset, log.end_offset, log_append_time)
 
     def _excuse_gap(self, header: BatchHeader, verdict: Verdict, now: Now) -> None:
-        """Others have led before: what is missing may be on its way to them."""
+        """Another has led just before: what is missing may be on its way there."""
         if verdict is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER or self._is_gap_of_unknown(header):
             self._gaps = self._gaps or Gaps()
             self._gaps.excuse(header, now)

@@ -54,6 +54,8 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         description="A durable, partitioned log over HTTP. Errors are application/problem+json with detail and fix.",
         lifespan=_lifespan,
         docs_url=None,
+        # Another path is another path, and a name in one may hold what no address can.
+        redirect_slashes=False,
         redoc_url=None,
         responses={"default": problem.PROBLEM_REPLY},
     )

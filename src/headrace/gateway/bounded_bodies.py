@@ -15,6 +15,9 @@ from headrace.gateway.problem import Problem
 _SAYS_BODY = (b"content-length", b"transfer-encoding")
 
 
+BODILESS = frozenset({"GET", "HEAD"})
+
+
 class BoundedBodies:
     """An ASGI layer."""
 
@@ -28,7 +31,11 @@ class BoundedBodies:
             return
         try:
             async with self._intake.body(Request(scope, receive)) as body:
-                await self._app(scope, _replayed(body, receive), send)
+                if scope["method"] not in BODILESS:
+                    await self._app(scope, _replayed(body, receive), send)
+                    return
+            # Nobody looks at it, and the reply may be a stream without end.
+            await self._app(scope, _replayed(b"", receive), send)
         except ClientDisconnect:
             return
         except Problem as refusal:

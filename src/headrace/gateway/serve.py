@@ -22,8 +22,8 @@ STOP_SECONDS_MAX = 3
 FAREWELL_SECONDS = 0.1
 KEEP_ALIVE_SECONDS = 75
 BACKLOG = 2048
-# Clients commit, and pages of the UI say what was clicked; the longest id of an event has 50 kB.
-SOCKET_MESSAGE_BYTES_MAX = 128 << 10
+# Clients commit (the longest id of an event has 50 kB), and pages of the UI send what was typed or chosen.
+SOCKET_MESSAGE_BYTES_MAX = 2 << 20
 # A large body makes thousands of objects that live for a moment and form no cycles.
 NEW_OBJECTS_MAX = 50_000
 KEPT_BYTES_MAX = 64 << 20

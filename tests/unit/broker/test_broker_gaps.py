@@ -6,7 +6,7 @@ from partition_rig import ALONE, FIRST, PartitionRig
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
-from headrace.broker.gaps import KNOWN_MAX, MOMENT_SECONDS, Gaps
+from headrace.broker.gaps import KNOWN_MAX, MOMENT_SECONDS, NEW_SECONDS, Gaps
 from headrace.wire.batch import parse_header
 from headrace.wire.codes import ErrorCode
 
@@ -90,9 +90,20 @@ def test_a_new_leadership_knows_of_none(rig: Rig) -> None:
     assert rig.code_of(2, LATER) == AGAIN
 
 
-def test_many_producers_with_gaps_are_not_all_remembered() -> None:
+def test_a_leader_is_new_for_a_while_only(rig: Rig) -> None:
+    much_later = Now(NOW.mono + NEW_SECONDS, NOW.wall)
+    assert rig.code_of(2, much_later) == GAP
+    assert Rig(ALONE).code_of(5, much_later) is None
+
+
+def test_many_producers_with_gaps_are_not_all_remembered_and_nobody_waits_for_ever() -> None:
     gaps = Gaps()
-    for producer_id in range(KNOWN_MAX + 10):
+    headers = [parse_header(batch(producer_id=each, base_sequence=5)) for each in range(KNOWN_MAX + 10)]
+    for header in headers[:KNOWN_MAX]:
         with pytest.raises(Refused):
-            gaps.excuse(parse_header(batch(producer_id=producer_id, base_sequence=5)), NOW)
+            gaps.excuse(header, NOW)
+    for header in headers[KNOWN_MAX:]:
+        gaps.excuse(header, NOW)
     assert len(gaps) == KNOWN_MAX
+    for header in headers:
+        gaps.excuse(header, LATER)

@@ -11,6 +11,8 @@ import orjson
 _AS_ZEROS = bytes(ord("0") if chr(each) in "0123456789" else each for each in range(256))
 # The first whole number beyond 64 bits, with or without a sign, has as many digits.
 _LONG = b"0" * 19
+# What orjson writes has 254 levels at most, some of which are those of the reply.
+SHALLOW_MAX = 200
 
 
 def may_lose_digits(data: bytes) -> bool:
@@ -32,7 +34,27 @@ def loads_exactly(data: bytes) -> Any:
 
 
 def dumps(value: Any) -> bytes:
+    """ValueError for what is nested deeper than a reply could show."""
     try:
         return orjson.dumps(value)
     except TypeError:
-        return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+        pass
+    try:
+        data = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+        orjson.dumps(orjson.loads(data))
+    except (TypeError, RecursionError):
+        raise ValueError("nested too deeply") from None
+    return data
+
+
+def shown(data: bytes) -> Any:
+    """As a part of a reply. ValueError if it is no JSON, or a reply would lose digits of it, or could not hold it."""
+    found = orjson.loads(data)
+    try:
+        if may_lose_digits(data):
+            orjson.dumps(loads_exactly(data))
+        if data.count(b"[") + data.count(b"{") > SHALLOW_MAX:
+            orjson.dumps([[[[[[[[found]]]]]]]])
+    except TypeError:
+        raise ValueError("more than a reply can show") from None
+    return found

@@ -74,14 +74,21 @@ def _bytes(value: Any, encoding: Any, name: str, where: Where) -> bytes | None:
     if value is None:
         return None
     if encoding is None:
-        return value.encode() if isinstance(value, str) else exact_json.dumps(value)
+        return value.encode() if isinstance(value, str) else _json(value, name, where)
     if encoding == "json":
-        return exact_json.dumps(value)
+        return _json(value, name, where)
     if encoding not in ENCODINGS:
         raise invalid(where, f"there is no encoding {encoding!r}", f"use one of {', '.join(ENCODINGS)}")
     if not isinstance(value, str):
         raise invalid(where, f"a {name} in {encoding} is a string", f'leave "encoding" away for JSON of any {name}')
     return value.encode() if encoding == "text" else _from_base64(value, name, where)
+
+
+def _json(value: Any, name: str, where: Where) -> bytes:
+    try:
+        return exact_json.dumps(value)
+    except ValueError as error:
+        raise invalid(where, f"the {name} is {error}", "send it as text") from None
 
 
 def _from_base64(text: str, name: str, where: Where) -> bytes:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import orjson
 
-from headrace.gateway.messages.exact_json import loads_exactly, may_lose_digits
+from headrace.gateway.messages import exact_json
 from headrace.wire.records import Record
 
 Encoding = Literal["auto", "text", "json", "base64"]
@@ -48,12 +48,8 @@ def render_line(record: Record, encoding: Encoding = "auto") -> bytes:
 def _render(value: bytes, encoding: Encoding) -> tuple[Any, str]:
     if encoding == "json" or (encoding == "auto" and value[:1] and value[0] in _OPENING):
         try:
-            found = orjson.loads(value)
-            if may_lose_digits(value):
-                # As text it keeps what a float would lose.
-                orjson.dumps(loads_exactly(value))
-            return found, "json"
-        except (orjson.JSONDecodeError, TypeError):
+            return exact_json.shown(value), "json"
+        except ValueError:
             pass
     if encoding != "base64":
         try:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient, Fetched
-from headrace.gateway.messages.fetch_sizes import FETCH_BYTES_MIN, FetchSizes
+from headrace.gateway.messages.fetch_sizes import FetchSizes
 from headrace.gateway.messages.outgoing import Encoding
 from headrace.gateway.messages.rendering import Rendering
 from headrace.gateway.problem import Problem, corrupt_batch, kafka_problem
@@ -56,27 +56,31 @@ async def read_page(client: ClusterClient, id: TopicPartition, offset: int, limi
 
 def _render(fetched: Fetched, id: TopicPartition, offset: int, rendering: Rendering) -> tuple[int, bool]:
     """Where to go on, and whether the page ends there. A damaged batch is a problem for whoever begins with it."""
-    visible, header = VisibleRecords(fetched, offset), None
+    visible, behind = VisibleRecords(fetched, offset), None
     try:
         _sizes.learn(id, fetched.batches)
         for header, batch in visible.batches():
+            behind = header.next_offset
             rendering.add(header, batch, offset)
             if rendering.is_full:
                 return rendering.next_offset, True
+            behind = None
     except CorruptBatch as error:
         if not rendering.messages:
-            raise corrupt_batch(error, header and header.next_offset) from None
+            raise corrupt_batch(error, behind) from None
         return rendering.next_offset, True
     return visible.next_offset, False
 
 
 async def _fetch(client: ClusterClient, id: TopicPartition, offset: int, limits: Limits) -> Fetched:
-    seconds = limits.wait_seconds
-    # Many may wait at once, and all of them are answered at once.
-    bytes_max = FETCH_BYTES_MIN if seconds else expected_bytes(id, limits)
+    bytes_max = expected_bytes(id, limits)
     try:
         return await client.fetch(
-            id, offset, bytes_max=bytes_max, wait_ms=int(seconds * 1000), read_committed=limits.read_committed
+            id,
+            offset,
+            bytes_max=bytes_max,
+            wait_ms=int(limits.wait_seconds * 1000),
+            read_committed=limits.read_committed,
         )
     except Refused as refused:
         if refused.code != ErrorCode.OFFSET_OUT_OF_RANGE:

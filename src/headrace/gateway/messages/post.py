@@ -4,6 +4,7 @@ One handler for both dialects. It is the busiest of the gateway, so it reads JSO
 `describe` says in OpenAPI what it takes.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ from headrace.gateway.produce.receipt import Receipt
 from headrace.gateway.produce.texts import Texts
 
 JSON = "application/json"
+SLOW_AT_ONCE_BYTES = 64 << 10
 MULTI_STATUS = 207
 _KEY, _LINES = IDEMPOTENCY_KEY.lower().encode(), NDJSON.encode()
 _PLACE = '{"partition":%d,"offset":%d,"timestamp":%d}'
@@ -39,7 +41,7 @@ async def post_messages(gateway: Gateway, request: Request, topic: str) -> Respo
     if key is None and is_lines:
         return await store_stream(gateway, request, topic, acks)
     async with gateway.intake.body(request) as body:
-        messages, acks, is_batch = _asked(body, is_lines, acks, gateway.settings.messages_max)
+        messages, acks, is_batch = await _asked(body, is_lines, acks, gateway.settings.messages_max)
         if key is not None:
             return await _post_once(gateway, key, body, topic, messages, acks, is_batch)
         receipt = await gateway.part(MessageStore).store(topic, messages, acks)
@@ -57,15 +59,20 @@ async def _post_once(
     return response
 
 
-def _asked(body: bytes, is_lines: bool, acks: str, count_max: int) -> tuple[Sequence[Outgoing], str, bool]:
+async def _asked(body: bytes, is_lines: bool, acks: str, count_max: int) -> tuple[Sequence[Outgoing], str, bool]:
     """The messages, whose acknowledgement they need, and whether they came as a batch."""
     if is_lines:
         lines = [_parse(line, exact_json.loads) for line in body.splitlines() if line.strip()]
         return *_batch(lines, acks, count_max), True
     messages, said, is_batch = _messages(_parse(body, orjson.loads), acks, count_max)
-    if not isinstance(messages, Texts) and exact_json.may_lose_digits(body):
-        return _messages(_parse(body, exact_json.loads_exactly), acks, count_max)
-    return messages, said, is_batch
+    if isinstance(messages, Texts) or not exact_json.may_lose_digits(body):
+        return messages, said, is_batch
+    if len(body) > SLOW_AT_ONCE_BYTES:
+        # In a thread: nobody else is to wait for it.
+        exact = await asyncio.to_thread(_parse, body, exact_json.loads_exactly)
+    else:
+        exact = _parse(body, exact_json.loads_exactly)
+    return _messages(exact, acks, count_max)
 
 
 def _messages(asked: Any, acks: str, count_max: int) -> tuple[Sequence[Outgoing], str, bool]:

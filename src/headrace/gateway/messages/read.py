@@ -18,7 +18,8 @@ from headrace.gateway.problem import Problem
 from headrace.gateway.steady import SteadyResponse, SteadyStream
 
 DEFAULT_LIMIT = 100
-STREAM_PAGE_BYTES = 1 << 20
+STREAM_PAGE_BYTES = 256 << 10
+AWAITED_BYTES = 64 << 10
 
 
 class Asked(NamedTuple):
@@ -54,9 +55,14 @@ async def read_messages(gateway: Gateway, topic: str, partition: int | None, ask
         offset = await first_offset(gateway.client, id, asked.start.at)
     if asked.as_lines:
         return await _read_lines(gateway, id, offset, limits, asked)
-    intake = gateway.intake
-    with intake.poll() if limits.wait_seconds else intake.held(expected_bytes(id, limits)):
-        page = await read_page(gateway.client, id, offset, limits, asked.encoding)
+    intake, at_once = gateway.intake, limits._replace(wait_seconds=0.0)
+    with intake.held(expected_bytes(id, at_once)):
+        page = await read_page(gateway.client, id, offset, at_once, asked.encoding)
+    if limits.wait_seconds and not page.messages:
+        # Many may wait at once, and all of them are answered at once.
+        little = limits._replace(bytes=min(limits.bytes, AWAITED_BYTES))
+        with intake.poll():
+            page = await read_page(gateway.client, id, page.next_offset, little, asked.encoding)
     return SteadyResponse(orjson.dumps(page._asdict()), "application/json", intake)
 
 

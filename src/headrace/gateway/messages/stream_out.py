@@ -8,13 +8,11 @@ from collections.abc import AsyncIterator
 
 import orjson
 
-from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import ClusterClient
-from headrace.client.connection import Disconnected
 from headrace.gateway.messages.outgoing import Encoding
 from headrace.gateway.messages.page import Limits, Page, read_page
-from headrace.gateway.problem import Problem, problem_of
+from headrace.gateway.problem import EXPECTED, problem_of
 
 FOLLOW_WAIT_SECONDS = 10.0
 
@@ -43,6 +41,6 @@ async def lines(
         offset = page.next_offset
         try:
             page = await read_page(client, id, page.next_offset, limits, encoding)
-        except (Problem, Refused, Disconnected) as error:
+        except EXPECTED as error:
             yield orjson.dumps({"error": problem_of(error).fields()}) + b"\n"
             return

@@ -10,7 +10,7 @@ import time
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
@@ -18,7 +18,7 @@ from headrace.client.connection import Disconnected
 from headrace.client.peer import Address
 from headrace.gateway.produce.encode import Identity
 from headrace.gateway.produce.leaders import Leaders
-from headrace.gateway.produce.outgoing import Delivered, Headers, Outgoing
+from headrace.gateway.produce.outgoing import Outgoing
 from headrace.gateway.produce.partitioner import key_bytes, partitions_of
 from headrace.gateway.produce.queue import PartitionQueue
 from headrace.gateway.produce.receipt import Chunk, Receipt
@@ -61,22 +61,6 @@ class Producer:
         self._looking: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_woken = False
-
-    async def send(
-        self,
-        topic: str,
-        value: bytes | None,
-        key: bytes | None = None,
-        headers: Headers | None = None,
-        partition: int = -1,
-        timestamp: int = 0,
-    ) -> Delivered:
-        """KafkaException when it was refused, or not acknowledged in time; then it may be in the log or not."""
-        receipt = await self.send_all(topic, [Outgoing(value, key, headers, partition, timestamp)])
-        (result,) = receipt.results()
-        if isinstance(result, KafkaError):
-            raise KafkaException(result)
-        return result
 
     async def send_all(self, topic: str, messages: Sequence[Outgoing]) -> Receipt:
         """Settled. Refused or Disconnected when nothing is known of the topic.

@@ -26,6 +26,7 @@ class Sealed:
         self.now_ms = now_ms
         self.deadline = max(chunk.deadline for chunk in chunks)
         self.tries = 0
+        self.may_be_stored = False
         self.error = KafkaError(KafkaError._MSG_TIMED_OUT)
         """What it met last."""
 
@@ -90,6 +91,8 @@ class PartitionQueue:
             return
         if batch is not None:
             batch.error = error
+            # With this one it was not even looked at.
+            batch.may_be_stored |= error.code() != ErrorCode.NOT_ENOUGH_REPLICAS
         tries = batch.tries if batch is not None else 1
         self.not_before = now + min(PAUSE_SECONDS * 2 ** min(tries, 10), PAUSE_SECONDS_MAX)
 
@@ -109,7 +112,7 @@ class PartitionQueue:
     def on_unknown_identity(self, error: KafkaError) -> None:
         """The log has forgotten us, or lost what we wrote. What cannot be there yet is sent as somebody new."""
         assert self._sealed is not None, self.id
-        if self._sealed.tries > 1:
+        if self._sealed.may_be_stored:
             self._give_up(error)
             return
         batch = self._open()

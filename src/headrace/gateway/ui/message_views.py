@@ -24,6 +24,8 @@ COLUMNS = (
     Column("headers", "Headers", "tags", width="1%"),
 )
 FORMS = {"json": "JSON", "text": "Text", "hex": "Hex"}
+# About as much as a topic takes, unless it is told to; and as a page can send.
+TYPED_MAX = 1_000_000
 
 
 def message_row(message: Message) -> Row:
@@ -84,7 +86,7 @@ def ask_produce(watch: Watch, topic: str, partitions: int) -> None:
                 key = ui.input("Key").props('outlined placeholder="None" stack-label').style("flex: 1")
                 choice = {-1: "By key", **{index: str(index) for index in range(partitions)}}
                 partition = ui.select(choice, value=-1, label="Partition").props("outlined").style("min-width: 120px")
-            value = ui.textarea("Value").props("outlined autofocus").classes("hr-mono")
+            value = ui.textarea("Value").props(f"outlined autofocus maxlength={TYPED_MAX}").classes("hr-mono")
             headers = ui.textarea("Headers, one to a line").props(
                 'outlined autogrow placeholder="name: value" stack-label'
             )

@@ -104,7 +104,9 @@ class _Browser:
 
     def _query(self) -> Query:
         topic, partition = self._topic.value, self._partition.value
-        chosen: Sequence[int] = range(len(self._topics[topic].partitions)) if partition < 0 else [partition]
+        # None: it was of a topic that is another one now.
+        is_one = partition is not None and partition >= 0
+        chosen: Sequence[int] = [partition] if is_one else range(len(self._topics[topic].partitions))
         number = int(self._offset.value or 0) if self._start.value == "offset" else milliseconds(self._time.value)
         ids = [TopicPartition(topic, index) for index in chosen]
         return Query(ids, self._start.value, number, self._search.value or "", self._limit.value)
