@@ -14,6 +14,7 @@ from headrace.client.admin import Admin
 from headrace.client.connection import Disconnected
 from headrace.gateway.monitor.page import Labels, Page, read_lines
 from headrace.gateway.monitor.sight import INFO, WANTED
+from headrace.wire.messages.cluster import DescribeClusterBroker
 
 PORT = 9464
 SECONDS_MAX = 10.0
@@ -36,7 +37,8 @@ class Scraper:
         return frozenset(self._known)
 
     async def pages(self) -> dict[int, Page]:
-        addresses = self._addresses or await self._default_addresses()
+        brokers = await self._registered()
+        addresses = self._addresses or [f"{each.host}:{PORT + each.broker_id - 1}" for each in brokers]
         found = await asyncio.gather(*map(self._page, addresses))
         return dict(each for each in found if each is not None)
 
@@ -45,14 +47,16 @@ class Scraper:
         address = self._known.get(broker)
         return None if address is None else await self._fetch(address)
 
-    async def _default_addresses(self) -> list[str]:
+    async def _registered(self) -> Sequence[DescribeClusterBroker]:
+        """Whoever is not among them has left for good, wherever its page was; when nobody says, nobody has."""
         try:
-            brokers = (await self._admin.describe_cluster()).brokers
-        except (Disconnected, Refused):
-            return []
+            async with asyncio.timeout(SECONDS_MAX):
+                brokers = (await self._admin.describe_cluster()).brokers
+        except (Disconnected, Refused, TimeoutError):
+            return ()
         registered = {each.broker_id for each in brokers}
         self._known = {each: address for each, address in self._known.items() if each in registered}
-        return [f"{each.host}:{PORT + each.broker_id - 1}" for each in brokers]
+        return brokers
 
     async def _page(self, address: str) -> tuple[int, Page] | None:
         text = await self._fetch(address)
