@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.gateway.monitor.alerts import CLEARED, CLEARED_MAX, FIRING, PENDING, UNMEASURED, Alert, Alerts
+from headrace.gateway.monitor.counters import Counters
 from headrace.gateway.monitor.history import History, Series
 from headrace.gateway.monitor.lags import Lags
 from headrace.gateway.monitor.page import labels_of
@@ -23,7 +24,7 @@ from headrace.gateway.monitor.rules import (
     adjusted,
 )
 from headrace.gateway.monitor.rules_file import rules_text
-from headrace.gateway.monitor.sight import Sight
+from headrace.gateway.monitor.sight import Sight, recorded
 
 STEP = 5.0
 GB = 1e9
@@ -186,6 +187,24 @@ def test_nothing_has_a_leader_when_no_broker_answers() -> None:
     assert [alert.state for alert in alerts.all] == [FIRING]
     assert look(10_000, seen={up: 1, led: 12, leaderless: 0}) == []
     assert len(look(10_010, seen={up: 1, led: 12, leaderless: 0})) == 1
+
+
+def test_pages_that_stay_away_are_no_lost_leaders_while_the_cluster_answers() -> None:
+    """A slow page or a closed metrics port, and Kafka works."""
+    history, alerts, counters = History(3600.0, 1000), Alerts([NO_LEADER]), Counters()
+    page = {"headrace_topic_leaders": {labels_of({"topic": "t"}): 12.0}, "headrace_leaderless_partitions": {(): 0.0}}
+
+    def look(sight: Sight) -> list[str]:
+        history.record(sight.at, recorded(sight, counters))
+        measures = NO_LEADER.measure(history, sight.at, NO_LEADER.window_seconds)
+        return [alert.state for alert in alerts.evaluate(NO_LEADER, measures, sight.at, sight.is_gone)]
+
+    assert look(Sight(0.0, {1: page}, is_answered=True)) == []
+    for at in range(10, 1000, 10):
+        assert look(Sight(at, {}, frozenset({1}), is_answered=True)) == []
+    assert alerts.all == []
+    assert look(Sight(1000.0, {}, frozenset({1}), is_answered=False)) == []
+    assert look(Sight(1010.0, {}, frozenset({1}), is_answered=False)) == [FIRING]
 
 
 def test_who_is_gone_and_who_is_only_silent() -> None:

@@ -40,10 +40,10 @@ def test_a_broker_that_left_the_cluster_is_not_missed(addresses: tuple[str, ...]
         assert (await scraper.pages()).keys() == {1, 2}
         scraper.silent = frozenset({"b:9465"})
         assert (await scraper.pages()).keys() == {1}
-        assert scraper.known == {1, 2}, "registered, and silent"
+        assert scraper.known == {1, 2} and scraper.is_answered, "registered, and silent"
         admin.registered = None
         await scraper.pages()
-        assert scraper.known == {1, 2}, "nobody says that it left"
+        assert scraper.known == {1, 2} and not scraper.is_answered, "nobody says that it left"
         admin.registered = (1,)
         assert (await scraper.pages()).keys() == {1}
         assert scraper.known == {1}

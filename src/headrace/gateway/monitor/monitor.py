@@ -91,7 +91,7 @@ class Monitor:
         """One round; the alerts that changed."""
         pages = await self.scraper.pages()
         lags = await self._lags()
-        sight = Sight(time.time(), pages, self.scraper.known - pages.keys(), lags)
+        sight = Sight(time.time(), pages, self.scraper.known - pages.keys(), lags, self.scraper.is_answered)
         self.history_kept.record(sight.at, recorded(sight, self._counters))
         changed = [alert for rule in self.alerts.rules for alert in self._evaluate(rule, sight)]
         self.notifier.tell(changed)

@@ -9,7 +9,7 @@ from headrace import __version__
 from headrace.base import process
 from headrace.base.exposition import Metric, histogram_samples, labels_of
 from headrace.gateway.monitor.alerts import FIRING
-from headrace.gateway.monitor.sight import LAG, UP
+from headrace.gateway.monitor.sight import ANSWERS, LAG, UP
 
 if TYPE_CHECKING:
     from headrace.gateway.monitor.monitor import Monitor
@@ -51,6 +51,8 @@ def _cluster(monitor: "Monitor") -> Iterator[Metric]:
     alerts = [(labels_of(alert=rule.name), firing[rule.name]) for rule in monitor.alerts.rules]
     yield Metric(LAG, "gauge", "Records that a group has still to read.", lags)
     yield Metric(UP, "gauge", "1 for a broker whose metrics could be fetched.", up)
+    answers = [("", value) for value in history.latest(ANSWERS).values()]
+    yield Metric(ANSWERS, "gauge", "1 if the cluster answered at the last look, metrics or not.", answers)
     yield Metric("headrace_alerts_firing", "gauge", "Alerts that fire now.", alerts)
     failures = [("", monitor.notifier.failures)]
     yield Metric("headrace_alert_webhook_failures_total", "counter", "Tries that the alert webhook failed.", failures)

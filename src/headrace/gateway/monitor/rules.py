@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from headrace.gateway.monitor.history import History, Point, Series
 from headrace.gateway.monitor.page import Labels
-from headrace.gateway.monitor.sight import LAG, LEADERLESS, LEADERS, UP
+from headrace.gateway.monitor.sight import ANSWERS, LAG, LEADERLESS, LEADERS, UP
 from headrace.gateway.quantities import HOUR, MINUTE, seconds_text
 
 POINTS_MIN = 3
@@ -72,13 +72,15 @@ def _increase(history: History, now: float, window: float) -> Measures:
 def _leaderless(history: History, now: float, window: float) -> Measures:
     """Each broker counts all of the cluster; the one that knows of most is the latest to know.
 
-    When all are silent, nothing that was led has a leader that answers.
+    When all are silent, and the cluster does not answer either, nothing that was led has a leader that answers. Pages alone
+    say nothing of that: they may be slow, or their port closed.
     """
     counts = history.latest(LEADERLESS)
     if counts:
         return {(): max(counts.values())}
     led = history.points(Series(LEADERS), now - window)
-    is_silent = bool(history.latest(UP)) and not any(history.latest(UP).values())
+    answers = (*history.latest(UP).values(), *history.latest(ANSWERS).values())
+    is_silent = bool(history.latest(UP)) and not any(answers)
     return {(): max(1.0, led[-1].value)} if is_silent and led else {}
 
 

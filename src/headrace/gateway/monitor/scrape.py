@@ -27,6 +27,8 @@ class Scraper:
         self._addresses = addresses
         self._http = httpx.AsyncClient(timeout=SECONDS_MAX, trust_env=False)
         self._known: dict[int, str] = {}
+        self.is_answered = False
+        """Whether the cluster itself answered at the last look, whatever became of its pages."""
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -53,7 +55,9 @@ class Scraper:
             async with asyncio.timeout(SECONDS_MAX):
                 brokers = (await self._admin.describe_cluster()).brokers
         except (Disconnected, Refused, TimeoutError):
+            self.is_answered = False
             return ()
+        self.is_answered = True
         registered = {each.broker_id for each in brokers}
         self._known = {each: address for each, address in self._known.items() if each in registered}
         return brokers

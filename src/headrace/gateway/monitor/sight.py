@@ -47,6 +47,7 @@ BROKER_GAUGES = (
 )
 LAG = "headrace_group_lag"
 UP = "headrace_broker_up"
+ANSWERS = "headrace_cluster_answers"
 INFO = "headrace_broker_info"
 WANTED = frozenset((*TOPIC_RATES, *BROKER_RATES, *TOPIC_GAUGES, *BROKER_GAUGES, LEADERS, INFO))
 RATES = (*TOPIC_RATES, *BROKER_RATES)
@@ -60,6 +61,8 @@ class Sight(NamedTuple):
     missing: frozenset[int] = frozenset()
     """Those that answered before, and not now."""
     lags: Lags = Lags()
+    is_answered: bool = False
+    """Whether the cluster answered a question of Kafka's, pages or not."""
 
     def is_gone(self, labels: Labels) -> bool:
         """Whether what has these labels and no measure is not there any more: else it could not be measured now."""
@@ -78,6 +81,7 @@ def recorded(sight: Sight, counters: Counters) -> dict[Series, float]:
     """In order of importance: when there is too much to keep, it is the last that is not kept."""
     of_brokers, of_groups = dict(_broker_gauges(sight)), dict(_lags(sight.lags))
     of_brokers.update(_led(sight))
+    of_brokers[Series(ANSWERS)] = float(sight.is_answered)
     return of_brokers | _rates(sight, counters) | _topic_gauges(sight) | of_groups
 
 
