@@ -30,7 +30,7 @@ class Lags(NamedTuple):
     behind: Mapping[str, Mapping[TopicPartition, int]] = {}
     """By group."""
     partial: frozenset[str] = frozenset()
-    """Groups of which some partitions could not be asked about."""
+    """Groups of which some partitions, or all, could not be asked about."""
     is_complete: bool = False
     """Whether there can be no other groups: every broker is there and told of its own."""
 
@@ -43,7 +43,7 @@ class GroupLags:
 
     async def look(self) -> Lags:
         """How far each group is behind. What a broker that does not answer knows is left out."""
-        committed, is_complete = await self._committed()
+        committed, refused, is_complete = await self._committed()
         found = await self.behind(committed)
         behind = {
             group: {each.id: each.lag for each in partitions if each.lag is not None}
@@ -51,25 +51,29 @@ class GroupLags:
         }
         unknown = {each.id for partitions in found.values() for each in partitions if each.lag is None}
         silent = await self._existing(unknown)
-        partial = frozenset(group for group, commits in committed.items() if not silent.isdisjoint(commits))
-        return Lags(behind, partial, is_complete)
+        partial = {group for group, commits in committed.items() if not silent.isdisjoint(commits)}
+        return Lags(behind, frozenset(refused | partial), is_complete and not refused)
 
     async def committed(self) -> Committed:
         return (await self._committed())[0]
 
-    async def _committed(self) -> tuple[Committed, bool]:
-        """And whether every broker told of its groups."""
+    async def _committed(self) -> tuple[Committed, set[str], bool]:
+        """And the groups that were refused, and whether every broker told of its own."""
         committed: Committed = {}
+        refused: set[str] = set()
         is_complete = True
         for broker in (await self._admin.describe_cluster()).brokers:
             try:
                 # The groups of a broker that is gone may have no coordinator now.
                 is_complete &= not broker.is_fenced
                 if not broker.is_fenced:
-                    committed |= await self._committed_at(broker.broker_id)
+                    told, untold = await self._committed_at(broker.broker_id)
+                    committed |= told
+                    refused |= untold
             except (Disconnected, Refused):
                 is_complete = False
-        return committed, is_complete
+        # One that moved meanwhile may have been told of by its next coordinator.
+        return committed, refused - committed.keys(), is_complete
 
     async def behind(self, committed: Committed) -> dict[str, list[PartitionLag]]:
         """A partition without a leader that answers has no lag; of a topic that is gone, nothing is said."""
@@ -86,20 +90,19 @@ class GroupLags:
             if commits
         }
 
-    async def _committed_at(self, broker: int) -> Committed:
+    async def _committed_at(self, broker: int) -> tuple[Committed, set[str]]:
         listed = await self._admin.ask_broker(broker, ListGroupsRequest(), ListGroupsResponse)
         check(listed.error_code)
         groups = [each.group_id for each in listed.groups]
         committed: Committed = {}
         for first in range(0, len(groups), GROUPS_AT_ONCE):
             committed |= await self._fetch(broker, groups[first : first + GROUPS_AT_ONCE])
-        return committed
+        return committed, set(groups) - committed.keys()
 
     async def _fetch(self, broker: int, groups: Sequence[str]) -> Committed:
+        """Of those that are not refused: one that moves to another coordinator takes no other with it."""
         request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group, topics=None) for group in groups])
         answer = await self._admin.ask_broker(broker, request, OffsetFetchResponse)
-        for group in answer.groups:
-            check(group.error_code)
         await self._learn_names(answer)
         return {
             group.group_id: {
@@ -111,6 +114,7 @@ class GroupLags:
                 if part.committed_offset >= 0 and not part.error_code
             }
             for group in answer.groups
+            if not group.error_code
         }
 
     async def _learn_names(self, answer: OffsetFetchResponse) -> None:
