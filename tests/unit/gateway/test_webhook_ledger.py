@@ -81,8 +81,11 @@ def test_groups_of_what_was_deleted_are_left_over() -> None:
     assert read(put(HOOK))[1] == set()
     assert read(put(HOOK), delete())[1] == both
     assert read(delete())[1] == both
-    # A group that somebody named is theirs.
-    assert read(put(replace(HOOK, group="mine")), delete())[1] == {"mine.redrive"}
+    # A group that somebody named is theirs, and so may be one that is called as that of a redrive would be.
+    named = put(replace(HOOK, group="mine"))
+    assert read(named, delete())[1] == set()
+    assert read(named, change("redrive_until", {0: 7}), delete())[1] == {"mine.redrive"}
+    assert read(named, change("redriven", {0: 7}), delete())[1] == {"mine.redrive"}
     assert read(put(HOOK), delete(), put(replace(HOOK, id="wh-2", group="webhook.wh-1")))[1] == set()
 
 

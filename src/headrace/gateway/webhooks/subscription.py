@@ -49,8 +49,13 @@ class Subscription:
 
     @property
     def own_groups(self) -> tuple[str, ...]:
-        """Those that end with it. One that somebody named is theirs: another webhook may go on where this one was."""
-        return self.groups if self.group == own_group(self.id) else (self.redrive_group,)
+        """Those that end with it. One that somebody named is theirs: another webhook may go on where this one was.
+
+        Beside such a group, one of the redrive group's name is ours only if there was a redrive.
+        """
+        if self.group == own_group(self.id):
+            return self.groups
+        return (self.redrive_group,) if self.redrive_until or self.redriven else ()
 
     @property
     def redrive_left(self) -> Offsets:
