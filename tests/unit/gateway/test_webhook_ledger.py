@@ -97,6 +97,12 @@ def test_the_group_of_a_redrive_is_left_over_when_it_is_done() -> None:
     assert read(*done, change("redrive_until", {0: 9}))[1] == set()
 
 
+def test_what_was_redriven_stays_so_whoever_writes_last() -> None:
+    slow = [change("redriven", {0: 9, 1: 4}), change("redriven", {0: 7, 2: 1})]
+    (there,) = read(put(HOOK), *slow)[0].values()
+    assert there.redriven == {0: 9, 1: 4, 2: 1}
+
+
 def test_a_redrive_passes_over_what_was_redriven_before() -> None:
     source = dead_letters_of(replace(HOOK, redrive_until={0: 9}, redriven={0: 7}))
     headers = [

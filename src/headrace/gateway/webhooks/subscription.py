@@ -116,9 +116,15 @@ def changed_by(subscription: Subscription, name: str, value: bytes) -> Subscript
         fields = orjson.loads(value)
         if name not in CHANGES or fields["format"] != FORMAT:
             return None
-        return replace(subscription, **{name: _typed(name, fields[name])})
+        after = _typed(name, fields[name])
+        return replace(subscription, **{name: _furthest(subscription.redriven, after) if name == "redriven" else after})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def _furthest(before: Offsets, after: Offsets) -> Offsets:
+    """What is done stays done: a slow gateway may write of an earlier redrive."""
+    return {each: max(before.get(each, 0), after.get(each, 0)) for each in {**before, **after}}
 
 
 def _plain(value: Any) -> Any:

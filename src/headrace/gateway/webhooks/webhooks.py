@@ -253,7 +253,14 @@ class Webhooks:
             known = self._registry.subscriptions.get(id)
             if known is not None and known.redrive_left:
                 await self._registry.change(id, "redriven", until)
+                await self._write_furthest(id, until)
             del self._redriven[id]
+
+    async def _write_furthest(self, id: str, written: Offsets) -> None:
+        """Compaction keeps the last record only: if another gateway's said more than ours behind it, it is said again."""
+        known = self._registry.subscriptions.get(id)
+        if known is not None and known.redriven != written:
+            await self._registry.change(id, "redriven", known.redriven)
 
 
 def _group_in_use(holder: Subscription) -> Problem:
