@@ -17,7 +17,7 @@ from confluent_kafka import KafkaException
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.cluster_client import EARLIEST, ClusterClient
+from headrace.client.cluster_client import EARLIEST, ClusterClient, Fetched
 from headrace.client.connection import Disconnected
 from headrace.client.topics import create_topic
 from headrace.gateway.gateway import Gateway
@@ -25,9 +25,9 @@ from headrace.gateway.problem import unreachable
 from headrace.gateway.produce.outgoing import Outgoing
 from headrace.gateway.webhooks.ledger import Ledger, OnChange
 from headrace.gateway.webhooks.subscription import CHANGES, Change, Offsets, State, Subscription, change_record
-from headrace.wire.batch import iter_headers
+from headrace.wire.batch import BatchHeader, CorruptBatch, iter_headers
 from headrace.wire.codes import ErrorCode
-from headrace.wire.records import read_records
+from headrace.wire.records import Record, read_records
 
 logger = logging.getLogger("headrace.gateway.webhooks")
 
@@ -37,6 +37,7 @@ CONFIGS = {"cleanup.policy": "compact", "retention.ms": "-1"}
 WAIT_MS = 1000
 PAUSE_SECONDS = 1.0
 READ_BACK_SECONDS_MAX = 15.0
+CORRUPT_FIX = "`headrace log verify` on the broker looks closer"
 
 
 class Registry:
@@ -74,6 +75,8 @@ class Registry:
                     self._ledger.subscriptions.clear()
             except Disconnected as error:
                 logger.warning("%s cannot be read: %s", TOPIC, error)
+            except CorruptBatch as error:
+                logger.error("%s cannot be read from offset %s on: %s; %s", TOPIC, self._position, error, CORRUPT_FIX)
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _follow(self, client: ClusterClient) -> None:
@@ -84,20 +87,34 @@ class Registry:
             self._position = (await client.offsets({PARTITION: EARLIEST}))[PARTITION].offset
         while True:
             fetched = await client.fetch(PARTITION, self._position, wait_ms=WAIT_MS)
-            for at, header in iter_headers(fetched.batches):
-                if not header.is_control:
-                    self._apply(fetched.batches[at : at + header.size])
-                self._position = max(self._position, header.next_offset)
+            try:
+                self._take(fetched)
+            finally:
+                # What lies before a damaged batch was taken.
+                if len(fetched.batches):
+                    async with self._moved:
+                        self._moved.notify_all()
             if self._position >= fetched.last_stable_offset:
                 self._loaded.set()
-            if len(fetched.batches):
-                async with self._moved:
-                    self._moved.notify_all()
 
-    def _apply(self, batch: memoryview) -> None:
-        for record in read_records(batch):
-            if record.offset >= (self._position or 0):
-                self._ledger.apply(record)
+    def _take(self, fetched: Fetched) -> None:
+        for at, header in iter_headers(fetched.batches):
+            position = self._position or 0
+            if not header.is_control:
+                for record in self._records(fetched, at, header):
+                    if record.offset >= position:
+                        self._ledger.apply(record)
+            self._position = max(position, header.next_offset)
+
+    def _records(self, fetched: Fetched, at: int, header: BatchHeader) -> list[Record]:
+        """None of a batch that cannot be opened; CorruptBatch if what it says of its end cannot be true either."""
+        try:
+            return read_records(fetched.batches[at : at + header.size])
+        except CorruptBatch as error:
+            if not (self._position or 0) < header.next_offset <= fetched.high_watermark:
+                raise
+            logger.error("%s, offset %d: passed over: %s; %s", TOPIC, header.base_offset, error, CORRUPT_FIX)
+            return []
 
     # -- writing -----------------------------------------------------------------------------------------------------
 

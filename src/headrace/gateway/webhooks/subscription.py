@@ -116,8 +116,10 @@ def changed_by(subscription: Subscription, name: str, value: bytes) -> Subscript
         fields = orjson.loads(value)
         if name not in CHANGES or fields["format"] != FORMAT:
             return None
-        after = _typed(name, fields[name])
-        return replace(subscription, **{name: _furthest(subscription.redriven, after) if name == "redriven" else after})
+        after: Any = _typed(name, fields[name])
+        if name == "redriven":
+            after = _furthest(subscription.redriven, after)
+        return replace(subscription, **{name: after})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

@@ -202,7 +202,8 @@ class Webhooks:
 
     async def _wanted_work(self) -> dict[Work, Subscription]:
         wanted = {}
-        for subscription in self._registry.subscriptions.values():
+        # Others may come and go while we ask.
+        for subscription in list(self._registry.subscriptions.values()):
             if not subscription.is_active:
                 continue
             wanted[Work(subscription.id, False)] = replace(subscription, redrive_until={}, redriven={})

@@ -1,0 +1,110 @@
+"""Following the topic of subscriptions over batches that cannot be read."""
+
+import asyncio
+import logging
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from headrace.client.cluster_client import Fetched
+from headrace.gateway.gateway import Gateway
+from headrace.gateway.webhooks import registry
+from headrace.gateway.webhooks.registry import PARTITION, TOPIC, Registry
+from headrace.gateway.webhooks.retry import RetryPolicy
+from headrace.gateway.webhooks.subscription import Subscription
+from headrace.gateway.webhooks.webhooks import Webhooks
+from headrace.wire.batch import HEADER_SIZE
+from headrace.wire.records import Record, build_batch
+
+SECONDS = 10.0
+BASE_OFFSET_AT, LENGTH_AT = 0, 8
+
+
+def hook(id: str) -> Subscription:
+    return Subscription(
+        id=id,
+        topic="orders",
+        group=f"webhook.{id}",
+        callback_url="https://example.com/",
+        secret="whsec_c2VjcmV0",
+        dead_letter_topic="dead",
+        messages_max=1,
+        timeout_ms=1000,
+        retry=RetryPolicy(),
+        state="active",
+        created_ms=1,
+        redrive_until={},
+    )
+
+
+def batch_of(offset: int) -> bytearray:
+    made = hook(f"wh-{offset}")
+    record = Record(offset, 0, made.id.encode(), made.to_record())
+    return bytearray(build_batch([record], base_offset=offset))
+
+
+class SaidLog:
+    """A client whose every fetch returns the next of these, and then waits as for records that do not come."""
+
+    def __init__(self, *fetches: list[bytearray]) -> None:
+        self._fetches = list(fetches)
+
+    async def metadata(self, topics: list[str]) -> Any:
+        return SimpleNamespace(topics={TOPIC: SimpleNamespace(error_code=0)})
+
+    async def offsets(self, wanted: Any) -> Any:
+        return {PARTITION: SimpleNamespace(offset=0)}
+
+    async def fetch(self, partition: object, offset: int, wait_ms: int) -> Fetched:
+        if not self._fetches:
+            await asyncio.Event().wait()
+        return Fetched(memoryview(b"".join(self._fetches.pop(0))), 3, 3, 0, (), 3)
+
+
+def followed(log: SaidLog) -> set[str]:
+    """The subscriptions when the end was read."""
+
+    async def follow() -> set[str]:
+        reading = Registry(cast("Gateway", SimpleNamespace(client=log)), lambda *_: None)
+        task = asyncio.create_task(reading.run())
+        loaded = asyncio.create_task(reading.until_loaded())
+        await asyncio.wait([task, loaded], timeout=SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        assert loaded.done() and not task.done()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return set(reading.subscriptions)
+
+    return asyncio.run(follow())
+
+
+def test_a_batch_that_cannot_be_opened_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    broken = batch_of(1)
+    broken[HEADER_SIZE] = 0xFF
+    with caplog.at_level(logging.ERROR):
+        assert followed(SaidLog([batch_of(0), broken, batch_of(2)])) == {"wh-0", "wh-2"}
+    assert f"{TOPIC}, offset 1" in caplog.text
+
+
+@pytest.mark.parametrize("at", [BASE_OFFSET_AT, LENGTH_AT])
+def test_a_batch_whose_end_is_unknown_is_read_again(
+    at: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "PAUSE_SECONDS", 0.0)
+    broken = batch_of(1)
+    broken[at], broken[HEADER_SIZE] = 0xFF, 0xFF
+    with caplog.at_level(logging.WARNING):
+        assert followed(SaidLog([batch_of(0), broken], [batch_of(1), batch_of(2)])) == {"wh-0", "wh-1", "wh-2"}
+    assert "cannot be read from offset 1" in caplog.text
+
+
+def test_a_webhook_may_be_made_while_others_are_asked_about() -> None:
+    class Asking(Webhooks):
+        async def _has_redrive(self, subscription: Subscription) -> bool:
+            self._registry._ledger.subscriptions["wh-new"] = hook("wh-new")
+            return False
+
+    settings = SimpleNamespace(webhook_networks=())
+    asking = Asking(cast("Gateway", SimpleNamespace(settings=settings)))
+    asking._registry._ledger.subscriptions["wh-1"] = hook("wh-1")
+    assert "wh-1" in {work.id for work in asyncio.run(asking._wanted_work())}
