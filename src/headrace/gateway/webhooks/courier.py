@@ -157,6 +157,12 @@ class Courier:
             except (KafkaException, BufferError, Refused, Disconnected) as error:
                 self.trouble = f"dead letters cannot be written: {error}"
                 logger.warning("webhook %s: %s", self.subscription.id, self.trouble)
+            except Exception as error:
+                # The lane must not end with it: nobody would see that.
+                self.trouble = (
+                    f"dead letters cannot be written: a fault of the gateway: {type(error).__name__}: {error}"
+                )
+                logger.exception("webhook %s: a fault of ours; trying again", self.subscription.id)
             await asyncio.sleep(BURY_PAUSE_SECONDS)
         self.trouble = ""
         self.dead_letters += len(letters)

@@ -5,6 +5,7 @@ Offsets are those of the partition it reads: the topic's, or while redriving, th
 """
 
 import asyncio
+import logging
 import random
 from collections import deque
 from collections.abc import Callable
@@ -13,8 +14,11 @@ from typing import NamedTuple, Protocol
 from headrace.gateway.webhooks.letter import Letter
 from headrace.gateway.webhooks.retry import Answer, Done, GiveUp, RetryPolicy, TryAgain, decide, describe
 
+logger = logging.getLogger("headrace.gateway.webhooks")
+
 BATCH_BYTES_MAX = 1 << 20
 QUEUED_BYTES_MAX = 2 << 20
+REASON_CHARACTERS_MAX = 200
 
 
 class Item(NamedTuple):
@@ -92,7 +96,7 @@ class Lane:
         self.tries = 0
         while True:
             self.tries += 1
-            answer = await self._outlet.deliver(letters, self.tries)
+            answer = await self._try(letters)
             match decide(self._policy, self.tries, answer, random.random()):
                 case Done():
                     break
@@ -105,3 +109,11 @@ class Lane:
                     break
         self.tries = 0
         self.trouble = "" if answer.is_accepted else describe(answer)
+
+    async def _try(self, letters: list[Letter]) -> Answer:
+        """A fault of ours is an answer too: nobody would see that the lane had ended with it."""
+        try:
+            return await self._outlet.deliver(letters, self.tries)
+        except Exception as error:
+            logger.exception("webhooks: a fault of ours at try %d of %s", self.tries, letters[0].id)
+            return Answer(0, f"a fault of the gateway: {type(error).__name__}: {error}"[:REASON_CHARACTERS_MAX])
