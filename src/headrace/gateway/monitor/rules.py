@@ -158,7 +158,8 @@ NO_LEADER = Rule(
     window_seconds=24 * HOUR,
     promql=(
         "max(headrace_leaderless_partitions) > {threshold}"
-        " or sum(last_over_time(headrace_topic_leaders[{window}])) > {threshold} and max(headrace_broker_up) == 0"
+        " or sum(last_over_time(headrace_topic_leaders[{window}])) > {threshold}"
+        " and max(headrace_broker_up) == 0 and max(headrace_cluster_answers) == 0"
     ),
     summary="{value} partitions have no leader: nobody can write or read them",
     fix="start the brokers that hold them: `headrace cluster status` names them, once any broker runs",
