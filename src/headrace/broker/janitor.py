@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import DiskFull
+from headrace.broker.connection_limits import connection_limits
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -31,6 +32,7 @@ class Janitor:
         while True:
             await asyncio.sleep(TICK_SECONDS)
             ticks += 1
+            self._broker.listener.set_limits(**connection_limits(self._broker.config))
             self._broker.listener.sweep()
             self._broker.disk_room.look()
             await self._open_left_over()

@@ -20,6 +20,7 @@ from typing import Any, Protocol, cast
 from headrace.base.errors import DiskFailed, PeerError
 from headrace.base.probe import Probes
 from headrace.broker.budget import Budget
+from headrace.broker.connection_limits import KERNELS_CHOICE, SocketBuffers
 from headrace.broker.descriptors import Descriptors
 from headrace.broker.outbox import Chunk, Outbox, SocketOutbox, TransportOutbox, release_ranges
 
@@ -95,6 +96,7 @@ class Connection(asyncio.BufferedProtocol):
         "_waits_for_turn",
         "client_software",
         "frame_since",
+        "ip",
         "last_active",
         "outbox",
         "peer",
@@ -117,7 +119,7 @@ class Connection(asyncio.BufferedProtocol):
         self._reading_paused = False
         self._task: asyncio.Task[None] | None = None
         self._transport: asyncio.Transport | None = None
-        self.peer = "?"
+        self.peer = self.ip = "?"
         self.principal = "User:ANONYMOUS"
         self.client_software = ""
         self.last_active = self.frame_since = listener.loop.time()
@@ -128,7 +130,8 @@ class Connection(asyncio.BufferedProtocol):
         # uvloop's transports are not asyncio.Transport by type, only by what they can do.
         self._transport = transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
-        self.peer = f"{peer[0]}:{peer[1]}" if peer else "?"
+        if peer:
+            self.ip, self.peer = peer[0], f"{peer[0]}:{peer[1]}"
         self.outbox = self._listener.open_outbox(transport, self._read_frames)
         self._listener.on_open(self)
 
@@ -398,9 +401,12 @@ class Listener:
         frame_bytes_max: int,
         buffer_bytes_max: int,
         connections_max: int,
+        connections_per_ip_max: int,
         descriptors: Descriptors,
         idle_seconds_max: float,
         frame_seconds_max: float = 30.0,
+        backlog: int = 1024,
+        socket_buffers: SocketBuffers = KERNELS_CHOICE,
         on_disk_failed: Callable[[DiskFailed], None],
     ) -> None:
         self.loop = loop
@@ -414,8 +420,12 @@ class Listener:
         self.on_disk_failed = on_disk_failed
         self._readers = readers
         self._connections_max = connections_max
+        self._connections_per_ip_max = connections_per_ip_max
         self._descriptors = descriptors
         self._idle_seconds_max = idle_seconds_max
+        self._backlog = backlog
+        self._socket_buffers = socket_buffers
+        self._connections_of: dict[str, int] = {}
         self._frame_seconds_max = frame_seconds_max
         self._reclaiming = False
         self._server: asyncio.Server | None = None
@@ -423,10 +433,16 @@ class Listener:
     async def bind(self, host: str, port: int) -> int:
         """Take the address, without answering yet; the port that it became."""
         self._server = await self.loop.create_server(
-            lambda: Connection(self), host, port, backlog=1024, start_serving=False
+            lambda: Connection(self), host, port, backlog=self._backlog, start_serving=False
         )
         bound: int = self._server.sockets[0].getsockname()[1]
         return bound
+
+    def set_limits(self, connections_max: int, connections_per_ip_max: int, idle_seconds_max: float) -> None:
+        """From now on: who is connected stays so."""
+        self._connections_max = connections_max
+        self._connections_per_ip_max = connections_per_ip_max
+        self._idle_seconds_max = idle_seconds_max
 
     async def serve(self) -> None:
         assert self._server is not None, "bind first"
@@ -448,6 +464,8 @@ class Listener:
 
     def open_outbox(self, transport: asyncio.Transport, on_drained: Callable[[], None]) -> Outbox:
         plain = transport.get_extra_info("socket")
+        if plain is not None:
+            self._socket_buffers.apply(plain)
         if plain is None or transport.get_extra_info("sslcontext") is not None:
             return TransportOutbox(transport, self.probes)
         return SocketOutbox(
@@ -458,10 +476,13 @@ class Listener:
         self.probes.connections_accepted += 1
         if len(self.connections) >= self._connections_max:
             self._refuse(connection, "max.connections is reached")
+        elif self._connections_of.get(connection.ip, 0) >= self._connections_per_ip_max:
+            self._refuse(connection, "max.connections.per.ip is reached")
         elif not self._descriptors.take():
             self._refuse(connection, "no descriptors are left (ulimit -n)")
         else:
             self.connections[connection] = None
+            self._connections_of[connection.ip] = self._connections_of.get(connection.ip, 0) + 1
             self.probes.connections_open = len(self.connections)
 
     def _refuse(self, connection: Connection, cause: str) -> None:
@@ -471,6 +492,9 @@ class Listener:
     def on_closed(self, connection: Connection) -> None:
         if connection in self.connections:
             del self.connections[connection]
+            self._connections_of[connection.ip] -= 1
+            if not self._connections_of[connection.ip]:
+                del self._connections_of[connection.ip]
             self._descriptors.give_back()
             self.probes.connections_open = len(self.connections)
 

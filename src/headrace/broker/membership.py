@@ -38,6 +38,8 @@ class Membership:
         self._me = me
         self._lost_page_cache = lost_page_cache
         self._ttl_ms = broker.config.number("broker.session.timeout.ms")
+        # A quarter of its time at the latest, whatever was asked for.
+        self._pause_seconds = min(broker.config.number("broker.heartbeat.interval.ms"), self._ttl_ms / 4) / 1000
         self._lease: Lease | None = None
         self.deadline = 0.0
 
@@ -101,7 +103,7 @@ class Membership:
 
         async def renew() -> None:
             while True:
-                await asyncio.sleep(self._ttl_ms / 4000)
+                await asyncio.sleep(self._pause_seconds)
                 # What is wrong with the lease is found by the next renewal too, when there is somebody to act on it.
                 with suppress(LeaseLost, StoreUnreachable):
                     await self._renew()
@@ -116,7 +118,7 @@ class Membership:
 
     async def run(self) -> None:
         while True:
-            await asyncio.sleep(self._ttl_ms / 4000)
+            await asyncio.sleep(self._pause_seconds)
             try:
                 await self._renew()
                 self._broker.on_renewed()

@@ -13,7 +13,7 @@ import logging
 import random
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from headrace.base.clock import Clock
 from headrace.base.disk import Disk
@@ -24,6 +24,7 @@ from headrace.base.probe import Probes
 from headrace.broker.broker import Broker
 from headrace.broker.clean_process import Cleaning
 from headrace.broker.cleaner import Cleaner
+from headrace.broker.connection_limits import SocketBuffers, connection_limits
 from headrace.broker.descriptors import Descriptors, descriptor_limit
 from headrace.broker.directory import DataDirectory
 from headrace.broker.disk_room import DiskRoom
@@ -185,9 +186,12 @@ class Node:
             readers=self._read_threads,
             frame_bytes_max=config.number("socket.request.max.bytes"),
             buffer_bytes_max=config.number("queued.max.request.bytes"),
-            connections_max=config.number("max.connections"),
+            **connection_limits(self.broker.config),
             descriptors=self._descriptors,
-            idle_seconds_max=config.number("connections.max.idle.ms") / 1000,
+            backlog=config.number("socket.listen.backlog.size"),
+            socket_buffers=SocketBuffers(
+                config.number("socket.send.buffer.bytes"), config.number("socket.receive.buffer.bytes")
+            ),
             on_disk_failed=self._on_failure,
         )
         self.port = await listener.bind(settings.host, settings.port)
@@ -215,7 +219,7 @@ class Node:
             epoch=0,
             host=settings.advertised_host or settings.host,
             port=self.port,
-            rack=settings.rack,
+            rack=settings.rack or cast(str | None, self._config.value("broker.rack")),
             metrics_port=self.metrics_port,
             boot_id=self._clock.boot_id(),
             directory_id=self._directory.id,

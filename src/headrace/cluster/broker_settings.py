@@ -24,7 +24,7 @@ def _flag(name: str, default: bool, doc: str, dynamic: bool = False) -> Setting:
 
 
 _BROKER: Final = (
-    Setting("node.id", Kind.INT, None, "The number of this broker, unique in the cluster.", low=0),
+    Setting("node.id", Kind.INT, None, "Accepted for compatibility: the number of a broker is given with --id.", low=0),
     Setting("broker.rack", Kind.STRING, None, "The rack or zone of this broker; replicas are spread over racks first."),
     _int(
         "broker.session.timeout.ms",
@@ -32,7 +32,12 @@ _BROKER: Final = (
         "How long a broker that stopped renewing its lease counts as alive: clients must see a gap under 3 s.",
         low=100,
     ),
-    _int("broker.heartbeat.interval.ms", 500, "How often a broker renews its lease: four times in a session.", low=10),
+    _int(
+        "broker.heartbeat.interval.ms",
+        500,
+        "How often a broker renews its lease: four times in a session, or more often.",
+        low=10,
+    ),
     _flag("controlled.shutdown.enable", True, "Move leaders away before a broker stops."),
     _flag("auto.leader.rebalance.enable", True, "Give leadership back to the preferred replica once it is in sync."),
     _long("leader.imbalance.check.interval.seconds", 300, "How often the balance of leaders is checked."),
@@ -64,9 +69,8 @@ _CONNECTIONS: Final = (
         128 * MIB,
         "Bytes of requests in work and replies not yet sent, over all connections; beyond it the broker stops reading.",
         low=MIB,
-        dynamic=True,
     ),
-    _int("request.timeout.ms", 30_000, "How long a broker waits for another broker's answer."),
+    _int("request.timeout.ms", 30_000, "Accepted for compatibility: brokers wait for each other for a few seconds."),
     _int("fetch.max.bytes", 55 * MIB, "The most bytes one fetch is answered with.", low=1_024, dynamic=True),
     _int(
         "max.incremental.fetch.session.cache.slots",
@@ -74,7 +78,6 @@ _CONNECTIONS: Final = (
         "Fetch sessions kept at a time; clients beyond them send whole fetches.",
         low=0,
     ),
-    _int("max.request.partition.size.limit", 2_000, "The most partitions one DescribeTopicPartitions reply carries."),
 )
 
 _REPLICATION: Final = (
@@ -88,9 +91,13 @@ _REPLICATION: Final = (
     _int("replica.fetch.response.max.bytes", 10 * MIB, "Bytes of all partitions a follower asks for at a time.", low=0),
     _int("replica.fetch.min.bytes", 1, "Bytes a follower's fetch waits for."),
     _int("replica.fetch.wait.max.ms", 500, "How long a follower's fetch waits for them."),
-    _int("replica.fetch.backoff.ms", 1_000, "How long a follower waits after a failed fetch.", low=0),
+    _int("replica.fetch.backoff.ms", 1_000, "Accepted for compatibility: a follower tries again at once.", low=0),
     _int("replica.socket.timeout.ms", 30_000, "How long a follower waits for its leader's reply."),
-    _long("replica.high.watermark.checkpoint.interval.ms", 5_000, "How often high watermarks are written down."),
+    _long(
+        "replica.high.watermark.checkpoint.interval.ms",
+        5_000,
+        "Accepted for compatibility: high watermarks that moved are written down every five seconds.",
+    ),
     _long(
         "leader.replication.throttled.rate",
         LONG_MAX,
@@ -107,7 +114,12 @@ _REPLICATION: Final = (
 
 _LOG: Final = (
     _long("log.retention.check.interval.ms", 5 * MINUTE_MS, "How often old segments are looked for."),
-    _int("log.flush.offset.checkpoint.interval.ms", MINUTE_MS, "How often recovery points are written down.", low=0),
+    _int(
+        "log.flush.offset.checkpoint.interval.ms",
+        MINUTE_MS,
+        "Accepted for compatibility: recovery points that moved are written down every five seconds.",
+        low=0,
+    ),
     _int("producer.id.expiration.ms", DAY_MS, "How long a silent idempotent producer is remembered.", dynamic=True),
     _flag("log.cleaner.enable", True, "Whether compaction runs."),
     _int("log.cleaner.threads", 1, "Compactions at a time.", low=0, dynamic=True),
@@ -142,11 +154,27 @@ _GROUPS: Final = (
         choices=("uniform", "range"),
     ),
     _int("group.consumer.session.timeout.ms", 45_000, "Session of a next-generation member."),
-    _int("group.consumer.min.session.timeout.ms", 45_000, "The shortest session a group may be given."),
-    _int("group.consumer.max.session.timeout.ms", 60_000, "The longest session a group may be given."),
+    _int(
+        "group.consumer.min.session.timeout.ms",
+        45_000,
+        "Accepted for compatibility: groups have no settings of their own.",
+    ),
+    _int(
+        "group.consumer.max.session.timeout.ms",
+        60_000,
+        "Accepted for compatibility: groups have no settings of their own.",
+    ),
     _int("group.consumer.heartbeat.interval.ms", 5_000, "How often a next-generation member must report."),
-    _int("group.consumer.min.heartbeat.interval.ms", 5_000, "The shortest interval a group may be given."),
-    _int("group.consumer.max.heartbeat.interval.ms", 15_000, "The longest interval a group may be given."),
+    _int(
+        "group.consumer.min.heartbeat.interval.ms",
+        5_000,
+        "Accepted for compatibility: groups have no settings of their own.",
+    ),
+    _int(
+        "group.consumer.max.heartbeat.interval.ms",
+        15_000,
+        "Accepted for compatibility: groups have no settings of their own.",
+    ),
     _int("group.consumer.assignment.interval.ms", 1_000, "The least time between two assignments of a group.", low=0),
     _int("group.consumer.max.size", INT_MAX, "The most members of a next-generation group."),
     Setting(
@@ -157,7 +185,7 @@ _GROUPS: Final = (
         choices=("disabled", "downgrade", "upgrade", "bidirectional"),
     ),
     _int("offset.metadata.max.bytes", 4_096, "The most bytes of text a committed offset may carry."),
-    _int("offsets.commit.timeout.ms", 5_000, "How long a commit waits for its replicas."),
+    _int("offsets.commit.timeout.ms", 5_000, "Accepted for compatibility: a commit is answered when it is durable."),
     _int("offsets.retention.minutes", 7 * 24 * 60, "How long the offsets of an empty group are kept."),
     _long("offsets.retention.check.interval.ms", 10 * MINUTE_MS, "How often expired offsets are looked for."),
     _int("offsets.topic.num.partitions", 50, "Partitions of the offsets topic; fixed once it exists."),
@@ -174,8 +202,16 @@ _TRANSACTIONS: Final = (
         "Ask the coordinator whether a transaction knows a partition before its first write there.",
         dynamic=True,
     ),
-    _int("transaction.abort.timed.out.transaction.cleanup.interval.ms", 10_000, "How often timeouts are looked for."),
-    _int("transaction.remove.expired.transaction.cleanup.interval.ms", HOUR_MS, "How often idle ids are looked for."),
+    _int(
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+        10_000,
+        "Accepted for compatibility: each transaction has a timer of its own.",
+    ),
+    _int(
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        HOUR_MS,
+        "Accepted for compatibility: each transactional id has a timer of its own.",
+    ),
     _int("transaction.state.log.num.partitions", 50, "Partitions of the transaction topic; fixed once it exists."),
     _int("transaction.state.log.replication.factor", 3, "Replicas of it, or as many as there are brokers."),
     _int("transaction.state.log.min.isr", 2, "In-sync replicas its writes need, never more than it has."),

@@ -57,6 +57,7 @@ class Room:
             "frame_bytes_max": 100 * MIB,
             "buffer_bytes_max": 128 * MIB,
             "connections_max": 1000,
+            "connections_per_ip_max": 1000,
             "idle_seconds_max": 600.0,
         }
         self.listener = Listener(
@@ -367,6 +368,17 @@ def test_a_reply_for_a_connection_that_is_gone_is_dropped(room: Room) -> None:
     assert abandoned == [True]
     room.loop.run_ready()
     assert wire.written == b""
+
+
+def test_too_many_of_one_address_are_refused_until_one_goes() -> None:
+    room = Room(connections_per_ip_max=2)
+    opened = [room.connect() for _ in range(3)]
+    assert [wire.is_aborted for _, wire in opened] == [False, False, True]
+    lose(opened[0][0])
+    assert not room.connect()[1].is_aborted
+    room.listener.set_limits(connections_max=1000, connections_per_ip_max=1, idle_seconds_max=600.0)
+    assert room.connect()[1].is_aborted
+    assert not opened[1][1].is_aborted
 
 
 def test_too_many_connections_are_refused() -> None:
