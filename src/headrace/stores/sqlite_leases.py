@@ -2,13 +2,14 @@
 
 The file's name carries the kernel's boot id. After a power loss every holder is dead and the file may be torn: nobody
 reads it again, the new boot begins a new one. Moments are CLOCK_BOOTTIME, the same for all processes of the host, so a
-jump of the wall clock moves no lease. Each moment is taken inside the transaction, after the wait for its lock.
+jump of the wall clock moves no lease. Who takes one does so at a moment inside the transaction, after the wait for its lock.
 
 A lease also ends with the process that took it (see `process_life`): on one host nobody has to wait for a dead broker's
 lease to run out, only for that of one that hangs.
 """
 
 import math
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -62,16 +63,19 @@ class SqliteLeases:
         return self._file.write(work)
 
     def renew(self, lease: Lease) -> None:
-        def work(db: apsw.Connection) -> None:
-            mono = self._clock.now().mono
-            db.execute(
-                "UPDATE leases SET ends = ? WHERE name = ? AND holder = ? AND epoch = ? AND ends > ?",
-                (mono + lease.ttl_ms / 1000, lease.name, lease.holder, lease.epoch, mono),
-            )
-            if not db.changes():
-                raise LeaseLost(lease)
+        """At once, so that no broker that waits for its interpreter keeps the others from renewing theirs.
 
-        self._file.write(work)
+        The moment is that before the wait for the lock. SQLite's own clock tells whether the lease ran out meanwhile.
+        """
+        mono = self._clock.now().mono
+        of_sqlite = time.time() - mono
+        changed = self._file.write_at_once(
+            "UPDATE leases SET ends = ? WHERE name = ? AND holder = ? AND epoch = ?"
+            " AND ends > ? AND ends > unixepoch('subsec') - ?",
+            (mono + lease.ttl_ms / 1000, lease.name, lease.holder, lease.epoch, mono, of_sqlite),
+        )
+        if not changed:
+            raise LeaseLost(lease)
 
     def release(self, lease: Lease) -> None:
         self._next_end = 0.0

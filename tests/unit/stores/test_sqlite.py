@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from headrace.base.errors import StoreUnreachable, UserError
-from headrace.cluster.store import MetaStore
+from headrace.cluster.store import LeaseLost, MetaStore
 from headrace.stores.frozen_writer import writers
 from headrace.stores.lane import Lane
 from headrace.stores.sqlite import SqliteStore
@@ -131,6 +131,22 @@ def test_an_old_library_is_refused() -> None:
     assert "apsw" in refused.value.fix
     check_library("3.51.3")
     check_library("3.100.0")
+
+
+@story
+async def test_a_lease_that_runs_out_while_we_wait_for_the_lock_is_lost(world: World) -> None:
+    assert isinstance(world, SqliteWorld)
+    store = await world.open()
+    lease = await store.acquire("a", "one", 1, 50)
+    with holder(world.path.with_name(f"{world.path.name}.leases-boot-1")) as process:
+        assert process.stdout is not None and process.stdin is not None
+        await asyncio.to_thread(process.stdout.readline)
+        renewing = asyncio.create_task(store.renew(lease))
+        await asyncio.sleep(0.2)
+        assert not renewing.done()
+        process.stdin.close()
+    with pytest.raises(LeaseLost):
+        await renewing
 
 
 @story
