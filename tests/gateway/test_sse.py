@@ -1,7 +1,9 @@
 """Server-sent events from a real gateway: nothing missed, nothing twice, from wherever a listener comes."""
 
 import contextlib
+import os
 import re
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -205,7 +207,7 @@ def test_who_takes_nothing_is_let_go(strict: GatewayProcess, topic: str, send: A
 
 def test_a_gateway_that_stops_says_so(strict: GatewayProcess, topic: str) -> None:
     with strict.client() as client, listening(client, topic) as events:
-        strict.process.terminate()  # type: ignore[union-attr]
+        os.kill(strict.pid, signal.SIGTERM)
         (end,) = events.take(1)
     assert (end.name, end.data["detail"]) == ("end", "the gateway stops")
 
