@@ -1,0 +1,28 @@
+"""The Python API: producers, consumers, transactions and topics over confluent-kafka, typed, with safe defaults.
+
+Nothing of the protocol is written again here. What this room adds: values that become bytes, deliveries as results,
+commits that follow the work, and errors that say the fix. Start with `connect`.
+"""
+
+from headrace.api.client import Client, connect
+from headrace.api.consumer import Consumer
+from headrace.api.errors import ApiError
+from headrace.api.message import Message
+from headrace.api.producer import Delivered, Delivery, Producer
+from headrace.api.salting import salted, unsalted
+from headrace.api.transaction import Transaction, TransactionalProducer
+
+__all__ = [
+    "ApiError",
+    "Client",
+    "Consumer",
+    "Delivered",
+    "Delivery",
+    "Message",
+    "Producer",
+    "Transaction",
+    "TransactionalProducer",
+    "connect",
+    "salted",
+    "unsalted",
+]

@@ -1,0 +1,196 @@
+"""`connect`: one cluster, and everything that is done with it. Closing the client closes all that it made."""
+
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
+
+from headrace.api.consumer import Consumer
+from headrace.api.errors import ApiError, Closed
+from headrace.api.fetching import Fetching, fetched
+from headrace.api.message import Message
+from headrace.api.options import for_consumers, for_producers, kafka_config
+from headrace.api.positions import Seek
+from headrace.api.producer import Delivered, Producer
+from headrace.api.topics import Lag, Topic, Topics
+from headrace.api.traces import injector
+from headrace.api.transaction import TransactionalProducer
+from headrace.api.webhooks import Webhook, subscribed
+
+PRODUCE_SECONDS = 150.0
+Config = Mapping[str, object]
+
+
+class _Closable(Protocol):
+    @property
+    def is_closed(self) -> bool: ...
+
+    def close(self) -> None: ...
+
+
+Made = TypeVar("Made", bound=_Closable)
+
+
+def connect(
+    bootstrap: str,
+    *,
+    gateway: str = "http://127.0.0.1:8080",
+    traces: bool = False,
+    stop_on_signals: bool = False,
+    **config: object,
+) -> "Client":
+    """A client of the cluster at `bootstrap`, "host:port" or several with commas.
+
+    Settings are librdkafka's, for all that the client makes: `connect(…, security_protocol="ssl", client_id="shop")`.
+    `traces` carries OpenTelemetry's context in headers. `stop_on_signals` ends loops after the body they are in when
+    SIGINT or SIGTERM comes, so that a `with` block closes everything cleanly. `gateway` is needed for `subscribe` only.
+    """
+    return Client(bootstrap, gateway=gateway, traces=traces, stop_on_signals=stop_on_signals, config=config)
+
+
+class Client:
+    def __init__(self, bootstrap: str, *, gateway: str, traces: bool, stop_on_signals: bool, config: Config) -> None:
+        self._config = kafka_config({"client.id": "headrace-python"}, config, {"bootstrap.servers": bootstrap})
+        self._gateway = gateway
+        self._inject = injector() if traces else None
+        self._stopping = threading.Event()
+        self._opened: list[_Closable] = []
+        self._signals = ExitStack()
+        self._shared: Producer | None = None
+        self._lock = threading.Lock()
+        self._is_closed = False
+        if stop_on_signals:
+            self._signals.enter_context(_stopping_on_signals(self._stopping))
+        # A setting that does not exist is told here, not at the first message.
+        self._topics = Topics(for_consumers(for_producers(self._config)))
+
+    # -- messages ----------------------------------------------------------------------------------------------------
+
+    def produce(self, topic: str, value: object, **options: Any) -> Delivered:
+        """Sends one message and waits until it is stored; for many, `producer()` is faster. Options as for `send`."""
+        self.check_open()
+        with self._lock:
+            if self._shared is None:
+                self._shared = self.producer()
+        return self._shared.send(topic, value, **options).result(PRODUCE_SECONDS)
+
+    def producer(self, client_id: str | None = None, config: Config | None = None) -> Producer:
+        self.check_open()
+        named = {"client.id": client_id} if client_id else None
+        return self._kept(Producer(kafka_config(for_producers(self._config), named, config), self._inject))
+
+    def transactional_producer(self, id: str, config: Config | None = None) -> TransactionalProducer:
+        """`id` names this producer over restarts: no two may run with the same one."""
+        made = self.unstarted_transactional_producer(id, config)
+        made.start()
+        return made
+
+    def unstarted_transactional_producer(self, id: str, config: Config | None = None) -> TransactionalProducer:
+        """For callers that cannot wait here: `start` it before its first transaction."""
+        self.check_open()
+        return self._kept(TransactionalProducer(id, kafka_config(for_producers(self._config), config), self._inject))
+
+    def join_group(self, group: str, *topics: str, config: Config | None = None) -> Consumer:
+        """A member of the group, which shares the partitions of the topics with the others."""
+        self.check_open()
+        return self._kept(Consumer(group, topics, kafka_config(for_consumers(self._config), config), self._stopping))
+
+    def fetch(
+        self, topic: str, *, start: Seek = "earliest", partition: int | None = None, stop_at_end: bool = True
+    ) -> Iterator[Message]:
+        """The messages of a topic, without a group: from an offset or a time to the present end, or for ever."""
+        return fetched(self.fetching(topic, partition, stop_at_end), start)
+
+    def fetching(self, topic: str, partition: int | None, stop_at_end: bool) -> Fetching:
+        partitions = self._open_topics().partitions_of(topic)
+        if partition is not None and partition not in partitions:
+            raise ApiError(f"{topic} has no partition {partition}", f"it has 0 to {len(partitions) - 1}")
+        chosen = partitions if partition is None else [partition]
+        return Fetching(for_consumers(self._config), topic, chosen, stop_at_end, self._stopping)
+
+    def subscribe(self, url: str, topic: str, **options: object) -> Webhook:
+        """The gateway POSTs the topic's messages to this URL from now on; options as in docs/push.md."""
+        self.check_open()
+        return subscribed(self._gateway, url, topic, options)
+
+    # -- topics and groups -------------------------------------------------------------------------------------------
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        config: Config | None = None,
+        exist_ok: bool = False,
+    ) -> None:
+        """-1 is the brokers' default."""
+        self._open_topics().create(name, partitions, replication_factor, config or {}, exist_ok)
+
+    def describe_topic(self, name: str) -> Topic:
+        return self._open_topics().describe(name)
+
+    def alter_topic(self, name: str, partitions: int | None = None, config: Config | None = None) -> None:
+        """More partitions, other settings; a setting of None goes back to its default."""
+        self._open_topics().alter(name, partitions, config or {})
+
+    def delete_topic(self, name: str) -> None:
+        self._open_topics().delete(name)
+
+    def topics(self) -> list[str]:
+        return self._open_topics().names()
+
+    def lag(self, group: str) -> Lag:
+        return self._open_topics().lag(group)
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Ends all loops of this client after the body they are in; from any thread, or a signal handler."""
+        self._stopping.set()
+
+    def close(self) -> None:
+        """Flushes producers, commits what consumers have finished, leaves groups. A second close does nothing."""
+        if not self._is_closed:
+            self._is_closed = True
+            with self._signals:
+                for each in self._opened:
+                    self._signals.callback(each.close)
+
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _kept(self, made: Made) -> Made:
+        """Closed with the client, unless it was closed before."""
+        self._opened = [each for each in self._opened if not each.is_closed] + [made]
+        return made
+
+    def check_open(self) -> None:
+        if self._is_closed:
+            raise Closed("this client is closed", "use it inside its `with` block, or connect again")
+
+    def _open_topics(self) -> Topics:
+        self.check_open()
+        return self._topics
+
+
+@contextmanager
+def _stopping_on_signals(stopping: threading.Event) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        raise ApiError("stop_on_signals outside the main thread", "connect in the main thread, or call client.stop()")
+    before = {each: signal.signal(each, lambda *_: stopping.set()) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

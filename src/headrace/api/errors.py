@@ -1,0 +1,60 @@
+"""Errors of the API: each says its cause in one line and the fix in the next."""
+
+from confluent_kafka import KafkaError, KafkaException
+
+from headrace.base.errors import UserError
+
+
+class ApiError(UserError):
+    """Any failure that the API tells of; `kafka` is the error of the cluster or of librdkafka, where there is one."""
+
+    def __init__(self, cause: str, fix: str = "", kafka: KafkaError | None = None) -> None:
+        super().__init__(cause, fix)
+        self.kafka = kafka
+
+
+class Closed(ApiError):
+    """A client, producer or consumer was used after its end."""
+
+
+class UnknownOption(ApiError):
+    """A setting that does not exist."""
+
+
+class Unserialisable(ApiError):
+    """A value that is no bytes, text, JSON, model or Avro record."""
+
+
+class DeliveryFailed(ApiError):
+    """A message is not known to be stored."""
+
+
+class TransactionMisused(ApiError):
+    """A call outside its transaction, or inside one where it has no place."""
+
+
+class TransactionAborted(ApiError):
+    """Nothing of the transaction is visible; its messages are read again."""
+
+
+_FIXES = {
+    KafkaError.UNKNOWN_TOPIC_OR_PART: "create it with client.create_topic(name), or check its name",
+    KafkaError.TOPIC_ALREADY_EXISTS: "use it as it is (exist_ok=True), or choose another name",
+    KafkaError.MSG_SIZE_TOO_LARGE: "send less, or raise max.message.bytes of the topic and message.max.bytes here",
+    KafkaError._MSG_TIMED_OUT: "see whether the brokers run (headrace status); delivery.timeout.ms is how long to try",
+    KafkaError._TRANSPORT: "see whether the brokers run, and whether bootstrap is right",
+    KafkaError._ALL_BROKERS_DOWN: "see whether the brokers run, and whether bootstrap is right",
+    KafkaError._TIMED_OUT: "see whether the brokers run, and whether bootstrap is right",
+    KafkaError._FENCED: "another producer uses this transactional id: give each its own, or let only one run",
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "ask for an ACL on the topic",
+    KafkaError.GROUP_AUTHORIZATION_FAILED: "ask for an ACL on the group",
+    KafkaError.NOT_ENOUGH_REPLICAS: "start the brokers that are down, or lower min.insync.replicas",
+}
+
+
+def error_of(failure: KafkaException | KafkaError, doing: str, kind: type[ApiError] = ApiError) -> ApiError:
+    """The failure of an attempt, with the fix if its code is known to have one."""
+    error = failure.args[0] if isinstance(failure, KafkaException) else failure
+    if not isinstance(error, KafkaError):
+        return kind(f"{doing}: {failure}")
+    return kind(f"{doing}: {error.str()} ({error.name()})", _FIXES.get(error.code(), ""), error)

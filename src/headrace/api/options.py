@@ -1,0 +1,154 @@
+"""Settings as confluent-kafka takes them: Kafka's names, written with dots or, as keywords, with underscores."""
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from confluent_kafka import KafkaException
+
+from headrace.api.errors import ApiError, UnknownOption
+
+Made = TypeVar("Made")
+logger = logging.getLogger("headrace.api")
+
+# librdkafka decides what it knows; these are for the hint only.
+_WELL_KNOWN = [
+    "acks",
+    "allow.auto.create.topics",
+    "auto.commit.interval.ms",
+    "auto.offset.reset",
+    "batch.num.messages",
+    "batch.size",
+    "bootstrap.servers",
+    "check.crcs",
+    "client.id",
+    "client.rack",
+    "compression.codec",
+    "compression.level",
+    "compression.type",
+    "connections.max.idle.ms",
+    "debug",
+    "delivery.timeout.ms",
+    "enable.auto.commit",
+    "enable.auto.offset.store",
+    "enable.idempotence",
+    "enable.partition.eof",
+    "error_cb",
+    "fetch.max.bytes",
+    "fetch.message.max.bytes",
+    "fetch.min.bytes",
+    "fetch.wait.max.ms",
+    "group.id",
+    "group.instance.id",
+    "group.protocol",
+    "group.remote.assignor",
+    "heartbeat.interval.ms",
+    "isolation.level",
+    "linger.ms",
+    "log_level",
+    "max.block.ms",
+    "max.in.flight.requests.per.connection",
+    "max.partition.fetch.bytes",
+    "max.poll.interval.ms",
+    "message.max.bytes",
+    "message.send.max.retries",
+    "message.timeout.ms",
+    "metadata.max.age.ms",
+    "oauth_cb",
+    "partition.assignment.strategy",
+    "partitioner",
+    "queue.buffering.max.kbytes",
+    "queue.buffering.max.messages",
+    "queued.max.messages.kbytes",
+    "queued.min.messages",
+    "receive.message.max.bytes",
+    "reconnect.backoff.max.ms",
+    "reconnect.backoff.ms",
+    "request.timeout.ms",
+    "retries",
+    "retry.backoff.ms",
+    "sasl.mechanism",
+    "sasl.mechanisms",
+    "sasl.password",
+    "sasl.username",
+    "security.protocol",
+    "session.timeout.ms",
+    "socket.keepalive.enable",
+    "socket.timeout.ms",
+    "ssl.ca.location",
+    "ssl.certificate.location",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.key.location",
+    "ssl.key.password",
+    "statistics.interval.ms",
+    "stats_cb",
+    "throttle_cb",
+    "topic.metadata.refresh.interval.ms",
+    "transaction.timeout.ms",
+    "transactional.id",
+]
+# Settings of one kind of client, which librdkafka warns of in another: a config for all kinds may hold both.
+_OF_CONSUMERS = frozenset(
+    {
+        "auto.commit.interval.ms", "auto.offset.reset", "check.crcs", "enable.auto.commit", "enable.partition.eof",
+        "fetch.max.bytes", "fetch.message.max.bytes", "fetch.min.bytes", "fetch.wait.max.ms", "group.id",
+        "group.instance.id", "group.protocol", "group.remote.assignor", "heartbeat.interval.ms", "isolation.level",
+        "max.partition.fetch.bytes", "max.poll.interval.ms", "partition.assignment.strategy",
+        "queued.max.messages.kbytes", "queued.min.messages",
+        "session.timeout.ms",
+    }
+)  # fmt: skip
+_OF_PRODUCERS = frozenset(
+    {
+        "acks", "batch.num.messages", "batch.size", "compression.codec", "compression.level", "compression.type",
+        "delivery.timeout.ms", "enable.idempotence", "linger.ms", "max.block.ms", "message.send.max.retries",
+        "message.timeout.ms", "partitioner", "queue.buffering.max.kbytes", "queue.buffering.max.messages",
+        "request.timeout.ms", "retries", "retry.backoff.ms", "transaction.timeout.ms", "transactional.id",
+    }
+)  # fmt: skip
+_NO_SUCH = re.compile(r'No such configuration property: "([^"]+)"')
+
+
+def kafka_config(*parts: Mapping[str, object] | None) -> dict[str, Any]:
+    """The parts as one, the later ones win; `linger_ms` and `linger.ms` are the same setting."""
+    merged: dict[str, Any] = {}
+    for part in parts:
+        merged.update({_dotted(name): value for name, value in (part or {}).items()})
+    return merged
+
+
+def for_producers(config: Mapping[str, object]) -> dict[str, Any]:
+    return {name: value for name, value in config.items() if name not in _OF_CONSUMERS}
+
+
+def for_consumers(config: Mapping[str, object]) -> dict[str, Any]:
+    return {name: value for name, value in config.items() if name not in _OF_PRODUCERS}
+
+
+def made(kind: Callable[[dict[str, Any]], Made], config: dict[str, Any]) -> Made:
+    """A confluent-kafka client; a setting that it refuses is told with the nearest name."""
+    try:
+        return kind(config)
+    except KafkaException as failure:
+        raise _refused(str(failure.args[0]), config) from None
+    except (TypeError, ValueError) as failure:
+        raise ApiError(f"a setting is refused: {failure}", "see docs/python.md for the settings") from None
+
+
+def near(name: str, known: list[str] | tuple[str, ...]) -> str:
+    """A hint: the nearest known name, or nothing."""
+    found = get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"did you mean {found[0]}?" if found else ""
+
+
+def _dotted(name: str) -> str:
+    return name if name in _WELL_KNOWN else name.replace("_", ".")
+
+
+def _refused(said: str, config: Mapping[str, object]) -> ApiError:
+    if not (found := _NO_SUCH.search(said)):
+        return ApiError(f"a setting is refused: {said}", "correct its value")
+    hint = near(found[1], _WELL_KNOWN) or "names are those of librdkafka, see docs/python.md"
+    return UnknownOption(f"there is no setting {found[1]}", hint)

@@ -1,0 +1,142 @@
+"""Topics, their configs, and the lag of groups, asked of the cluster and answered when it has answered."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from headrace.api.errors import ApiError, error_of
+from headrace.api.options import made, near
+
+SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    id: int
+    leader: int
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    name: str
+    partitions: tuple[Partition, ...]
+    config: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How many messages a group has not committed, by topic and partition."""
+
+    group: str
+    partitions: Mapping[tuple[str, int], int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.partitions.values())
+
+
+class Topics:
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._admin = made(AdminClient, config)
+
+    def create(
+        self, name: str, partitions: int, replication_factor: int, config: Mapping[str, object], exist_ok: bool
+    ) -> None:
+        topic = NewTopic(name, partitions, replication_factor, config=_texts(config))
+        try:
+            self._admin.create_topics([topic])[name].result(SECONDS)
+        except KafkaException as failure:
+            if exist_ok and failure.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                return
+            raise error_of(failure, f"creating topic {name}") from None
+
+    def delete(self, name: str) -> None:
+        self._result(self._admin.delete_topics([name])[name], f"deleting topic {name}")
+
+    def names(self) -> list[str]:
+        try:
+            return sorted(self._admin.list_topics(timeout=SECONDS).topics)
+        except KafkaException as failure:
+            raise error_of(failure, "asking for topics") from None
+
+    def describe(self, name: str) -> Topic:
+        found = self._described(name)
+        resource = ConfigResource(ResourceType.TOPIC, name)
+        entries = self._result(self._admin.describe_configs([resource])[resource], f"describing topic {name}")
+        partitions = tuple(
+            Partition(each.id, each.leader.id if each.leader else -1, _ids(each.replicas), _ids(each.isr))
+            for each in found.partitions
+        )
+        return Topic(name, partitions, {key: entry.value for key, entry in sorted(entries.items())})
+
+    def alter(self, name: str, partitions: int | None, config: Mapping[str, object]) -> None:
+        known = self.describe(name)
+        for option in config:
+            if option not in known.config:
+                hint = near(option, list(known.config)) or "see client.describe_topic(name).config"
+                raise ApiError(f"topics have no setting {option}", hint)
+        if partitions is not None and partitions != len(known.partitions):
+            grown = self._admin.create_partitions([NewPartitions(name, partitions)])[name]
+            self._result(grown, f"giving topic {name} {partitions} partitions")
+        if config:
+            changes = [_change(option, value) for option, value in config.items()]
+            resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=changes)
+            self._result(self._admin.incremental_alter_configs([resource])[resource], f"altering topic {name}")
+
+    def lag(self, group: str) -> Lag:
+        doing = f"asking for the lag of {group}"
+        answer = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group]
+        committed = [each for each in self._result(answer, doing).topic_partitions if each.offset >= 0]
+        if not committed:
+            raise ApiError(f"the group {group} has committed nothing", "check its name, or wait for its first commit")
+        asked = {TopicPartition(each.topic, each.partition): OffsetSpec.latest() for each in committed}
+        answers = self._admin.list_offsets(asked)
+        ends = {(each.topic, each.partition): self._result(end, doing).offset for each, end in answers.items()}
+        places = {(each.topic, each.partition): each.offset for each in committed}
+        return Lag(group, {place: max(0, ends[place] - offset) for place, offset in sorted(places.items())})
+
+    def partitions_of(self, name: str) -> list[int]:
+        return [each.id for each in self._described(name).partitions]
+
+    def _described(self, name: str) -> Any:
+        """Asked in the way that makes no topic where there is none."""
+        return self._result(self._admin.describe_topics(TopicCollection([name]))[name], f"looking for topic {name}")
+
+    @staticmethod
+    def _result(answer: Any, doing: str) -> Any:
+        try:
+            return answer.result(SECONDS)
+        except KafkaException as failure:
+            raise error_of(failure, doing) from None
+
+
+def _change(option: str, value: object) -> ConfigEntry:
+    if value is None:
+        return ConfigEntry(option, None, incremental_operation=AlterConfigOpType.DELETE)
+    return ConfigEntry(option, _text(value), incremental_operation=AlterConfigOpType.SET)
+
+
+def _ids(nodes: Sequence[Any]) -> tuple[int, ...]:
+    return tuple(each.id for each in nodes)
+
+
+def _texts(config: Mapping[str, object]) -> dict[str, str]:
+    return {name: _text(value) for name, value in config.items()}
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,36 @@
+"""`client.subscribe`: a webhook from Python, through the gateway's REST."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from gateway_process import GatewayProcess
+from receiver import Receiver
+
+import headrace
+from headrace.testing import Broker
+
+
+def test_messages_are_delivered_to_a_url(
+    broker: Broker, new_gateway: Callable[..., GatewayProcess], topic: str, tmp_path: Path
+) -> None:
+    gateway = new_gateway("--set", "webhook_networks=127.0.0.0/8")
+    receiver = Receiver(tmp_path).start()
+    try:
+        with headrace.connect(broker.bootstrap, gateway=gateway.url) as client:
+            made = client.subscribe(receiver.url, topic, start="earliest")
+            assert made.id and made.secret and made.topic == topic
+            client.produce(topic, "hello")
+            assert receiver.until(lambda seen: len(seen) >= 1)[0]["value"] == "hello"
+            with pytest.raises(headrace.ApiError, match="did you mean messages_max"):
+                client.subscribe(receiver.url, topic, message_max=1)
+            with pytest.raises(headrace.ApiError):
+                client.subscribe(receiver.url, "no-such-topic")
+    finally:
+        receiver.kill()
+
+
+def test_a_gateway_that_is_not_there_is_told(broker: Broker, topic: str) -> None:
+    client = headrace.connect(broker.bootstrap, gateway="http://127.0.0.1:9")
+    with client, pytest.raises(headrace.ApiError, match="does not answer"):
+        client.subscribe("http://127.0.0.1:9/hook", topic)
