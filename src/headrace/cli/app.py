@@ -16,6 +16,7 @@ from headrace.cli import (
     doctor,
     gateway,
     group,
+    live_config,
     logdump,
     pipeline,
     plan,
@@ -39,6 +40,7 @@ _GROUPS = {
     "txn": txn.app,
     "webhook": webhook.app,
     "pipeline": pipeline.app,
+    "config": live_config.app,
 }
 
 app = typer.Typer(
@@ -61,6 +63,7 @@ app.add_typer(txn.app, name="txn")
 app.add_typer(webhook.app, name="webhook")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(pipeline.app, name="pipeline")
+app.add_typer(live_config.app, name="config")
 app.command("spark")(spark.spark)
 app.command("produce")(produce.produce)
 app.command("consume")(consume.consume)

@@ -5,11 +5,14 @@ from typing import Annotated
 import typer
 
 from headrace.base.errors import UserError
-from headrace.cli.failure import ExitCode, Failure
+from headrace.cli.config_option import ConfigOption, config_of
+from headrace.cli.failure import ExitCode
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap, parse_pairs
 
 
 def gateway(
+    context: typer.Context,
+    config: ConfigOption = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8080,
@@ -25,27 +28,16 @@ def gateway(
     """Serve the cluster over HTTP. Ctrl-C stops it; it keeps nothing of its own."""
     import os
 
-    from pydantic import ValidationError
-
+    from headrace.cli.gateway_config import gateway_settings
     from headrace.cli.logs import configure_logs
     from headrace.cli.output import remark, show_json
     from headrace.cli.status_line import Failed, Ready, StatusPipe
     from headrace.gateway.serve import serve
-    from headrace.gateway.settings import GatewaySettings
 
     configure_logs("json" if as_json else "text", log_level, None)
     status = StatusPipe(ready_fd)
-    try:
-        told = GatewaySettings(
-            bootstrap=bootstrap,
-            host=host,
-            port=port,
-            **parse_pairs(settings or (), "--set"),  # type: ignore[arg-type]
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(map(str, first["loc"]))
-        raise Failure(f"{name}: {first['msg']}", "docs/rest.md lists the settings", ExitCode.USAGE) from None
+    given = {"bootstrap": bootstrap, "host": host, "port": port, **parse_pairs(settings or (), "--set")}
+    told = gateway_settings(config_of(context), given)
 
     def on_ready(chosen: int) -> None:
         status.tell(Ready(0, host, chosen, chosen, os.getpid()))

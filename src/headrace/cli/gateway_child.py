@@ -9,13 +9,15 @@ from headrace.cli.serve_options import ServeOptions
 
 
 class GatewayChild(Child):
-    def __init__(self, brokers: Sequence[ServeOptions], host: str, port: int, data: Path, as_json: bool) -> None:
+    def __init__(
+        self, brokers: Sequence[ServeOptions], host: str, port: int, data: Path, as_json: bool, config: str = ""
+    ) -> None:
         super().__init__("the gateway", data / "gateway.pid")
         self.bootstrap = ",".join(f"{each.host}:{each.port}" for each in brokers)
         self.host = host
         self.port = port
         self._metrics = ",".join(f"{each.host}:{each.metrics_port}" for each in brokers)
-        self._words = ["--json"] if as_json else []
+        self._words = [*(["--json"] if as_json else []), *([f"--config={config}"] if config else [])]
 
     @property
     def url(self) -> str:

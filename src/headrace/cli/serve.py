@@ -10,7 +10,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from headrace.base.errors import UserError
@@ -19,8 +19,9 @@ from headrace.cli.compose import start_node
 from headrace.cli.failure import ExitCode, show_failure
 from headrace.cli.logs import configure_logs
 from headrace.cli.preflight import descriptor_remarks
+from headrace.cli.reload import reload_on_sighup
 from headrace.cli.serve_options import ServeOptions, parse_arguments
-from headrace.cli.service_notice import READY, STOPPING, tell_service_manager
+from headrace.cli.service_notice import READY, STOPPING, keep_telling, tell_service_manager
 from headrace.cli.status_line import Failed, Ready, StatusPipe
 
 logger = logging.getLogger("headrace.serve")
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         logger.warning(line)
     status = StatusPipe(options.ready_fd)
     try:
-        run_to_end(options, status)
+        run_to_end(options, status, lambda: parse_arguments(arguments))
         return ExitCode.OK
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
@@ -48,9 +49,10 @@ def main(arguments: Sequence[str]) -> int:
         return _give_up(status, Failed(f"{type(error).__name__}: {error}", "the log shows where"), options)
 
 
-def run_to_end(options: ServeOptions, status: StatusPipe) -> None:
+def run_to_end(options: ServeOptions, status: StatusPipe, read_again: Callable[[], ServeOptions] | None = None) -> None:
+    """`read_again` is for a configuration file that has changed."""
     with asyncio.Runner(loop_factory=event_loop) as runner:
-        runner.run(_serve(options, status))
+        runner.run(_serve(options, status, read_again))
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
@@ -61,7 +63,7 @@ def event_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-async def _serve(options: ServeOptions, status: StatusPipe) -> None:
+async def _serve(options: ServeOptions, status: StatusPipe, read_again: Callable[[], ServeOptions] | None) -> None:
     with _collector_at_rest():
         node = await start_node(options)
     # A thread that comes back from a sync waits for the loop to let go of the interpreter; by default up to 5 ms.
@@ -69,13 +71,16 @@ async def _serve(options: ServeOptions, status: StatusPipe) -> None:
     stop = asyncio.Event()
     _stop_on_signals(stop)
     _stop_with_parent(options.parent_fd, stop)
+    if options.config and read_again is not None:
+        reload_on_sighup(node, read_again)
     status.tell(Ready(options.id, options.host, node.port, node.metrics_port or 0, os.getpid()))
     tell_service_manager(READY)
-    stopping = asyncio.create_task(_stop_when(stop, node))
+    beside = [asyncio.create_task(_stop_when(stop, node)), asyncio.create_task(keep_telling())]
     try:
         await node.until_stopped()
     finally:
-        stopping.cancel()
+        for task in beside:
+            task.cancel()
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headrace.base.errors import UserError
+from headrace.cli.config_file import ConfigFile, read_config
 
 METRICS_PORT = 9464
 
@@ -27,6 +28,7 @@ class ServeOptions:
     settings: dict[str, str] = field(default_factory=dict)
     log_format: str = "text"
     log_level: str = "info"
+    config: str = ""
     ready_fd: int = -1
     parent_fd: int = -1
 
@@ -48,11 +50,22 @@ class ServeOptions:
 
 
 def parse_arguments(arguments: Sequence[str]) -> ServeOptions:
-    parsed = vars(_parser().parse_args(arguments))
+    """The command line wins over the file that its --config names."""
+    parser = _parser()
+    file = _config_file(arguments)
+    parser.set_defaults(**file.of("serve"))
+    parsed = vars(parser.parse_args(arguments))
     pairs = parsed.pop("set")
     if parsed.pop("json"):
         parsed["log_format"] = "json"
-    return ServeOptions(**parsed, settings=dict(map(_pair, pairs)))
+    return ServeOptions(**parsed, settings={**file.broker, **dict(map(_pair, pairs))})
+
+
+def _config_file(arguments: Sequence[str]) -> ConfigFile:
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    first.add_argument("--config", default="")
+    path = first.parse_known_args(arguments)[0].config
+    return read_config(path) if path else ConfigFile()
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -106,6 +119,12 @@ def _parser() -> argparse.ArgumentParser:
         choices=("debug", "info", "warning", "error"),
         default=plain.log_level,
         help="least level to log (%(default)s)",
+    )
+    add(
+        "--config",
+        default="",
+        metavar="FILE",
+        help="a TOML file with settings and options (docs/config-file.md); the command line wins; SIGHUP reads it again",
     )
     add("--json", action="store_true", help="as --log-format json, errors too")
     add("--bootstrap", default=argparse.SUPPRESS, action=_Ignored, help=argparse.SUPPRESS)

@@ -1,14 +1,19 @@
-"""Tells the service manager that started us (systemd, `Type=notify`) when we serve and when we stop.
+"""Tells the service manager that started us (systemd, `Type=notify`) when we serve and when we stop, and, if it wants to
+know (`WatchdogSec`), that the event loop turns: a broker that stands still is ended by it, so that no client waits for it.
 
 Without one there is no NOTIFY_SOCKET in the environment, and nothing happens; nor when it is not listening any more.
 """
 
+import asyncio
 import contextlib
 import os
 import socket
 
 READY = "READY=1"
 STOPPING = "STOPPING=1"
+ALIVE = "WATCHDOG=1"
+# In the time that the service manager is patient.
+BEATS = 4
 
 
 def tell_service_manager(state: str) -> None:
@@ -20,3 +25,11 @@ def tell_service_manager(state: str) -> None:
         address = f"\0{address[1:]}"
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notice:
         notice.sendto(state.encode(), address)
+
+
+async def keep_telling() -> None:
+    """As long as it is not cancelled; returns at once where nobody wants to know."""
+    patience_s = int(os.environ.get("WATCHDOG_USEC") or 0) / 1e6
+    while patience_s:
+        tell_service_manager(ALIVE)
+        await asyncio.sleep(patience_s / BEATS)

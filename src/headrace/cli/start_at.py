@@ -22,7 +22,7 @@ class StartAt:
         return self.kind == "latest"
 
 
-def parse_start(text: str) -> StartAt:
+def parse_start(text: str, option: str = "--from") -> StartAt:
     if text == "earliest":
         return StartAt("earliest")
     if text == "latest":
@@ -35,13 +35,13 @@ def parse_start(text: str) -> StartAt:
         try:
             return StartAt("time", parse_time(text[1:]))
         except ValueError:
-            raise _unreadable(text) from None
-    raise _unreadable(text)
+            raise _unreadable(text, option) from None
+    raise _unreadable(text, option)
 
 
-def _unreadable(text: str) -> Failure:
+def _unreadable(text: str, option: str) -> Failure:
     return Failure(
-        f"--from {text}: this is no place to start",
+        f"{option} {text}: this is no place in a topic",
         "give earliest, latest, an offset (1200), the last so many (-10), or a time (@2026-01-31T12:00 or @EPOCH_MS)",
         ExitCode.USAGE,
     )

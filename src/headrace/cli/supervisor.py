@@ -1,8 +1,11 @@
 """Starts brokers and a gateway, waits for news of them, and stops them. Knows nothing of terminals: it tells a `Watcher`.
 
-    starting --all brokers ready--> serving --signal, or the last broker died--> stopping --all ended--> (exit code)
+    starting --all brokers ready--> serving --signal--> stopping --all ended--> (exit code)
 
-A broker that dies while others live, or the gateway, is reported and not started again by itself: the cause comes first.
+A broker that dies, or the gateway, is reported and not started again by itself: the cause comes first. With `--restart` it
+is, after a pause, unless it was stopped cleanly. The death of the last broker is no end: `headrace start` brings it back.
+One that was stopped (SIGSTOP, a frozen cgroup) for longer than its lease is ended and started again, if others run: they
+lead by now, and clients that wait for the stopped one learn it when its end resets their connections.
 `headrace start` asks for a broker through the control socket, or for one more.
 """
 
@@ -21,6 +24,9 @@ from headrace.cli.child import STOP_SECONDS, Child, ServeChild
 from headrace.cli.control import Asked, Listener
 from headrace.cli.failure import ExitCode
 from headrace.cli.gateway_child import GatewayChild
+from headrace.cli.restarts import Restarts
+from headrace.cli.status_line import Ready
+from headrace.cli.stopped_children import LOOK_SECONDS, StoppedChildren
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -34,8 +40,11 @@ class Watcher(Protocol):
     def on_start(self, child: ServeChild) -> None:
         """One that somebody asked for serves."""
 
-    def on_death(self, child: Child, cause: UserError, left: int) -> None:
-        """`left` brokers live."""
+    def on_death(self, child: Child, cause: UserError, left: int, restart_s: float | None) -> None:
+        """`left` brokers live; it is started again in so many seconds, or not by itself."""
+
+    def on_stopped(self, child: ServeChild, seconds: float) -> None:
+        """It stood still for so long, and is ended and started again."""
 
     def on_stopping(self) -> None: ...
 
@@ -49,18 +58,23 @@ class Supervisor:
         watcher: Watcher,
         data: Path,
         another: Callable[[int], ServeChild],
+        stopped: StoppedChildren,
+        restarts: Restarts,
         gateway: GatewayChild | None = None,
     ) -> None:
         self.children = {child.options.id: child for child in children}
         self.watcher = watcher
         self.data = data
         self.another = another
+        self.stopped = stopped
+        self.restarts = restarts
         self.gateway = gateway
         self.selector = selectors.DefaultSelector()
         self.signals = 0
         self._serving = False
         self._living: set[Child] = set()
         self._asked: dict[Child, Asked] = {}
+        self._to_start_again: set[Child] = set()
 
     def run(self) -> int:
         with self._signals_wake_us():
@@ -85,6 +99,7 @@ class Supervisor:
 
     def _launch(self, child: Child) -> None:
         child.start()
+        self.restarts.on_launch(child, time.monotonic())
         self._living.add(child)
         self.selector.register(child, selectors.EVENT_READ, partial(self._on_news, child))
 
@@ -92,9 +107,30 @@ class Supervisor:
         self._serving = True
         if not self.signals:
             self.watcher.on_serving(list(self.children.values()), self.gateway)
-        while self._brokers_left() and not self.signals:
-            self._wait()
+        while not self.signals:
+            self._wait(self._patience())
+            self._end_stopped()
+            self._restart_dead()
         return ExitCode.OK if self._brokers_left() else ExitCode.FAILED
+
+    def _patience(self) -> float | None:
+        """How long to wait for news: for ever, unless there is something to look at or to start meanwhile."""
+        times = (LOOK_SECONDS if self.stopped.patience_s else None, self.restarts.seconds_left(time.monotonic()))
+        return min((each for each in times if each is not None), default=None)
+
+    def _restart_dead(self) -> None:
+        for child in self.restarts.due(time.monotonic()):
+            if not self.signals:
+                self._to_start_again.add(child)
+                self._launch(child)
+
+    def _end_stopped(self) -> None:
+        brokers = [child for child in self.children.values() if child in self._living]
+        for child in self.stopped.look(brokers, time.monotonic()):
+            if child not in self._to_start_again:
+                self._to_start_again.add(child)
+                self.watcher.on_stopped(child, self.stopped.patience_s)
+                child.process.kill()
 
     def _brokers_left(self) -> int:
         return len(self._living - {self.gateway})
@@ -109,11 +145,18 @@ class Supervisor:
             self._on_death(child)
         elif child.ready and not was_ready:
             child.pid_file.write_text(f"{child.pid}\n")
-            if child in self._asked:
-                self._asked.pop(child).answer(child.ready._asdict())
-                self.watcher.on_start(self.children[child.ready.id])
-            elif isinstance(child, GatewayChild):
-                self.watcher.on_gateway(child)
+            self._on_ready(child, child.ready)
+
+    def _on_ready(self, child: Child, ready: Ready) -> None:
+        if isinstance(child, GatewayChild):
+            self._to_start_again.discard(child)
+            self.watcher.on_gateway(child)
+        elif child in self._to_start_again:
+            self._to_start_again.discard(child)
+            self.watcher.on_start(self.children[ready.id])
+        elif child in self._asked:
+            self._asked.pop(child).answer(ready._asdict())
+            self.watcher.on_start(self.children[ready.id])
 
     def _on_death(self, child: Child) -> None:
         self.selector.unregister(child)
@@ -125,12 +168,15 @@ class Supervisor:
             self._asked.pop(child).answer({"error": cause.cause, "fix": cause.fix})
         if not self._serving:
             raise cause
-        self.watcher.on_death(child, cause, self._brokers_left())
+        if child in self._to_start_again and child.ready and not self.signals:
+            self._launch(child)
+            return
+        self._to_start_again.discard(child)
+        again = None if self.signals or _was_stopped(child) else self.restarts.on_death(child, time.monotonic())
+        self.watcher.on_death(child, cause, self._brokers_left(), again)
 
     def _cause(self, child: Child) -> UserError:
-        if child.failed is None and child.process.wait() == 0:
-            return UserError(f"{child.name} was stopped")
-        return child.cause_of_death()
+        return UserError(f"{child.name} was stopped") if _was_stopped(child) else child.cause_of_death()
 
     # -- `headrace start` --------------------------------------------------------------------------------------------
 
@@ -204,3 +250,8 @@ class Supervisor:
 
     def _on_signal(self, *_: object) -> None:
         self.signals += 1
+
+
+def _was_stopped(child: Child) -> bool:
+    """Somebody asked it to end, and it did so cleanly."""
+    return child.failed is None and child.process.wait() == 0

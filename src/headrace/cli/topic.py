@@ -160,6 +160,50 @@ def delete(
         print(f"deleted {', '.join(topics)}")
 
 
+@app.command("delete-records")
+def delete_records_of(
+    topic: TopicName,
+    before: Annotated[
+        str,
+        typer.Option(
+            "--before",
+            metavar="PLACE",
+            help="Delete what lies before an offset, a time (@2026-01-31T12:00), the last so many (-10), or latest: all.",
+            show_default=False,
+        ),
+    ],
+    partition: Annotated[
+        list[int] | None, typer.Option("--partition", "-p", help="Only of these; may be repeated.", min=0)
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    as_json: AsJson = False,
+) -> None:
+    """Delete the oldest messages of a topic up to a place, after showing what would go and asking."""
+    from headrace.cli.connection import Connection
+    from headrace.cli.delete_records import delete_records, deletion_plan
+    from headrace.cli.output import count_of, show_json, show_rows
+    from headrace.cli.start_at import parse_start
+
+    if as_json and not yes:
+        raise Failure(
+            "delete-records asks before it deletes, and with --json there is nobody to ask", "add --yes", ExitCode.USAGE
+        )
+    place = parse_start(before, "--before")
+    connection = Connection(bootstrap)
+    plan = deletion_plan(connection, topic, partition or (), place)
+    messages = sum(row["messages"] for row in plan)
+    if not yes:
+        show_rows(plan, {"partition": "PARTITION", "start": "START", "then": "THEN", "messages": "MESSAGES"})
+        if not typer.confirm(f"Delete {count_of(messages, 'message')} of {topic}? There is no way back."):
+            raise Failure("nothing was deleted", "answer y, or add --yes", ExitCode.REFUSED)
+    delete_records(connection, plan)
+    if as_json:
+        show_json(plan)
+    else:
+        print(f"deleted {count_of(messages, 'message')} of {topic}")
+
+
 def _alter_configs(connection: "Connection", topic: str, changes: dict[str, str | None]) -> None:
     from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from headrace.cli.config_option import ConfigOption, config_of
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, UnusedBootstrap, parse_pairs
 from headrace.cli.serve_options import METRICS_PORT, ServeOptions
 
@@ -14,6 +15,8 @@ HOST = "127.0.0.1"
 
 
 def up(
+    context: typer.Context,
+    config: ConfigOption = None,
     brokers: Annotated[int, typer.Option(help="How many broker processes.", min=1, max=100)] = 1,
     port: Annotated[
         int, typer.Option(help="Port of broker 1; the next brokers take the next ports.", min=1, max=65535)
@@ -31,6 +34,17 @@ def up(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A broker setting by Kafka's name; may be repeated."),
     ] = None,
+    end_stopped_after: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="End and restart a broker that was stopped (SIGSTOP) for so long; a lease and 1 s, or 0 for never.",
+            min=0,
+        ),
+    ] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Start a broker again that died, after a pause; not one that was stopped.")
+    ] = False,
     log_level: Annotated[LogLevel, typer.Option(help="What the brokers log on stderr.")] = "warning",
     bootstrap: UnusedBootstrap = DEFAULT_BOOTSTRAP,
     as_json: AsJson = False,
@@ -40,10 +54,14 @@ def up(
     from headrace.cli.child import ServeChild
     from headrace.cli.gateway_child import GatewayChild
     from headrace.cli.output import remark
+    from headrace.cli.restarts import Restarts
+    from headrace.cli.stopped_children import StoppedChildren
     from headrace.cli.supervisor import Supervisor
     from headrace.cli.welcome import JsonWatcher, PanelWatcher
+    from headrace.cluster.broker_config import BrokerConfig
+    from headrace.stores.frozen_writer import is_stopped
 
-    chosen = {**default_settings(brokers), **parse_pairs(settings or (), "--set")}
+    chosen = {**default_settings(brokers), **config_of(context).broker, **parse_pairs(settings or (), "--set")}
     preflight.require_settings(chosen)
     preflight.require_data_root(data)
     for offset in range(brokers):
@@ -68,10 +86,15 @@ def up(
     gateway = None
     if not no_gateway and preflight.has_gateway(remarks):
         serve_options = [each.options for each in children]
-        gateway = GatewayChild(serve_options, HOST, preflight.http_port(HOST, http_port, remarks), data, as_json)
+        http = preflight.http_port(HOST, http_port, remarks)
+        gateway = GatewayChild(serve_options, HOST, http, data, as_json, config or "")
     for line in remarks:
         remark(f"warning: {line}")
-    return Supervisor(children, JsonWatcher() if as_json else PanelWatcher(data), data, child, gateway).run()
+    if end_stopped_after is None:
+        end_stopped_after = BrokerConfig(chosen).number("broker.session.timeout.ms") / 1000 + 1
+    stopped = StoppedChildren(end_stopped_after, is_stopped)
+    watcher = JsonWatcher() if as_json else PanelWatcher(data)
+    return Supervisor(children, watcher, data, child, stopped, Restarts(restart), gateway).run()
 
 
 def default_settings(brokers: int) -> dict[str, str]:

@@ -42,17 +42,23 @@ class PanelWatcher:
     def on_start(self, child: ServeChild) -> None:
         remark(f"broker {child.options.id} serves on {child.options.host}:{child.options.port}")
 
-    def on_death(self, child: Child, cause: UserError, left: int) -> None:
+    def on_death(self, child: Child, cause: UserError, left: int, restart_s: float | None) -> None:
+        if restart_s is not None:
+            show_failure(cause.cause, f"it is started again in {restart_s:g} s (--restart)", as_json=False)
+            return
         if isinstance(child, GatewayChild):
             fix = f"`headrace gateway --bootstrap {child.bootstrap} --port {child.port}` starts another"
             show_failure(cause.cause, fix, as_json=False)
             return
-        if not left or not isinstance(child, ServeChild):
+        if not isinstance(child, ServeChild):
             show_failure(cause.cause, cause.fix, as_json=False)
             return
         where = "" if self.data == Path("data") else f" --data {shlex.quote(str(self.data))}"
-        fix = f"`headrace start {child.options.id}{where}` starts it again"
-        show_failure(f"{cause.cause}; {count_of(left, 'broker')} left", fix, as_json=False)
+        fix = f"`headrace start {child.options.id}{where}` starts it again" + ("" if left else ", Ctrl-C ends it all")
+        show_failure(f"{cause.cause}; {count_of(left, 'broker') if left else 'no broker'} left", fix, as_json=False)
+
+    def on_stopped(self, child: ServeChild, seconds: float) -> None:
+        remark(f"{child.name} {stood_still(seconds)}")
 
     def on_stopping(self) -> None:
         remark("stopping; Ctrl-C again stops at once")
@@ -78,11 +84,23 @@ class JsonWatcher:
             show_json({"status": "started", "broker": child.ready._asdict()})
             sys.stdout.flush()
 
-    def on_death(self, child: Child, cause: UserError, left: int) -> None:
-        show_failure(cause.cause, cause.fix, as_json=True)
+    def on_death(self, child: Child, cause: UserError, left: int, restart_s: float | None) -> None:
+        fix = cause.fix if restart_s is None else f"it is started again in {restart_s:g} s (--restart)"
+        show_failure(cause.cause, fix, as_json=True)
+
+    def on_stopped(self, child: ServeChild, seconds: float) -> None:
+        show_json({"status": "stopped", "broker": child.options.id, "cause": f"{child.name} {stood_still(seconds)}"})
+        sys.stdout.flush()
 
     def on_stopping(self) -> None:
         pass
+
+
+def stood_still(seconds: float) -> str:
+    return (
+        f"was stopped for {seconds:g} s, longer than its lease: ended and started again, so that no client waits for it "
+        "(--end-stopped-after 0 leaves it)"
+    )
 
 
 def bootstrap_of(children: Sequence[ServeChild]) -> str:

@@ -10,6 +10,8 @@ from headrace.wire.messages.configs import (
     DescribeConfigsResponse,
 )
 
+# What is set for all brokers is described without a number.
+ALL_BROKERS = ""
 SOURCES = {
     1: "topic",
     2: "broker (dynamic)",
@@ -32,7 +34,7 @@ class Config(NamedTuple):
 async def describe_configs(admin: Admin, resource: Resource) -> list[Config]:
     asked = DescribeConfigsResource(resource.kind, resource.name, None)
     request = DescribeConfigsRequest([asked], include_documentation=True)
-    if resource.kind == BROKER:
+    if resource.kind == BROKER and resource.name != ALL_BROKERS:
         # What stands in its file only the broker itself knows.
         reply = await admin.ask_broker(int(resource.name), request, DescribeConfigsResponse)
     else:

@@ -18,9 +18,11 @@ Names and meanings are Kafka's. Durations are in the unit the name ends with, si
 allowed is refused with the setting, the value and what is allowed.
 
 A topic's own setting comes first, then what was changed for this broker while it runs, then what was changed for all
-brokers, then what the broker was started with, then the default below.
+brokers, then what the broker was started with (a file: [config-file.md](config-file.md)), then the default below.
 
     headrace up --set num.partitions=6 --set log.retention.hours=24
+    headrace serve --config headrace.toml
+    headrace config set log.retention.hours=24
     headrace topic create orders --config retention.ms=86400000
     headrace topic alter orders --config flush.messages=10000
 """

@@ -17,6 +17,7 @@ from headrace.gateway.gateway import Gateway
 from headrace.gateway.protocol import BoundedProtocol, sweep
 from headrace.gateway.push.hub import Hub
 from headrace.gateway.settings import GatewaySettings
+from headrace.gateway.socket_protocol import LingeringSocketProtocol
 
 STOP_SECONDS_MAX = 3
 FAREWELL_SECONDS = 0.1
@@ -44,7 +45,7 @@ def _config(app: FastAPI) -> uvicorn.Config:
         front_door(app),
         loop="uvloop",
         http=BoundedProtocol,
-        ws="websockets-sansio",
+        ws=LingeringSocketProtocol,
         # Each connection would compress the same frame again, and keep a window of its own for it.
         ws_per_message_deflate=False,
         ws_max_size=SOCKET_MESSAGE_BYTES_MAX,

@@ -49,5 +49,20 @@ def cli(bootstrap: str) -> Cli:
 
 
 @pytest.fixture
+def run(bootstrap: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The command line within this process: for tests of many commands, each of which takes a second to load."""
+    from headrace.cli import app
+
+    monkeypatch.setenv("HEADRACE_BOOTSTRAP", bootstrap)
+
+    def ran(*arguments: str) -> Ran:
+        code = app.run(arguments)
+        out, err = capsys.readouterr()
+        return Ran(code, out.encode(), err)
+
+    return ran
+
+
+@pytest.fixture
 def offline_cli() -> Cli:
     return run_cli

@@ -85,3 +85,27 @@ def test_refusals_have_their_codes(cli, topic, new_name) -> None:
         said = json.loads(ran.err)
         assert cause.lower() in (said["error"] + said["fix"]).lower(), (words, said)
         assert ran.out == b"", (words, ran)
+
+
+def test_the_oldest_messages_of_a_topic_are_deleted_up_to_a_place(cli, run, new_name) -> None:
+    topic = new_name()
+    run("topic", "create", topic, "--partitions", "2")
+    for partition in ("0", "1"):
+        cli("produce", topic, "-p", partition, stdin=b"a\nb\nc\nd\n")
+    refused = cli("topic", "delete-records", topic, "--before", "2", stdin=b"n\n")
+    assert refused.code == 4 and "Delete 4 messages" in refused.text
+    done = run("topic", "delete-records", topic, "--before", "3", "-p", "1", "--yes", "--json")
+    assert done.json == [{"topic": topic, "partition": 1, "start": 0, "then": 3, "messages": 3}]
+    assert run("topic", "delete-records", topic, "--before", "-2", "--yes").code == 0
+    [view] = run("topic", "describe", topic, "--json").json
+    assert [part["start_offset"] for part in view["partitions"]] == [2, 3]
+    assert sorted(run("consume", topic).text.split()) == ["c", "d", "d"]
+    for words, code, cause in (
+        (["--before", "9"], 4, "ends at offset 4"),
+        (["--before", "1", "-p", "7"], 3, "no partition 7"),
+        (["--before", "soon"], 2, "--before soon"),
+    ):
+        ran = run("topic", "delete-records", topic, *words, "--yes", "--json")
+        assert ran.code == code and cause in json.loads(ran.err)["error"], ran
+    assert run("topic", "delete-records", topic, "--before", "latest", "--yes").code == 0
+    assert run("consume", topic).text == ""

@@ -1,0 +1,199 @@
+"""The configuration file: TOML with a section for each command that takes it, and one for the brokers' settings.
+
+    [broker]                        # of `serve` and `up`: Kafka's names
+    num.partitions = 6
+    [serve]                         # options of `headrace serve`, as on its command line
+    host = "10.0.0.1"
+
+What is wrong is told with the file, the line and the nearest name. The command line wins over the file.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from headrace.base.errors import UserError
+from headrace.cli.failure import ExitCode, Failure
+from headrace.cluster.broker_config import parse_broker_setting
+
+LEVELS = ("debug", "info", "warning", "error")
+
+
+class Kind(NamedTuple):
+    """What an option takes: a type, or one of some words."""
+
+    type: type
+    choices: tuple[str, ...] = ()
+
+    def takes(self, value: object) -> bool:
+        if isinstance(value, bool) != (self.type is bool):
+            return False
+        numbers = (int, float) if self.type is float else self.type
+        return isinstance(value, numbers) and (not self.choices or value in self.choices)
+
+    def __str__(self) -> str:
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        return {int: "a whole number", float: "a number", bool: "true or false"}.get(self.type, "text in quotes")
+
+
+NUMBER, TEXT, FLAG = Kind(int), Kind(str), Kind(bool)
+OPTIONS: Mapping[str, Mapping[str, Kind]] = {
+    "serve": {
+        "id": NUMBER,
+        "host": TEXT,
+        "port": NUMBER,
+        "advertised-host": TEXT,
+        "data": TEXT,
+        "store": TEXT,
+        "metrics-port": NUMBER,
+        "rack": TEXT,
+        "log-format": Kind(str, ("text", "json")),
+        "log-level": Kind(str, LEVELS),
+    },
+    "up": {
+        "brokers": NUMBER,
+        "port": NUMBER,
+        "http-port": NUMBER,
+        "metrics-port": NUMBER,
+        "data": TEXT,
+        "no-gateway": FLAG,
+        "end-stopped-after": Kind(float),
+        "restart": FLAG,
+        "log-level": Kind(str, LEVELS),
+    },
+}
+SECTIONS = ("broker", *OPTIONS, "gateway")
+_HEADER = re.compile(r"^\s*\[\s*([^\[\]]+?)\s*\]")
+_KEY = re.compile(r"""^\s*([A-Za-z0-9_."'\- ]+?)\s*=""")
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    path: str = ""
+    broker: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of `serve` and `up`, by their names with underscores."""
+    gateway: Mapping[str, Any] = field(default_factory=dict)
+    lines: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+    def of(self, command: str) -> dict[str, Any]:
+        return dict(self.options.get(command, {}))
+
+    def place(self, section: str, name: str) -> str:
+        line = self.lines.get((section, name))
+        return f"{self.path}:{line}" if line else self.path
+
+    def refused(self, section: str, name: str, cause: str, fix: str) -> Failure:
+        return Failure(f"{self.place(section, name)}: {cause}", fix, ExitCode.USAGE)
+
+
+def read_config(path: str) -> ConfigFile:
+    """A file whose `broker`, `serve` and `up` are right; the settings of the gateway are checked where it is installed."""
+    return parse_config(path, _text(path))
+
+
+def parse_config(path: str, text: str) -> ConfigFile:
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Failure(f"{path}: this is not TOML: {error}", "see docs/config-file.md", ExitCode.USAGE) from None
+    file = ConfigFile(path, lines=dict(_lines(text)))
+    for name, table in tables.items():
+        _check_section(file, name, table)
+    return ConfigFile(
+        path,
+        dict(_broker_settings(file, tables.get("broker", {}))),
+        {command: _options(file, command, tables.get(command, {})) for command in OPTIONS},
+        {name.replace("-", "_"): value for name, value in tables.get("gateway", {}).items()},
+        file.lines,
+    )
+
+
+def nearest(name: str, known: Mapping[str, object] | tuple[str, ...], otherwise: str) -> str:
+    found = get_close_matches(name, list(known), n=1)
+    return f"did you mean {found[0]}?" if found else otherwise
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except UnicodeDecodeError:
+        raise Failure(f"--config {path}: this is not UTF-8 text", "name a TOML file", ExitCode.USAGE) from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise Failure(f"--config {path}: {reason}", "name a TOML file that you may read", ExitCode.USAGE) from None
+
+
+def _check_section(file: ConfigFile, name: str, table: object) -> None:
+    if isinstance(table, dict) and name in SECTIONS:
+        return
+    if isinstance(table, dict) and ("", name) in file.lines:
+        hint = nearest(name, SECTIONS, f"there are {', '.join(f'[{each}]' for each in SECTIONS)}")
+        raise file.refused("", name, f"there is no section [{name}]", hint)
+    key, line = next(((key, line) for key, line in file.lines.items() if name in key), (("", name), 0))
+    dotted = ".".join(filter(None, key))
+    raise Failure(
+        f"{file.path}:{line}: {dotted} stands in no section",
+        "put Kafka's settings under [broker], options under [serve], [up] or [gateway]",
+        ExitCode.USAGE,
+    )
+
+
+def _broker_settings(file: ConfigFile, table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in _flat(table):
+        text = _as_text(value)
+        try:
+            parse_broker_setting(name, text)
+        except UserError as error:
+            fix = error.fix or "docs/configuration.md lists them all"
+            raise file.refused("broker", name, error.cause, fix) from None
+        yield name, text
+
+
+def _options(file: ConfigFile, command: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    known, options = OPTIONS[command], {}
+    for name, value in table.items():
+        kind = known.get(name.replace("_", "-"))
+        if kind is None:
+            hint = nearest(name, known, f"it has {', '.join(known)}; Kafka's settings stand under [broker]")
+            raise file.refused(command, name, f"[{command}] has no option {name}", hint)
+        if not kind.takes(value):
+            raise file.refused(command, name, f"{name} cannot be {value!r}", f"it is {kind}")
+        options[name.replace("-", "_")] = value
+    return options
+
+
+def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """`num.partitions = 6` is a table within a table to TOML, and one name to Kafka."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield before + name, value
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(_as_text, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _lines(text: str) -> Iterator[tuple[tuple[str, str], int]]:
+    """The line of each name, by section; of a section itself, under "" and its name."""
+    section: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            section = _words(header[1])
+            yield ("", section[0]), number
+        elif key := _KEY.match(line):
+            first, *rest = [*section, *_words(key[1])]
+            yield ((first, ".".join(rest)) if rest else ("", first)), number
+
+
+def _words(dotted: str) -> list[str]:
+    return [word for part in dotted.split(".") if (word := part.strip().strip("\"'"))] or [""]

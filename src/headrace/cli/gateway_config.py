@@ -1,0 +1,63 @@
+"""The settings of a gateway: its command line, then the environment, then the section [gateway] of a file."""
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from headrace.cli.config_file import LEVELS, ConfigFile, nearest
+from headrace.cli.failure import ExitCode, Failure
+from headrace.gateway.settings import GatewaySettings
+
+# An option of the command, and no setting.
+_LEVEL = "log_level"
+
+
+def gateway_settings(file: ConfigFile, given: Mapping[str, Any]) -> GatewaySettings:
+    told = {name: value for name, value in file.gateway.items() if name != _LEVEL and not _in_environment(name)}
+    _check_names(file)
+    try:
+        return GatewaySettings(**{**told, **given})
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else ""
+        cause = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        if name in told and name not in given:
+            raise file.refused("gateway", _written(file, name), cause, "docs/rest.md lists the settings") from None
+        hint = nearest(name, GatewaySettings.model_fields, "docs/rest.md lists the settings")
+        fix = hint if first["type"] == "extra_forbidden" else "docs/rest.md lists the settings"
+        raise Failure(cause, fix, ExitCode.USAGE) from None
+
+
+def gateway_rows(file: ConfigFile, every: bool) -> Iterator[tuple[str, Any, str]]:
+    """Name, value and source of what the file sets, or of every setting."""
+    settings = gateway_settings(file, {})
+    for name in GatewaySettings.model_fields:
+        if name in file.gateway:
+            written = _written(file, name)
+            source = f"HEADRACE_GATEWAY_{name.upper()}" if _in_environment(name) else file.place("gateway", written)
+            yield written, getattr(settings, name), source
+        elif every:
+            yield name, getattr(settings, name), "default"
+
+
+def _check_names(file: ConfigFile) -> None:
+    level = file.gateway.get(_LEVEL, LEVELS[0])
+    if level not in LEVELS:
+        line = _written(file, _LEVEL)
+        raise file.refused("gateway", line, f"{line} cannot be {level!r}", f"it is one of {', '.join(LEVELS)}")
+    known = {**GatewaySettings.model_fields, _LEVEL: None}
+    for name in file.gateway:
+        if name not in known:
+            hint = nearest(name, known, "docs/rest.md lists the settings")
+            raise file.refused("gateway", _written(file, name), f"[gateway] has no setting {name}", hint)
+
+
+def _written(file: ConfigFile, name: str) -> str:
+    """As the file writes it: with underscores, or with dashes."""
+    return name if ("gateway", name) in file.lines else name.replace("_", "-")
+
+
+def _in_environment(name: str) -> bool:
+    return f"HEADRACE_GATEWAY_{name.upper()}" in os.environ

@@ -1,0 +1,93 @@
+"""The configuration file: what it means, and how each mistake is told with its line and the nearest name."""
+
+import pytest
+
+from headrace.cli.config_file import OPTIONS, parse_config
+from headrace.cli.failure import ExitCode, Failure
+from headrace.cli.gateway_config import gateway_settings
+from headrace.cli.reload import compared
+from headrace.cli.serve_options import ServeOptions
+
+FILE = """
+[broker]
+num.partitions = 6
+"auto.create.topics.enable" = false
+group.consumer.assignors = ["range", "uniform"]
+[broker.log.retention]
+hours = 24
+[serve]
+port = 9192
+metrics-port = 0
+[up]
+brokers = 3
+end-stopped-after = 5
+[gateway]
+messages-max = 500
+"""
+
+
+def test_names_are_kafkas_with_or_without_quotes() -> None:
+    file = parse_config("f.toml", FILE)
+    assert file.broker == {
+        "num.partitions": "6",
+        "auto.create.topics.enable": "false",
+        "group.consumer.assignors": "range,uniform",
+        "log.retention.hours": "24",
+    }
+    assert file.of("serve") == {"port": 9192, "metrics_port": 0}
+    assert file.of("up") == {"brokers": 3, "end_stopped_after": 5}
+    assert file.gateway == {"messages_max": 500}
+    assert file.place("broker", "log.retention.hours") == "f.toml:7"
+    assert gateway_settings(file, {}).messages_max == 500
+    assert gateway_settings(file, {"messages_max": 7}).messages_max == 7
+
+
+def test_every_option_of_serve_may_stand_in_a_file() -> None:
+    own = {"settings", "config", "ready_fd", "parent_fd"}
+    assert {name.replace("-", "_") for name in OPTIONS["serve"]} == vars(ServeOptions()).keys() - own
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "fix"),
+    [
+        ("[broker]\nnum.partition = 3", "f.toml:2: there is no setting num.partition", "Did you mean num.partitions?"),
+        ("[broker]\n\nnum.partitions = 'x'", "f.toml:3: num.partitions cannot be 'x'", "a whole number from 1"),
+        ("[broker.num]\npartitions = 0", "f.toml:2: num.partitions cannot be '0'", "a whole number from 1"),
+        ("[brokers]\na = 1", "f.toml:1: there is no section [brokers]", "did you mean broker?"),
+        ("num.partitions = 3", "f.toml:1: num.partitions stands in no section", "[broker]"),
+        ("port = 3", "f.toml:1: port stands in no section", "[serve]"),
+        ("[serve]\nprot = 1", "f.toml:2: [serve] has no option prot", "did you mean port?"),
+        ("[serve]\nport = true", "f.toml:2: port cannot be True", "it is a whole number"),
+        ("[up]\nlog-level = 'loud'", "f.toml:2: log-level cannot be 'loud'", "one of debug"),
+        ("[up]\nno-gateway = 1", "f.toml:2: no-gateway cannot be 1", "true or false"),
+        ("a b", "f.toml: this is not TOML", "docs/config-file.md"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line_and_the_nearest_name(text: str, cause: str, fix: str) -> None:
+    with pytest.raises(Failure) as refused:
+        parse_config("f.toml", text)
+    assert cause in refused.value.cause and fix in refused.value.fix
+    assert refused.value.code is ExitCode.USAGE
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("[gateway]\nmessage_max = 3", "f.toml:2: [gateway] has no setting message_max"),
+        ("[gateway]\nmessages-max = 0", "f.toml:2: messages_max: Input should be greater than 0"),
+        ("[gateway]\nlog-level = 'loud'", "f.toml:2: log-level cannot be 'loud'"),
+    ],
+)
+def test_a_mistake_in_the_gateways_section_is_told_with_its_line(text: str, cause: str) -> None:
+    with pytest.raises(Failure) as refused:
+        gateway_settings(parse_config("f.toml", text), {})
+    assert cause in refused.value.cause
+
+
+def test_a_reload_changes_what_can_change() -> None:
+    before = {"num.partitions": "1", "log.retention.hours": "5", "socket.listen.backlog.size": "9"}
+    after = {"num.partitions": "2", "socket.listen.backlog.size": "10", "max.connections": "7"}
+    settings, now, later = compared(before, after)
+    assert settings == {"num.partitions": "2", "socket.listen.backlog.size": "9", "max.connections": "7"}
+    assert now == ["log.retention.hours", "max.connections", "num.partitions"]
+    assert later == ["socket.listen.backlog.size"]
