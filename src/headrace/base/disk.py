@@ -92,6 +92,9 @@ class Disk(Protocol):
 
     def total_bytes(self, path: str) -> int: ...
 
+    def device(self, path: str) -> str:
+        """The file system that holds `path`: the same text for all paths on it, until the next boot of the machine."""
+
     def lock(self, path: str) -> Job:
         """Holds the path for this process until the returned release is called or the process dies."""
 
@@ -241,6 +244,10 @@ class RealDisk:
         with _translated(path):
             status = os.statvfs(path)
         return status.f_blocks * status.f_frsize
+
+    def device(self, path: str) -> str:
+        with _translated(path):
+            return str(Path(path).stat().st_dev)
 
     def lock(self, path: str) -> Job:
         with _translated(path):

@@ -2,7 +2,7 @@
 
 Measured on ext4, files with one new record each: 22 files took 1.8 ms with eight threads and 0.5 ms so, 45 files 3.5 ms
 and 0.8 ms. It writes everything that is dirty, other people's too, so it is for many files at a time when little is dirty,
-and only where it is known to be a proof: ext4 and xfs, on a Linux that reports a write that failed (5.8).
+and only where it is known to be a proof (`reports_every_failure`).
 
 A process of its own makes the call (`whole_sync_process`): why not a thread, `kernel_sync` says, and the kernel's own
 workers do not offer this one.
@@ -21,7 +21,8 @@ from headrace.base.file_sync import Done
 
 FILES_MIN = 12
 _PROVEN = ("ext4", "xfs")
-_REPORTS_ERRORS = (5, 8)
+_REPORTS_SINCE = (6, 13)
+_RELEASE = re.compile(r"(\d+)\.(\d+)(?!\d)")
 
 
 class NotNow(Exception):
@@ -88,15 +89,23 @@ class WholeSync:
 
 
 def is_proof(path: str) -> bool:
+    system = os.uname()
     try:
-        return _linux_version() >= _REPORTS_ERRORS and _file_system_of(path) in _PROVEN
-    except (OSError, ValueError):
+        return reports_every_failure(system.sysname, system.release) and _file_system_of(path) in _PROVEN
+    except OSError:
         return False
 
 
-def _linux_version() -> tuple[int, ...]:
-    system = os.uname()
-    return tuple(map(int, re.findall(r"\d+", system.release)[:2])) if system.sysname == "Linux" else (0,)
+def reports_every_failure(system: str, release: str) -> bool:
+    """Whether this kernel's syncfs says so whenever fdatasync of one of the files would.
+
+    Since 5.8 it reports pages that could not be written; since 5.17 a journal commit or a flush of the device that failed;
+    since 6.13 that ext4 gave up, as `errors=remount-ro` has it. Before that it answered "done" to the last one. One
+    fdatasync after it would tell on 5.17 too, but that could be tried on no such kernel; there files are synced one by
+    one. Patches that a distribution brought to an older release are not seen: the release is all that is told.
+    """
+    version = _RELEASE.match(release)
+    return system == "Linux" and version is not None and tuple(map(int, version.groups())) >= _REPORTS_SINCE
 
 
 def _file_system_of(path: str) -> str:

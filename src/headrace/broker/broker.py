@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from headrace.base.clock import Clock, Now
 from headrace.base.disk import Disk
-from headrace.base.errors import Refused
+from headrace.base.errors import Refused, StoreUnreachable
 from headrace.base.probe import Probes
 from headrace.broker.cleaner import Cleaner
 from headrace.broker.clock_watch import ClockWatch
@@ -19,6 +19,7 @@ from headrace.broker.controller import Controller
 from headrace.broker.coordinators import GroupCoordinators
 from headrace.broker.deadlines import Deadlines
 from headrace.broker.disk_room import DiskRoom
+from headrace.broker.disk_watch import DiskWatch
 from headrace.broker.dispatch import Dispatch
 from headrace.broker.fetchers import Fetchers
 from headrace.broker.handlers import HANDLERS
@@ -34,6 +35,8 @@ from headrace.broker.peers import Peers
 from headrace.broker.producer_ids import ProducerIdBlocks
 from headrace.broker.refused_batches import RefusedBatches
 from headrace.broker.retention import Retention
+from headrace.broker.rot import Rot
+from headrace.broker.seen_revision import SeenRevision
 from headrace.broker.sessions import FetchSessions
 from headrace.broker.tasks import Tasks
 from headrace.broker.transaction_coordinators import TransactionCoordinators
@@ -43,10 +46,14 @@ from headrace.cluster.entities import INTERNAL_TOPICS, Topic
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.image import Image
 from headrace.cluster.registration import listed_brokers
+from headrace.cluster.room import reluctant_leaders
 from headrace.cluster.store import Commit, MetaStore
 from headrace.wire.codes import ErrorCode
 
 log = logging.getLogger("headrace.broker")
+
+# Who creates a topic is told when it can be written, if that does not take long: else its first writes are sent again.
+OPEN_SECONDS_MAX = 5.0
 
 
 class Broker:
@@ -54,6 +61,8 @@ class Broker:
     membership: Membership
     partitions: Partitions
     disk_room: DiskRoom
+    seen_revision: SeenRevision
+    disk_watch: DiskWatch
     retention: Retention | None = None
     cleaner: Cleaner | None = None
 
@@ -81,13 +90,16 @@ class Broker:
         self.probes = probes
         self.fetch_bytes_max = config.number("fetch.max.bytes")
         self.deadlines = Deadlines(loop)
-        self.metadata = Metadata(store, self._on_image)
+        self.metadata = Metadata(store, self._on_image, clock.mono)
         self.producer_ids = ProducerIdBlocks(self.metadata)
         self.sessions = FetchSessions(
             config.number("max.incremental.fetch.session.cache.slots"), lambda: rng.randrange(1, 1 << 31), loop.time
         )
         self.fetchers = Fetchers(self)
         self.isr_keeper = IsrKeeper(self)
+        self.rot = Rot(self)
+        # Held while a coordinator replays a stretch of its log: one stretch in a turn of the loop, whoever loads.
+        self.loading = asyncio.Lock()
         self.coordinators = GroupCoordinators(self)
         self.transactions = TransactionCoordinators(self)
         self.peers = Peers(self)
@@ -147,6 +159,11 @@ class Broker:
         }
 
     @property
+    def reluctant(self) -> Collection[int]:
+        """Brokers that lead only where nobody else can."""
+        return reluctant_leaders(self.image.brokers, self.live)
+
+    @property
     def leaving(self) -> Collection[int]:
         return [broker_id for broker_id in self.live if self.image.brokers[broker_id].leaving]
 
@@ -169,6 +186,10 @@ class Broker:
         if self.partitions.is_fenced and self.clock.now().mono <= self.membership.deadline:
             log.info("broker %d still has its lease", self.id)
             self.on_joined()
+
+    def on_opened(self, opened: list[Partition]) -> None:
+        """Partitions that the image has given us, and that can be served from now on."""
+        self._follow(opened)
 
     def new_uuid(self) -> str:
         return str(uuid.UUID(bytes=self.rng.randbytes(16), version=4))
@@ -206,20 +227,32 @@ class Broker:
             creation = create_topic(image, staying, new, self.rng.randbytes(16), self.config, turn)
             return creation.commits
 
-        await self.change_placement(plan, validate_only)
+        await self.change_placement(new.name, plan, validate_only)
         assert creation is not None
         return creation.topic
 
-    async def change_placement(self, plan: Plan, validate_only: bool) -> None:
-        """A change that needs live brokers. Those that seem to be missing may have joined, and we have not heard of it."""
+    async def change_placement(self, topic: str, plan: Plan, validate_only: bool) -> None:
+        """A change that needs live brokers, and makes partitions of this topic: our own can be written when it returns,
+        unless the disk takes long."""
+        await self._change_placement(plan, validate_only)
+        await self.partitions.until_opened(topic, OPEN_SECONDS_MAX)
+
+    async def _change_placement(self, plan: Plan, validate_only: bool) -> None:
+        """Brokers that seem to be missing may have joined, and we have not heard of it."""
         try:
             await self.metadata.change(plan, validate_only)
         except Refused as refusal:
             if refusal.code not in (ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.INVALID_REPLICA_ASSIGNMENT):
                 raise
+            await self._look_who_is_alive()
+            await self.metadata.change(plan, validate_only)
+
+    async def _look_who_is_alive(self) -> None:
+        try:
             await self.metadata.load()
             self.on_leases(live_epochs(await self.metadata.store.leases()))
-            await self.metadata.change(plan, validate_only)
+        except StoreUnreachable as error:
+            raise Refused(ErrorCode.REQUEST_TIMED_OUT, f"the metadata store does not answer: {error}") from error
 
     def nearest_replica(self, partition: Partition, rack: str, offset: int) -> int | None:
         """A live in-sync replica in the reader's rack that has what it wants, if we are not in that rack ourselves."""

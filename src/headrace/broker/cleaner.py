@@ -217,6 +217,7 @@ class Cleaner:
 
     async def _write_down(self, partition: Partition, report: CleanReport) -> None:
         self._cleaned[partition.written_as] = report.cleaned_to
+        partition.log.on_cleaned(report.cleaned_to)
         self._tombstones_due[partition.written_as] = report.horizon
         try:
             await self._in_thread(checkpoint.save, self._broker.disk, self._path, dict(self._cleaned))

@@ -36,7 +36,7 @@ class Circumstances(NamedTuple):
     """All that a decision rests on beside the image."""
 
     live: Mapping[int, int]
-    leaving: Collection[int]
+    reluctant: Collection[int]
     config: BrokerConfig
 
 
@@ -134,9 +134,9 @@ class Controller:
         """Whether there was anything to do."""
         broker = self._broker
         topics = self._worth_a_look(image, circumstances)
-        live, leaving, config = circumstances
+        live, reluctant, config = circumstances
         revision = 0
-        for step in heal_steps(image, live, leaving, config, self._fence(), self._abandoned(image), topics):
+        for step in heal_steps(image, live, reluctant, config, self._fence(), self._abandoned(image), topics):
             if step is None:
                 await asyncio.sleep(0)
                 continue
@@ -147,7 +147,7 @@ class Controller:
         return revision > 0
 
     def _circumstances(self) -> "Circumstances":
-        return Circumstances(self._broker.live, self._broker.leaving, self._broker.config)
+        return Circumstances(self._broker.live, self._broker.reluctant, self._broker.config)
 
     def _worth_a_look(self, image: Image, circumstances: "Circumstances") -> list[Topic] | None:
         """Where nothing was left to do, and the brokers are the same, only topics that changed may need something."""
@@ -172,7 +172,9 @@ class Controller:
             return
         self._balance_at = now + self._balance_seconds
         image = self._broker.image
-        for commit in balance_leaders(image, self._broker.live, LEADERS_PER_ROUND, self._broker.leaving, self._fence()):
+        for commit in balance_leaders(
+            image, self._broker.live, LEADERS_PER_ROUND, self._broker.reluctant, self._fence()
+        ):
             await self._broker.metadata.until_visible(await self._commit(commit, image))
 
     @property

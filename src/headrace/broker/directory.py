@@ -3,7 +3,6 @@
 lock       held while a broker runs on it
 broker     format, cluster, broker and directory id: a directory is never used for another of them
 clean      written by the last step of a clean stop, taken away by the first step of a start
-sync-failed   written by a run that ends because its disk failed, taken away by the next clean stop
 """
 
 import json
@@ -78,17 +77,7 @@ class DataDirectory:
         return was_clean
 
     def leave_clean_mark(self) -> None:
-        self._disk.unlink(f"{self._path}/sync-failed")
         self._disk.write_atomic(f"{self._path}/clean", b"1")
-
-    def leave_failed_mark(self) -> None:
-        """A disk that could not sync may still take this; on one that cannot, the next start fails by itself."""
-        self._disk.write_atomic(f"{self._path}/sync-failed", b"1")
-
-    @property
-    def has_failed_mark(self) -> bool:
-        """Whether a sync has failed since the last clean stop."""
-        return self._disk.exists(f"{self._path}/sync-failed")
 
 
 def _parent(path: str) -> str:

@@ -126,8 +126,7 @@ class Fetcher:
 
     async def _round(self) -> None:
         assert self._connection is not None
-        if self._unproven:
-            await self._until_proven()
+        await self._until_proven()
         request = self._build_request()
         if self._session.is_empty:
             if self._session.has_news:
@@ -151,12 +150,15 @@ class Fetcher:
 
     async def _until_proven(self) -> None:
         """What we have from another leader, or led ourselves, is on disk first: else we would ask for what we have."""
-        unproven, self._unproven = self._unproven, {}
-        syncing = Syncing()
-        for partition in unproven:
-            if partition.until_proven(syncing):
-                syncing.add()
-        await syncing.until_done()
+        while self._unproven:
+            syncing = Syncing()
+            for partition in list(self._unproven):
+                if partition.until_proven(syncing):
+                    syncing.add()
+                else:
+                    del self._unproven[partition]
+            # Lost, not reached, when a state changes meanwhile: so all are looked at again.
+            await syncing.until_done()
 
     def _build_request(self) -> FetchRequest:
         config = self._broker.config
@@ -189,7 +191,10 @@ class Fetcher:
                 id = TopicPartition(name, part.partition_index)
                 partition = self._session.find(id)
                 position = self._session.told(id)
-                if partition is not None and position is not None and partition.leader_epoch == position.leader_epoch:
+                if partition is None or position is None or partition.is_gone:
+                    # Gone, and we are told so in a moment: an image with much in it takes several turns.
+                    continue
+                if partition.leader_epoch == position.leader_epoch:
                     await self._take_part(partition, position, part, syncing)
         await syncing.until_done()
 
@@ -203,9 +208,8 @@ class Fetcher:
         elif part.diverging_epoch is not None:
             await self._cut(partition, part.diverging_epoch, position)
         else:
-            if part.records and not await self._began_inside_a_batch(partition, position, part):
-                self._append(partition, part.records, position)
-            partition.on_leader_word(part.high_watermark, part.log_start_offset)
+            if not part.records or not await self._began_inside_a_batch(partition, position, part):
+                self._take_word(partition, position, part)
             if partition.until_proven(syncing):
                 syncing.add()
 
@@ -221,23 +225,31 @@ class Fetcher:
         def restart() -> None:
             if not partition.is_leader and partition.leader_epoch == position.leader_epoch:
                 partition.restart_at(base_offset, self._broker.clock.now())
-                self._append(partition, part.records, position)
-                partition.on_leader_word(part.high_watermark, part.log_start_offset)
+                self._take_word(partition, position, part)
 
         await self._cut_at(partition, base_offset, restart)
         return True
 
-    def _append(self, partition: Partition, records: memoryview, position: Position) -> None:
+    def _take_word(self, partition: Partition, position: Position, part: PartitionData) -> None:
+        """The leader saw no divergence below our offset; what it sent, if we could append it, goes on from there."""
+        matching_end = self._append(partition, part.records, position) if part.records else position.offset
+        partition.on_leader_word(part.high_watermark, part.log_start_offset, matching_end)
+
+    def _append(self, partition: Partition, records: memoryview, position: Position) -> int:
+        """Up to where our log is now known to be the leader's."""
         end, headers = sound_batches(records, partition.log.end_offset, position.leader_epoch)
         if headers:
             self._catch_up.on_copied(partition, end)
             try:
+                self._broker.disk_room.check_copy(end)
                 partition.append_copies(records[:end], headers, self._broker.clock.now())
+                return partition.log.end_offset
             except DiskFull as error:
                 self._on_disk_full(partition, error)
         else:
             log.warning("%s: what broker %d sent is not sound; asking again", partition.id, self.leader_id)
             self._back_off(partition)
+        return position.offset
 
     async def _cut(self, partition: Partition, diverging: EpochEndOffset, position: Position) -> None:
         own_epoch, own_end = partition.log.epoch_end(diverging.epoch)

@@ -25,7 +25,7 @@ class Fetchers:
     def update(self, partitions: Iterable[Partition]) -> None:
         """These are new, gone, or have another state."""
         for partition in partitions:
-            leader_id = _leader_to_copy(partition)
+            leader_id = NO_LEADER if self._broker.rot.is_known_in(partition) else _leader_to_copy(partition)
             fetcher = self._copying.get(partition)
             if fetcher is not None and fetcher.leader_id != leader_id:
                 del self._copying[partition]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from headrace.base.errors import Refused
 from headrace.broker.dispatch import Request
 from headrace.broker.partition import ADDS_SINCE, Partition, Verification
-from headrace.broker.transaction_checks import COME_BACK, until_checked
+from headrace.broker.transaction_checks import COME_BACK, SECONDS_MAX, until_checked
 from headrace.txns.questions import AddPartitions
 from headrace.txns.state import TopicPartition
 from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_header
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 BY_ID_SINCE = 13
 ABORTABLE_SINCE = 11
+# A request that allows less would never be answered by a coordinator on another host.
+SECONDS_MIN = 0.1
 
 
 class _First(NamedTuple):
@@ -31,6 +33,7 @@ class FirstWrites:
     def __init__(self, broker: "Broker", request: Request) -> None:
         self._broker = broker
         self._version = request.version
+        self._seconds_max = min(SECONDS_MAX, max(SECONDS_MIN, request.body.timeout_ms / 1000))
         self._first: dict[TopicPartition, _First] = {}
         self._refusals: dict[TopicPartition, ErrorCode] = {}
         self._is_on = broker.config.flag("transaction.partition.verification.enable")
@@ -74,7 +77,7 @@ class FirstWrites:
     async def until_checked(self) -> "FirstWrites":
         if self._is_on or self._adds:
             for question in self.questions:
-                for partition, code in (await until_checked(self._broker, question)).items():
+                for partition, code in (await until_checked(self._broker, question, self._seconds_max)).items():
                     if code is not ErrorCode.NONE:
                         self._refuse(partition, code)
         return self

@@ -151,9 +151,10 @@ class FollowSession:
         return taken
 
     def _position(self, id: TopicPartition) -> Position | None:
-        """None for one that is to be out of the session."""
+        """None for one that is to be out of the session. A log whose tail is not proven is, until it is: the last epoch
+        would be the tail's, and the offset another's."""
         partition = self._followed.get(id)
-        if partition is None or id in self._held_back or id in self._not_before:
+        if partition is None or id in self._held_back or id in self._not_before or not partition.is_proven:
             return None
         return position_of(partition)
 

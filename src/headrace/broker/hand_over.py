@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+from collections.abc import Collection
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
@@ -24,13 +26,17 @@ async def hand_over(broker: "Broker") -> None:
         return
     try:
         await broker.metadata.change(lambda image: [_leave(image, broker.id)])
-        await broker.metadata.change(
-            lambda image: shut_down(image, broker.id, broker.live, broker.leaving, broker.config)
-        )
+        # A leader that refuses writes for want of room is better than none.
+        for avoided in (broker.reluctant, broker.leaving):
+            await broker.metadata.change(partial(_shut_down, broker, avoided))
     except Refused as refusal:
         log.warning("leaving without handing over: %s", refusal.message)
         return
     await asyncio.sleep(LINGER_SECONDS)
+
+
+def _shut_down(broker: "Broker", avoided: Collection[int], image: Image) -> list[Commit]:
+    return shut_down(image, broker.id, broker.live, avoided, broker.config)
 
 
 def _leave(image: Image, broker_id: int) -> Commit:

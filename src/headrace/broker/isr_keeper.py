@@ -5,6 +5,10 @@ proposal ─▶ commit ─▶ the watch brings the new state, which ends the pro
               └─ conflict on a joiner's registration: it is another life of that broker; the proposal is dropped
               └─ no answer: unknown, so asked again; comparing makes that harmless
 
+A proposal that should not become true any more, since its joiner died, is dropped if the store has never seen it. If it
+has, its outcome is in doubt, and acks wait for the joiner until that ends. So the state of now is committed once more:
+whichever of the two comes first, the partition has a newer state, and that ends the proposal.
+
 A follower that finds its disk full takes itself out the same way: its leader would wait for it as for one that is slow.
 """
 
@@ -15,10 +19,11 @@ from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused, StoreUnreachable
 from headrace.broker.partition import Partition
-from headrace.cluster.isr import alter_isr
+from headrace.cluster.isr import affirm_isr, alter_isr
 from headrace.cluster.records import partition_key
 from headrace.cluster.store import Commit, Conflict
 from headrace.replica.leader import Proposal
+from headrace.wire.codes import ErrorCode
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -63,10 +68,12 @@ class IsrKeeper:
             return
         puts = {key: value for commit in planned.values() for key, value in commit.puts.items()}
         expect = {key: revision for commit in planned.values() for key, revision in commit.expect.items()}
+        for partition in planned:
+            partition.on_proposal_sent()
         try:
             await self._broker.metadata.store.commit(puts, expect)
         except StoreUnreachable:
-            self._queue = {**batch, **self._queue}
+            self._queue = {**{partition: batch[partition] for partition in planned}, **self._queue}
             await asyncio.sleep(RETRY_SECONDS)
         except Conflict as conflict:
             if len(planned) > 1:
@@ -79,19 +86,21 @@ class IsrKeeper:
         """None when it is out of date: the partition is led in another epoch, or its state changed meanwhile."""
         image = self._broker.image
         state = image.partition(partition.id.topic, partition.id.partition)
-        if state is not partition.state or partition.leader is None or not partition.leader.is_proposed(proposal):
+        if state is not partition.state or not partition.is_proposed(proposal):
             return None
-        if any(self._broker.live.get(broker_id) != epoch for broker_id, epoch in proposal.added.items()):
-            # A dead broker's last fetch may have been good enough; the controller would only take it out again.
-            partition.leader.on_proposal_failed()
-            return None
+        index = partition.id.partition
         try:
-            index = partition.id.partition
+            self._check_alive(proposal)
             return alter_isr(image, partition.topic_id, index, state, proposal.isr, proposal.added, self._broker.config)
         except Refused as refusal:
             log.debug("%s: %s", partition.id, refusal.message)
-            partition.leader.on_proposal_failed()
-            return None
+            return None if partition.withdraw_proposal() else affirm_isr(partition.topic_id, index, state)
+
+    def _check_alive(self, proposal: Proposal) -> None:
+        """A dead broker's last fetch may have been good enough; the controller would only take it out again."""
+        for broker_id, epoch in proposal.added.items():
+            if self._broker.live.get(broker_id) != epoch:
+                raise Refused(ErrorCode.INELIGIBLE_REPLICA, f"broker {broker_id} is not alive in epoch {epoch}")
 
     async def _leave(self, partition: Partition) -> None:
         """What comes in between is for the next time that it cannot write."""
@@ -109,5 +118,5 @@ class IsrKeeper:
 
     def _on_conflict(self, partition: Partition, conflict: Conflict) -> None:
         own = partition_key(partition.topic_id, partition.id.partition)
-        if own not in conflict.keys and partition.leader is not None:
-            partition.leader.on_proposal_failed()
+        if own not in conflict.keys:
+            partition.on_proposal_refused()

@@ -55,11 +55,12 @@ class Janitor:
     async def _save_checkpoints(self) -> None:
         try:
             await self._broker.partitions.save_checkpoints()
+            await self._broker.seen_revision.save(self._broker.image.revision)
         except DiskFull as full:
             # The old ones still hold: they only make the scan after a crash longer.
             log.error("cannot write checkpoints: %s. Free space or lower retention", full)
-        else:
-            await self._broker.partitions.remove_retired()
+        # Below the starts that could be written down.
+        await self._broker.partitions.remove_retired()
 
     async def _tick_partitions(self) -> None:
         now = self._broker.clock.now()

@@ -109,7 +109,8 @@ class LedCoordinators(ABC, Generic[C]):
         return None if index is None else self._coordinators.get(index)
 
     def when_here(self, name: str, ask: Callable[[C | None], None]) -> None:
-        """Asks now; or, when we were just made leader of the name's partition, as soon as that is carried out."""
+        """Asks now; or, when we were just made leader of the name's partition, as soon as that is carried out and its log
+        is open. A disk that does not open it costs us the lease, and `stop` answers."""
         coordinator = self.of(name)
         if coordinator is None and self.is_ours(name):
             self._asked_early.append((name, ask))
@@ -125,7 +126,14 @@ class LedCoordinators(ABC, Generic[C]):
     def _answer_early(self) -> None:
         early, self._asked_early = self._asked_early, []
         for name, ask in early:
-            ask(self.of(name))
+            if self._is_opening(name):
+                self._asked_early.append((name, ask))
+            else:
+                ask(self.of(name))
+
+    def _is_opening(self, name: str) -> bool:
+        index = self.index_of(name)
+        return index is not None and self.is_ours(name) and self._broker.partitions.is_opening(self.topic, index)
 
     async def find(self, name: str) -> Home:
         """Where a name lives, or Refused with the code that makes a client ask again."""

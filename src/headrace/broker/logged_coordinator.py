@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from headrace.base.clock import Now
 from headrace.base.errors import DiskFull, Refused
 from headrace.broker.deadlines import Deadline
+from headrace.broker.log_reading import LogReading, RotFound
 from headrace.broker.partition import Partition
-from headrace.wire.batch import BatchHeader, iter_headers
+from headrace.wire.batch import BatchHeader, CorruptBatch
 from headrace.wire.codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("headrace.coordinator")
 
-# About a thousand records: the loop serves others in between.
-LOAD_BYTES = 1 << 17
+# Some hundred records, a few milliseconds: the loop serves others in between.
+LOAD_BYTES = 1 << 14
 TimerKey = tuple[str, ...]
+NO_TICKET = 0
 
 
 class Asked(NamedTuple):
@@ -77,7 +79,7 @@ class LoggedCoordinator(ABC):
         self._over = asyncio.Event()
         self._broker = broker
         self._asked: dict[int, Asked] = {}
-        self._asked_early: list[Any] = []
+        self._asked_early: dict[int, Any] = {}
         self._next_ticket = 0
         self._timers: dict[TimerKey, Deadline] = {}
         self._seen_end = 0
@@ -109,18 +111,18 @@ class LoggedCoordinator(ABC):
     # -- beginning and end -------------------------------------------------------------------------------------------
 
     async def load(self) -> None:
-        """Read everything that was ever decided; serve once all of it is committed."""
-        log_ = self.partition.log
-        offset, end = log_.start_offset, log_.end_offset
-        while offset < end and not self.is_over:
-            found = log_.read(offset, LOAD_BYTES, end)
-            if found is None:
-                break
-            data, offset = found.read(), found.next_offset
-            found.release()
-            for position, header in iter_headers(data):
-                self._replay(memoryview(data)[position : position + header.size], header)
-            await asyncio.sleep(0)
+        """Read everything that was ever decided; serve once all of it is committed.
+
+        A damaged batch ends this coordinator: served without it, a group would go back to an older offset and a
+        transaction to an older outcome. `Rot` finds a replica that has it.
+        """
+        end = self.partition.log.end_offset
+        try:
+            await self._replay_all(end)
+        except RotFound as found:
+            self._broker.rot.on_found(self.partition, found)
+            self.give_up()
+            return
         self._seen_end = end
         await self._until_committed(end)
         if not self.is_over:
@@ -128,9 +130,29 @@ class LoggedCoordinator(ABC):
             self._on_loaded()
             self._answer_early()
 
+    async def _replay_all(self, end: int) -> None:
+        reading = LogReading(self.partition.log, end, self._broker.rot.accepted_end(self.partition))
+        is_read = False
+        while not self.is_over and not is_read:
+            # A broker that takes over may have fifty logs to read. A stretch of each in one turn of the loop would cost
+            # it its lease, and the next life would begin with the same.
+            async with self._broker.loading:
+                is_read = not self._replay_stretch(reading)
+                await asyncio.sleep(0)
+
+    def _replay_stretch(self, reading: LogReading) -> bool:
+        """Whether there may be more behind it."""
+        batches = reading.next(LOAD_BYTES)
+        for header, batch in batches or ():
+            try:
+                self._replay(batch, header)
+            except CorruptBatch as error:
+                reading.on_rot(header.base_offset, str(error))
+        return batches is not None
+
     def _answer_early(self) -> None:
-        commands, self._asked_early = self._asked_early, []
-        for command in commands:
+        commands, self._asked_early = self._asked_early, {}
+        for command in commands.values():
             if self.is_active:
                 self._handle(command)
 
@@ -169,12 +191,17 @@ class LoggedCoordinator(ABC):
         self._asked[self._next_ticket] = asked
         return self._next_ticket
 
+    def withdraw(self, ticket: int) -> None:
+        """Who asked no longer waits. What was decided meanwhile stays decided."""
+        self._asked.pop(ticket, None)
+        self._asked_early.pop(ticket, None)
+
     def _handle_when_active(self, command: Any) -> None:
         if self.is_active:
             self._handle(command)
         else:
             # It waits for the log to be read: librdkafka, once refused, comes back only after three seconds.
-            self._asked_early.append(command)
+            self._asked_early[command.ticket] = command
 
     def _on_timer(self, key: TimerKey) -> None:
         self._timers.pop(key, None)

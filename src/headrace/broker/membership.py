@@ -3,6 +3,7 @@
     join     take the lease under a new epoch → commit the registration, out of every in-sync set we may not stay in
     renew    four times in a lease; the deadline counts from before the renewal was sent
     deadline passed, or lease lost → fenced: nothing is answered as a leader any more → join again
+    disk hangs    fenced, and the lease given back, so that others lead → the disk answers → join again
 
 The lease only limits how long a cut-off broker answers with old news. That acknowledged records survive rests on
 in-sync sets and epochs alone.
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from headrace.base.errors import StoreUnreachable, UserError
 from headrace.cluster.entities import Broker as Registration
-from headrace.cluster.registration import next_epoch
+from headrace.cluster.registration import next_epoch, skip_producer_ids
 from headrace.cluster.rejoin import rejoin
 from headrace.cluster.store import Conflict, Lease, LeaseHeld, LeaseLost, commit_all
 
@@ -86,16 +87,28 @@ class Membership:
     async def _register(self) -> None:
         """One commit or several; a broker that has something to give up is fenced by the first and decides again."""
         broker = self._broker
-        me = self._me._replace(epoch=self.epoch, registered_at=broker.clock.now().wall)
+        me = self._me._replace(
+            epoch=self.epoch, registered_at=broker.clock.now().wall, is_full=broker.disk_room.is_full
+        )
         registered = None
+        await self._skip_used_producer_ids()
         while registered is None:
             image, damaged = broker.image, list(broker.partitions.damaged)
-            commits, registered, unclean = rejoin(image, me, damaged, self._lost_page_cache, broker.config, broker.live)
+            commits, registered, unclean = rejoin(
+                image, me, damaged, self._lost_page_cache, broker.config, broker.live, _epochs_known(broker)
+            )
             revision = await commit_all(broker.metadata.store, commits)
             broker.probes.unclean_elections += unclean
             await broker.metadata.until_visible(revision)
-        broker.partitions.damaged.clear()
+        # Only these: what was opened meanwhile is not among them.
+        broker.partitions.on_damage_told(damaged)
+        broker.seen_revision.on_registered()
         self._lost_page_cache = False
+
+    async def _skip_used_producer_ids(self) -> None:
+        metadata = self._broker.metadata
+        if self._broker.seen_revision.store_went_back:
+            await metadata.until_visible(await commit_all(metadata.store, [skip_producer_ids(metadata.image)]))
 
     @asynccontextmanager
     async def _renewing(self) -> AsyncIterator[None]:
@@ -118,8 +131,14 @@ class Membership:
 
     async def run(self) -> None:
         while True:
-            await asyncio.sleep(self._pause_seconds)
+            is_disk_hung = await self._broker.disk_watch.until_hung(self._pause_seconds)
             try:
+                if is_disk_hung and len(self._broker.live) > 1:
+                    await self._step_aside()
+                    continue
+                if is_disk_hung:
+                    # Alone: nobody could take over, and clients wait for the disk with us.
+                    await asyncio.sleep(self._pause_seconds)
                 await self._renew()
                 self._broker.on_renewed()
             except LeaseLost:
@@ -129,6 +148,18 @@ class Membership:
             except StoreUnreachable as error:
                 log.warning("the metadata store does not answer: %s", error)
                 self._broker.check_lease()
+
+    async def _step_aside(self) -> None:
+        """Others lead, and go on without us, until our disk answers."""
+        self._broker.fence("its disk does not answer")
+        self.deadline = 0.0
+        # If the store does not take it back now, it runs out.
+        with suppress(StoreUnreachable, TimeoutError):
+            async with asyncio.timeout(self._ttl_ms / 1000):
+                await self.leave()
+        await self._broker.disk_watch.until_answering()
+        log.warning("broker %d has a disk that answers again; joining again", self._me.id)
+        await self._join_again()
 
     async def _renew(self) -> None:
         assert self._lease is not None
@@ -145,7 +176,9 @@ class Membership:
                 await asyncio.sleep(JOIN_PAUSE_SECONDS)
 
     def _set_deadline(self, sent_at: float) -> None:
-        self.deadline = sent_at + self._ttl_ms / 1000 * (1 - MARGIN_SHARE)
+        """Counted from the renewal, or from the news that we have not taken in yet: what we believe is older by then."""
+        known_at = min(sent_at, self._broker.metadata.as_of())
+        self.deadline = known_at + self._ttl_ms / 1000 * (1 - MARGIN_SHARE)
 
     async def leave(self) -> None:
         """Give the lease up at once, so that nobody waits for it to run out."""
@@ -160,6 +193,16 @@ class Membership:
                     self._broker.on_leases(live_epochs(leases))
             except StoreUnreachable:
                 await asyncio.sleep(JOIN_PAUSE_SECONDS)
+
+
+def _epochs_known(broker: "Broker") -> dict[tuple[bytes, int], int]:
+    """The latest leader epoch in each log: above that of the store after it was restored from an older copy. Another epoch
+    may have come since with no record of it here, so if this broker had seen more, the next one is taken as used."""
+    used_since = int(broker.seen_revision.store_went_back)
+    return {
+        (each.topic_id, each.id.partition): max(each.log.active_epoch, each.leader_epoch + used_since)
+        for each in broker.partitions
+    }
 
 
 def live_epochs(leases: Mapping[str, Lease]) -> dict[int, int]:

@@ -3,7 +3,8 @@
     change(plan) → plan(image) → commit, compared with what the plan has read ──conflict──▶ newer image, plan again
                                      └─▶ watch → image.apply → on_image (partitions open, close, follow) → visible
 
-A change is visible here before `change` returns, so a client that asks this broker next sees what it did.
+A change is visible here before `change` returns, so a client that asks this broker next sees what it did. `as_of` is
+the moment up to which the image is known to be the newest: a lease is worth no more than what its holder believes.
 """
 
 import asyncio
@@ -25,11 +26,15 @@ RETRY_SECONDS = 0.1
 
 
 class Metadata:
-    def __init__(self, store: MetaStore, on_image: Callable[[Image], Awaitable[None]]) -> None:
+    def __init__(
+        self, store: MetaStore, on_image: Callable[[Image], Awaitable[None]], mono: Callable[[], float]
+    ) -> None:
         self.store = store
         self.image = Image()
         self._on_image = on_image
+        self._mono = mono
         self._visible = 0
+        self._behind_since: float | None = None
         self._showing = asyncio.Lock()
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
@@ -49,12 +54,16 @@ class Metadata:
         while True:
             try:
                 async for changes in self.store.watch(self.image.revision):
+                    self._behind_since = self._mono()
                     async with self._showing:
                         # A load may have overtaken the watch; an image never goes back.
                         if changes.revision > self.image.revision:
                             await self._show(await applied(self.image, changes.changes, changes.revision))
-            except Compacted:
+                    self._behind_since = None
+            except Compacted as gap:
+                log.warning("the metadata is loaded anew: %s", gap)
                 await self.load()
+                await asyncio.sleep(RETRY_SECONDS)
             except StoreUnreachable as error:
                 log.warning("cannot follow the metadata: %s", error)
                 await asyncio.sleep(RETRY_SECONDS)
@@ -75,6 +84,10 @@ class Metadata:
             elif not future.done():
                 future.set_result(None)
         self._waiting = still_waiting
+
+    def as_of(self) -> float:
+        """Since when there is news that is not applied yet; now, if there is none."""
+        return self._mono() if self._behind_since is None else self._behind_since
 
     async def until_visible(self, revision: int) -> None:
         if self._visible < revision:

@@ -17,7 +17,7 @@ from typing import NamedTuple, cast
 
 from headrace.base.clock import Clock
 from headrace.base.disk import Disk
-from headrace.base.errors import DiskFailed, DiskFull, DiskTooSlow, StoreUnreachable, UserError
+from headrace.base.errors import DiskFull, DiskTooSlow, StoreUnreachable, UserError
 from headrace.base.file_sync import Job
 from headrace.base.ids import format_id
 from headrace.base.probe import Probes
@@ -28,6 +28,8 @@ from headrace.broker.connection_limits import SocketBuffers, connection_limits
 from headrace.broker.descriptors import Descriptors, descriptor_limit
 from headrace.broker.directory import DataDirectory
 from headrace.broker.disk_room import DiskRoom
+from headrace.broker.disk_watch import DiskWatch
+from headrace.broker.doubtful_copies import DoubtfulCopies
 from headrace.broker.flusher import Flusher
 from headrace.broker.hand_over import hand_over
 from headrace.broker.image_turns import image_of
@@ -38,6 +40,9 @@ from headrace.broker.membership import Membership
 from headrace.broker.metrics import MetricsServer
 from headrace.broker.partitions import Partitions
 from headrace.broker.retention import Retention
+from headrace.broker.room_to_lead import RoomToLead
+from headrace.broker.seen_revision import SeenRevision
+from headrace.broker.stall_watch import StallWatch
 from headrace.broker.sync_threads import THREADS, SyncThreads
 from headrace.broker.tasks import Tasks
 from headrace.cluster.broker_config import BrokerConfig
@@ -119,10 +124,13 @@ class Node:
             probes=self.probes,
             tasks=self._tasks,
         )
+        self._watch = self.broker.disk_watch = DiskWatch(
+            loop, self._sync_threads, self._probe_disk, self._config.number("log.disk.hang.timeout.ms")
+        )
         self._flusher = Flusher(
             loop,
             self._clock,
-            self._syncs.run,
+            self._watch.watched(self._syncs.run),
             self.probes,
             self.broker.check_lease,
             self._on_failure,
@@ -141,6 +149,8 @@ class Node:
         self._directory.claim(image.cluster_id, self.settings.broker_id, lambda: format_id(self._rng.randbytes(16)))
         broker = self.broker
         broker.disk_room = DiskRoom(self._disk, self.settings.data, self.probes)
+        broker.seen_revision = SeenRevision(self._disk, self.settings.data, self._watch)
+        broker.seen_revision.compare(image.revision)
         self._was_clean = self._directory.take_clean_mark()
         broker.partitions = Partitions(
             broker_id=self.settings.broker_id,
@@ -149,17 +159,22 @@ class Node:
             clock=self._clock,
             flusher=self._flusher,
             threads=self._sync_threads,
+            watch=self._watch,
             probes=self.probes,
             propose=broker.isr_keeper.propose,
+            on_opened=broker.on_opened,
             clean_start=self._was_clean,
-            sync_failed=self._directory.has_failed_mark,
             kept_page_cache=self._is_same_boot(image),
             files_max=self._descriptors.files_max,
         )
         await broker.metadata.begin(image)
+        await broker.partitions.open_wanted()
         broker.partitions.set_strays_aside(broker.image)
         # What a crash left in the page cache only is on disk before anybody asks: offsets that were seen are not unseen.
         await self._flusher.until_idle()
+
+    def _probe_disk(self) -> None:
+        self._disk.write_atomic(f"{self.settings.data}/disk-watch", b"1")
 
     def _is_same_boot(self, image: Image) -> bool:
         """Only the process died since we were last here: whatever it wrote is there, synced or not."""
@@ -201,6 +216,7 @@ class Node:
         await self._join()
         await listener.serve()
         self._tasks.start("janitor", Janitor(self.broker).run())
+        self._tasks.start("stall watch", StallWatch(self.broker).run())
         self._tasks.start("loop lag", LoopLag(self.probes).run())
         self._keep_tidy()
 
@@ -223,15 +239,20 @@ class Node:
             metrics_port=self.metrics_port,
             boot_id=self._clock.boot_id(),
             directory_id=self._directory.id,
+            disk_id=f"{self._clock.boot_id()}/{self._disk.device(settings.data)}",
         )
         before = broker.image.brokers.get(settings.broker_id)
         lost_page_cache = before is not None and before.boot_id != me.boot_id and not self._was_clean
         membership = broker.membership = Membership(broker, me, lost_page_cache)
+        self._tasks.start("disk watch", self._watch.run())
+        self._tasks.start("openings", broker.partitions.run_openings())
         self._tasks.start("metadata", broker.metadata.run_watch())
         await membership.join()
         self._tasks.start("lease", membership.run())
         self._tasks.start("leases", membership.run_watch())
         self._tasks.start("isr", broker.isr_keeper.run())
+        self._tasks.start("doubtful copies", DoubtfulCopies(broker).run())
+        self._tasks.start("room to lead", RoomToLead(broker).run())
         self._tasks.start("controller", broker.controller.run())
 
     # -- stopping --------------------------------------------------------------------------------------------------
@@ -294,6 +315,7 @@ class Node:
     async def _close_logs(self) -> None:
         await self.broker.partitions.close_all()
         await self.broker.partitions.save_checkpoints()
+        await self.broker.seen_revision.save(self.broker.image.revision)
         self._directory.leave_clean_mark()
 
     async def until_stopped(self) -> None:
@@ -308,9 +330,6 @@ class Node:
         assert self._stopped is not None
         if self._stopped.done():
             return
-        if isinstance(error, DiskFailed):
-            with contextlib.suppress(Exception):
-                self._directory.leave_failed_mark()
         if error is None:
             self._stopped.set_result(None)
         else:

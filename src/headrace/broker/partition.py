@@ -190,7 +190,9 @@ class Partition:
         """The committed state is another one: lead, go on leading with other replicas, or follow."""
         leads_on = self.is_leader and state.leader == self._broker_id and state.leader_epoch == self.leader_epoch
         self.state = state
-        self.is_leader = state.leader == self._broker_id
+        # Nobody leads below an epoch of its own log: recovery would take what it wrote for a lost history. Metadata that
+        # were restored from an older snapshot say so until the next registration raises the epoch.
+        self.is_leader = state.leader == self._broker_id and state.leader_epoch >= self.log.active_epoch
         self.leader_epoch = state.leader_epoch
         if leads_on:
             assert self.leader is not None, self.id
@@ -232,7 +234,7 @@ class Partition:
         self.is_durable = config.is_durable
         self.log.config = log_config
         if self.leader is not None:
-            self.leader.on_replicas(self.state.replicas, self.state.isr, self._min_isr, now.mono)
+            self.leader.on_min_isr(self._min_isr)
         # A topic that became durable owes a sync for what it acknowledged before; one that was relaxed shows its end.
         self._flusher.mark(self)
         self._settle()
@@ -294,9 +296,17 @@ class Partition:
         """Another has led just before: what is missing may be on its way there."""
         if verdict is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER or self._is_gap_of_unknown(header):
             self._gaps = self._gaps or Gaps()
-            self._gaps.excuse(header, now)
+            self._gaps.excuse(header, self.owes(header.producer_id), now)
         elif self._gaps and verdict is None:
             self._gaps.on_append(header)
+
+    def owes(self, producer_id: int) -> bool:
+        """Whether the last batch of this producer is in the log and not committed."""
+        known = self.log.producer(producer_id)
+        if known is None or not known.batches:
+            return False
+        _, _, base_offset, last_offset_delta, _ = known.batches[-1]
+        return base_offset + last_offset_delta >= self.high_watermark
 
     def _is_gap_of_unknown(self, header: BatchHeader) -> bool:
         """Its producer has written before, and not here as far as we know."""
@@ -475,7 +485,7 @@ class Partition:
         if leader is None or not leader.on_fetch(follower_id, broker_epoch, offset, self.log.end_offset, now.mono):
             return
         self._advance()
-        proposal = leader.propose_joiner(follower_id)
+        proposal = leader.propose_joiner(follower_id, now.mono)
         if proposal is not None:
             self._propose(self, proposal)
 
@@ -484,9 +494,35 @@ class Partition:
         if self.leader is not None:
             proposal = self.leader.propose_without_laggards(
                 self.log.end_offset, lag_seconds_max, now.mono
-            ) or self.leader.propose_waiting(live)
+            ) or self.leader.propose_waiting(live, now.mono)
             if proposal is not None:
                 self._propose(self, proposal)
+
+    def check_stalled(self, seconds_max: float, now: Now) -> None:
+        """Who stands still while something waits to be committed leaves the in-sync set, if enough stay in it."""
+        leader, end_offset = self.leader, self.log.end_offset
+        if leader is not None and self.high_watermark < end_offset:
+            proposal = leader.propose_without_stalled(end_offset, seconds_max, now.mono)
+            if proposal is not None:
+                self._propose(self, proposal)
+
+    def is_proposed(self, proposal: Proposal) -> bool:
+        return self.leader is not None and self.leader.is_proposed(proposal)
+
+    def on_proposal_sent(self) -> None:
+        assert self.leader is not None, self.id
+        self.leader.on_proposal_sent()
+
+    def withdraw_proposal(self) -> bool:
+        """Whether it could be given up. Without the joiner more may be committed than a moment ago."""
+        is_withdrawn = self.leader is None or self.leader.withdraw_proposal()
+        self._advance()
+        return is_withdrawn
+
+    def on_proposal_refused(self) -> None:
+        if self.leader is not None:
+            self.leader.on_proposal_refused()
+            self._advance()
 
     # -- following -------------------------------------------------------------------------------------------------
 
@@ -496,10 +532,11 @@ class Partition:
         self.bytes_copied_in += len(records)
         self._on_appended()
 
-    def on_leader_word(self, high_watermark: int, start_offset: int) -> None:
-        """How far the leader says all are, and where its log starts. Ours counts only as far as we have it ourselves."""
+    def on_leader_word(self, high_watermark: int, start_offset: int, matching_end: int) -> None:
+        """How far the leader says all are, and where its log starts. Ours counts only below `matching_end`, up to where
+        this fetch has shown it to be the leader's: a tail beyond it may be another leader's, to be cut."""
         self._leader_high_watermark = high_watermark
-        self._raise_high_watermark(min(high_watermark, self.log.end_offset))
+        self._raise_high_watermark(min(high_watermark, matching_end, self.log.end_offset))
         if start_offset > self.log.start_offset:
             self.log.advance_start(min(start_offset, self.high_watermark))
             self._on_moved()
@@ -526,9 +563,15 @@ class Partition:
         self._on_moved()
         self._flusher.mark(self)
 
+    @property
+    def is_proven(self) -> bool:
+        """Whether all of the log counts: only then may a fetch name its end, and its last epoch."""
+        return self.proven_end >= self.log.end_offset
+
     def until_proven(self, waiter: Waiter) -> bool:
-        """False when all of the log already counts; otherwise the waiter is told once it does."""
-        if self.proven_end >= self.log.end_offset:
+        """False when all of the log already counts, or never will; otherwise the waiter is told once it does, or the state
+        changed."""
+        if self.is_proven or self.is_gone:
             return False
         self._synced_waiters.add(self.log.end_offset, waiter, self)
         return True
@@ -610,7 +653,11 @@ class Partition:
             found = self.log.find_by_time(timestamp)
         except CorruptBatch as error:
             raise self._unreadable(error) from error
-        if found is None or found[0] >= self.visible_end(False, committed_only):
+        if found is None:
+            return -1, -1
+        if found[0] >= self.visible_end(False, committed_only):
+            # Consumers may have read it from the leader before: "there is none" would send them to the end.
+            self.check_watermark_known()
             return -1, -1
         return found[1], found[0]
 

@@ -19,5 +19,6 @@ def process_metrics(broker: "Broker") -> Iterator[Metric]:
         ("disk_free_bytes", "gauge", "Free on the disk of the logs.", disk.free_bytes(room.path)),
         ("disk_total_bytes", "gauge", "Size of the disk of the logs.", disk.total_bytes(room.path)),
         ("disk_reserve_bytes", "gauge", "With less than this free, writes are refused.", room.reserve_bytes),
+        ("disk_hung", "gauge", "1 while the disk of the logs completes nothing.", int(broker.disk_watch.is_hung)),
     ):
         yield Metric(f"headrace_{name}", kind, help_text, [("", value)])

@@ -10,12 +10,17 @@ Some clients give up a transaction, or what they have not sent yet, when they he
 all of them send again, in order. It counts for what comes within a moment of the last time that the first was refused, or
 one behind it for the first time: each may wait for a coordinator before it is looked at. Who gives up a batch goes on with
 a new epoch, or after this moment.
+
+Answers come in the order of the batches. While one of the producer is in the log and not committed, its answer is owed, and
+the client cannot have heard of the refusal behind it: the moment begins after that, with the next batch that comes (as that
+of `gaps` does).
 """
 
 from typing import NamedTuple
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
+from headrace.broker.partition import Partition
 from headrace.log.log import Log
 from headrace.log.producers import Duplicate
 from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_header
@@ -35,8 +40,10 @@ class _Refusal(NamedTuple):
     highest: int
     """Of those that were refused behind it."""
     code: int
-    until: float
-    """Who comes later is no longer on the way."""
+    at: float
+    """Of the last time that it was refused, or one behind it for the first time."""
+    until: float | None
+    """Who comes later is no longer on the way. None while an answer is owed: the moment has not begun."""
 
 
 class RefusedBatches:
@@ -49,28 +56,32 @@ class RefusedBatches:
     def __len__(self) -> int:
         return len(self._refused)
 
-    def note(self, place: Place, records: memoryview | None, code: int, now: Now) -> None:
+    def note(self, place: Place, records: memoryview | None, code: int, partition: Partition | None, now: Now) -> None:
+        """`partition` is None where the place is not hosted here."""
         header = _header_of(records)
         if header is None or header.producer_id < 0:
             return
         self._forget(now)
         key = place, header.producer_id, header.producer_epoch
-        sequence, until = header.base_sequence, now.mono + REMEMBERED_SECONDS
-        refusal = _Refusal(sequence, sequence, code, until)
+        sequence, until = header.base_sequence, _end_of_moment(header, partition, now)
+        refusal = _Refusal(sequence, sequence, code, now.mono, until)
         known = self._refused.get(key)
         if known is not None and known.sequence < sequence:
             # Each of those behind counts once: who has given up the first must not wait for ever because of them.
             if sequence <= known.highest or not CODES[code].retriable:
                 return
-            refusal = known._replace(highest=sequence, until=until)
+            refusal = known._replace(highest=sequence, at=now.mono, until=until)
         elif known is not None:
             refusal = refusal._replace(highest=known.highest)
+        self._remember(key, refusal)
+
+    def _remember(self, key: tuple[Place, int, int], refusal: _Refusal) -> None:
         self._refused.pop(key, None)
         if len(self._refused) >= REMEMBERED_MAX:
             del self._refused[next(iter(self._refused))]
         self._refused[key] = refusal
 
-    def check(self, place: Place, records: memoryview | None, log: Log, came: Now) -> None:
+    def check(self, place: Place, records: memoryview | None, partition: Partition, came: Now) -> None:
         """Refuses a batch that came after one that was refused and has not come again."""
         self._forget(came)
         header = _header_of(records)
@@ -80,11 +91,15 @@ class RefusedBatches:
         known = self._refused.get(key)
         if known is None or header.base_sequence < known.sequence:
             return
-        if header.base_sequence == known.sequence or _follows(header, log):
+        if header.base_sequence == known.sequence or _follows(header, partition.log):
             # What was refused is here, or has been. If it is refused again, that begins anew.
             del self._refused[key]
             return
-        if came.mono >= known.until:
+        if known.until is None:
+            # Begins now, unless an answer is owed still.
+            known = known._replace(until=_end_of_moment(header, partition, came))
+            self._refused[key] = known
+        if known.until is not None and came.mono >= known.until:
             return
         cause = CODES[known.code]
         again = ErrorCode.NOT_ENOUGH_REPLICAS if cause.retriable else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -93,9 +108,14 @@ class RefusedBatches:
     def _forget(self, now: Now) -> None:
         while self._refused:
             key, refusal = next(iter(self._refused.items()))
-            if refusal.until + KEPT_SECONDS > now.mono:
+            if refusal.at + REMEMBERED_SECONDS + KEPT_SECONDS > now.mono:
                 return
             del self._refused[key]
+
+
+def _end_of_moment(header: BatchHeader, partition: Partition | None, now: Now) -> float | None:
+    is_owed = partition is not None and partition.is_leader and partition.owes(header.producer_id)
+    return None if is_owed else now.mono + REMEMBERED_SECONDS
 
 
 def _follows(header: BatchHeader, log: Log) -> bool:

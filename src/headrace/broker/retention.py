@@ -56,9 +56,9 @@ class Retention:
         try:
             await self._broker.partitions.save_checkpoints()
         except DiskFull as full:
-            log.error("nothing is deleted, since the new starts cannot be written down: %s", full)
-        else:
-            await self._broker.partitions.remove_retired()
+            log.error("less is deleted, since not all could be written down: %s", full)
+        # Below the starts that could be written down.
+        await self._broker.partitions.remove_retired()
 
     async def _round(self) -> bool:
         """Whether there is more to do."""

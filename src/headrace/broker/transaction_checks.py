@@ -8,6 +8,7 @@ transaction has ended would otherwise open one that nobody ever ends, and reader
 import asyncio
 from typing import TYPE_CHECKING
 
+from headrace.broker.transaction_coordinator import TransactionCoordinator
 from headrace.client.connection import Disconnected
 from headrace.txns.questions import AddPartitions, Answer
 from headrace.txns.state import TopicPartition
@@ -37,20 +38,32 @@ COME_BACK = (
 )
 
 
-async def until_checked(broker: "Broker", question: AddPartitions) -> Codes:
-    """A code for each partition: NONE to go on, one of COME_BACK, or why not."""
+async def until_checked(broker: "Broker", question: AddPartitions, seconds_max: float = SECONDS_MAX) -> Codes:
+    """A code for each partition: NONE to go on, one of COME_BACK, or why not. Nobody waits for longer than `seconds_max`."""
     coordinator = broker.transactions.of(question.transactional_id)
     if coordinator is not None:
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        coordinator.ask(question, lambda answer: None if future.done() else future.set_result(answer))
-        return codes_of(question, await future)
+        return codes_of(question, await _ask_here(coordinator, question, seconds_max))
     index = broker.transactions.index_of(question.transactional_id)
     if index is None:
         return dict.fromkeys(question.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     state = broker.image.partition(broker.transactions.topic, index)
     if state is None or state.leader not in broker.live or state.leader == broker.id:
         return dict.fromkeys(question.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    return await _ask_peer_until_free(broker, state.leader, question)
+    return await _ask_peer_until_free(broker, state.leader, question, seconds_max)
+
+
+async def _ask_here(coordinator: TransactionCoordinator, question: AddPartitions, seconds_max: float) -> Answer:
+    """Our own coordinator may be reading its log, or waiting for the markers of the last transaction: for how long, it
+    cannot say, and the client's connection stands still meanwhile."""
+    future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+    ticket = coordinator.ask(question, lambda answer: None if future.done() else future.set_result(answer))
+    try:
+        async with asyncio.timeout(seconds_max):
+            return await future
+    except TimeoutError:
+        return Answer(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    finally:
+        coordinator.withdraw(ticket)
 
 
 def codes_of(question: AddPartitions, answer: Answer) -> Codes:
@@ -59,19 +72,19 @@ def codes_of(question: AddPartitions, answer: Answer) -> Codes:
     return codes
 
 
-async def _ask_peer_until_free(broker: "Broker", peer: int, question: AddPartitions) -> Codes:
+async def _ask_peer_until_free(broker: "Broker", peer: int, question: AddPartitions, seconds_max: float) -> Codes:
     """The peer does not let us wait: one answer that is late would hold up all others on the connection."""
     waited, pauses = 0.0, iter(AGAIN_SECONDS)
     while True:
-        codes = await _ask_peer(broker, peer, question)
-        if ErrorCode.CONCURRENT_TRANSACTIONS not in codes.values() or waited >= AGAIN_SECONDS_MAX:
+        codes = await _ask_peer(broker, peer, question, min(SECONDS_MAX, seconds_max))
+        if ErrorCode.CONCURRENT_TRANSACTIONS not in codes.values() or waited >= min(AGAIN_SECONDS_MAX, seconds_max):
             return codes
         pause = next(pauses, AGAIN_SECONDS[-1])
         await asyncio.sleep(pause)
         waited += pause
 
 
-async def _ask_peer(broker: "Broker", peer: int, question: AddPartitions) -> Codes:
+async def _ask_peer(broker: "Broker", peer: int, question: AddPartitions, seconds_max: float) -> Codes:
     topics: dict[str, list[int]] = {}
     for topic, index in sorted(question.partitions):
         topics.setdefault(topic, []).append(index)
@@ -85,7 +98,7 @@ async def _ask_peer(broker: "Broker", peer: int, question: AddPartitions) -> Cod
     request = AddPartitionsToTxnRequest([transaction])
     codes = dict.fromkeys(question.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     try:
-        response = await broker.peers.ask(peer, request, AddPartitionsToTxnResponse, VERSION, SECONDS_MAX)
+        response = await broker.peers.ask(peer, request, AddPartitionsToTxnResponse, VERSION, seconds_max)
     except Disconnected:
         return codes
     for result in response.results_by_transaction:

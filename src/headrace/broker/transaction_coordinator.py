@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused, StoreUnreachable
-from headrace.broker.logged_coordinator import Asked, LoggedCoordinator
+from headrace.broker.logged_coordinator import NO_TICKET, Asked, LoggedCoordinator
 from headrace.broker.markers import MarkerJob
 from headrace.broker.partition import Partition
 from headrace.txns.coordinator import Transactions
@@ -32,12 +32,14 @@ class TransactionCoordinator(LoggedCoordinator):
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
-    def ask(self, question: Question, answer: Callable[[Answer], None]) -> None:
+    def ask(self, question: Question, answer: Callable[[Answer], None]) -> int:
+        """A ticket to withdraw the question with."""
         if self.is_over:
             answer(Answer(ErrorCode.NOT_COORDINATOR))
-            return
+            return NO_TICKET
         ticket = self._take_ticket(Asked(question, 0, answer))
         self._handle_when_active(Command(ticket, question))
+        return ticket
 
     def expire(self) -> None:
         if self.is_active:

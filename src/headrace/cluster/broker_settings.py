@@ -38,6 +38,14 @@ _BROKER: Final = (
         "How often a broker renews its lease: four times in a session, or more often.",
         low=10,
     ),
+    _int(
+        "log.disk.hang.timeout.ms",
+        2_000,
+        "A broker whose disk completes nothing for this long, not even a small file, gives its lease back, so that "
+        "others lead, and joins again when the disk answers. 0 waits for the disk for ever. The time doubles, up to "
+        "eightfold, with every hang that ended by itself, and halves with every good minute.",
+        low=0,
+    ),
     _flag("controlled.shutdown.enable", True, "Move leaders away before a broker stops."),
     _flag("auto.leader.rebalance.enable", True, "Give leadership back to the preferred replica once it is in sync."),
     _long("leader.imbalance.check.interval.seconds", 300, "How often the balance of leaders is checked."),
@@ -81,6 +89,14 @@ _CONNECTIONS: Final = (
 )
 
 _REPLICATION: Final = (
+    _int(
+        "replica.stall.time.max.ms",
+        2_000,
+        "An in-sync follower that acks wait for and that has not moved at all for this long leaves the in-sync set, as "
+        "long as min.insync.replicas and a majority of the replicas stay in it. 0 leaves that to replica.lag.time.max.ms.",
+        low=0,
+        dynamic=True,
+    ),
     _long(
         "replica.lag.time.max.ms",
         30_000,
@@ -121,6 +137,13 @@ _LOG: Final = (
         low=0,
     ),
     _int("producer.id.expiration.ms", DAY_MS, "How long a silent idempotent producer is remembered.", dynamic=True),
+    _int(
+        "max.producer.ids.per.partition",
+        20_000,
+        "How many idempotent producers a partition remembers. One more, and the one that has not written for longest is "
+        "forgotten, unless its transaction is open: a resend of its last batches would then be written twice.",
+        low=100,
+    ),
     _flag("log.cleaner.enable", True, "Whether compaction runs."),
     _int("log.cleaner.threads", 1, "Compactions at a time.", low=0, dynamic=True),
     _long("log.cleaner.backoff.ms", 15_000, "Pause of the cleaner when nothing is dirty.", low=0, dynamic=True),

@@ -13,6 +13,7 @@ from headrace.cluster.broker_settings import BROKER_SETTINGS
 from headrace.cluster.changes import check_topic_overrides, known_topic
 from headrace.cluster.entities import BrokerOverrides
 from headrace.cluster.image import Image
+from headrace.cluster.internal_topics import with_required
 from headrace.cluster.records import EVERY_BROKER, TopicRecord, broker_config_key, encode, topic_key
 from headrace.cluster.store import ABSENT, Commit
 from headrace.cluster.topic_config import default_topic_config, topic_config
@@ -46,6 +47,7 @@ def alter_topic_config(image: Image, name: str, edits: Sequence[Edit], defaults:
 def replace_topic_config(image: Image, name: str, config: Mapping[str, str], defaults: BrokerConfig) -> Commit:
     topic = known_topic(image, name)
     check_topic_overrides(config, defaults)
+    config = with_required(name, config)
     record = TopicRecord(topic.id, len(topic.partitions), config)
     return Commit({topic_key(name): encode(record)}, {topic_key(name): topic.revision})
 

@@ -39,20 +39,20 @@ class Decision(NamedTuple):
 def heal(
     image: Image,
     live: Mapping[int, int],
-    leaving: Collection[int],
+    reluctant: Collection[int],
     defaults: BrokerConfig,
     fence: Mapping[str, int] = NO_FENCE,
     abandoned: Collection[bytes] = (),
 ) -> Decision:
     """`heal_steps` all at once: half a second for a hundred thousand partitions that all must change."""
-    steps = list(filter(None, heal_steps(image, live, leaving, defaults, fence, abandoned)))
+    steps = list(filter(None, heal_steps(image, live, reluctant, defaults, fence, abandoned)))
     return Decision([step.commit for step in steps], sum(step.unclean for step in steps))
 
 
 def heal_steps(
     image: Image,
     live: Mapping[int, int],
-    leaving: Collection[int],
+    reluctant: Collection[int],
     defaults: BrokerConfig,
     fence: Mapping[str, int] = NO_FENCE,
     abandoned: Collection[bytes] = (),
@@ -64,7 +64,7 @@ def heal_steps(
     topic ids whose orphans nobody is working on, and which are swept: those of a creation that is going on look the
     same, and would be taken from under it. `topics` are those worth a look, if it is known that the rest need nothing.
     """
-    healer = _Healer(alive(image, live), leaving, defaults)
+    healer = _Healer(alive(image, live), reluctant, defaults)
     looked_at = image.topics.values() if topics is None else topics
     for urgent in (True, False):
         yield from _in_commits(healer.rewrites(looked_at, urgent), fence)
@@ -99,10 +99,10 @@ class Treated(NamedTuple):
 class _Healer:
     """Partitions that look alike are treated alike, and of a hundred thousand most do: each look is decided once."""
 
-    def __init__(self, ready: frozenset[int], leaving: Collection[int], defaults: BrokerConfig) -> None:
+    def __init__(self, ready: frozenset[int], reluctant: Collection[int], defaults: BrokerConfig) -> None:
         self._ready = ready
-        self._leaving = frozenset(leaving)
-        self._staying = ready - self._leaving
+        self._reluctant = frozenset(reluctant)
+        self._staying = ready - self._reluctant
         self._config_of = topic_configs(defaults)
         self._decided: dict[tuple[PartitionState, int, bool], Election | None] = {}
 
@@ -135,8 +135,10 @@ class _Healer:
 
     def _decide(self, state: PartitionState, min_insync_replicas: int, unclean: bool) -> Election | None:
         min_isr = effective_min_isr(state, min_insync_replicas)
-        led, is_unclean = elect(state, self._ready, self._leaving, min_isr=min_isr, unclean=unclean) or Election(state)
-        after = finish(led, self._ready, self._leaving)
+        led, is_unclean = elect(state, self._ready, self._reluctant, min_isr=min_isr, unclean=unclean) or Election(
+            state
+        )
+        after = finish(led, self._ready, self._reluctant)
         return None if after is state else Election(after, is_unclean)
 
 
@@ -152,12 +154,12 @@ def shut_down(
     image: Image,
     broker_id: int,
     live: Mapping[int, int],
-    leaving: Collection[int],
+    reluctant: Collection[int],
     defaults: BrokerConfig,
     fence: Mapping[str, int] = NO_FENCE,
 ) -> list[Commit]:
     """Gives what a broker leads to others in sync. Empty when it leads only what nobody else can: it may stop."""
-    healer = _Healer(alive(image, live), {*leaving, broker_id}, defaults)
+    healer = _Healer(alive(image, live), {*reluctant, broker_id}, defaults)
     moved = [
         rewrite
         for rewrite, unclean in filter(None, healer.rewrites(image.topics.values(), urgent=True))

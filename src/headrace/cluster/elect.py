@@ -7,7 +7,8 @@ never empty: when none of its members is alive it stays as it was, since each of
 who leave it while fewer than `min_isr` are left enter the ELR: nothing can be committed without them, so they may lead
 once the ISR is dead. A leader must therefore not advance its high watermark while the ELR is not empty.
 
-`live` are brokers that are alive, those about to leave among them; `leaving` lead only where nobody else can.
+`live` are brokers that are alive. The `reluctant` among them (`room.reluctant_leaders`: about to leave, or without room on
+their disk) lead only where nobody else can; where all are reluctant the leader of now stays.
 """
 
 from collections.abc import Collection
@@ -22,35 +23,35 @@ class Election(NamedTuple):
 
 
 def elect(
-    state: PartitionState, live: Collection[int], leaving: Collection[int] = (), *, min_isr: int, unclean: bool
+    state: PartitionState, live: Collection[int], reluctant: Collection[int] = (), *, min_isr: int, unclean: bool
 ) -> Election | None:
     """The state as it should be with these brokers alive; None when it already is. A leader that can stay does."""
     current = with_isr(state, state.isr, min_isr)
-    leader = choose_leader(current, live, leaving)
+    leader = choose_leader(current, live, reluctant)
     if leader != NO_LEADER:
         alive = [replica for replica in current.isr if replica in live and replica not in current.damaged]
         after = lead(with_isr(current, alive or [leader], min_isr), leader)
         return None if after is state else Election(after)
     if unclean:
-        leader = _first(current.replicas, live, leaving)
+        leader = _first(current.replicas, live, reluctant)
         if leader != NO_LEADER:
             return Election(lead_uncleanly(current, leader), unclean=True)
     after = lead(current, NO_LEADER)
     return None if after is state else Election(after)
 
 
-def choose_leader(state: PartitionState, live: Collection[int], leaving: Collection[int] = ()) -> int:
+def choose_leader(state: PartitionState, live: Collection[int], reluctant: Collection[int] = ()) -> int:
     """Of those with every committed record. The leader of now if it qualifies, else the first in assignment order."""
     eligible = [each for each in state.replicas if each in state.isr and each in live and each not in state.damaged]
     if not eligible:
         eligible = [each for each in state.replicas if each in state.elr and each in live]
-    staying = [each for each in eligible if each not in leaving] or eligible
+    staying = [each for each in eligible if each not in reluctant] or eligible
     return state.leader if state.leader in staying else next(iter(staying), NO_LEADER)
 
 
-def _first(replicas: Collection[int], live: Collection[int], leaving: Collection[int]) -> int:
+def _first(replicas: Collection[int], live: Collection[int], reluctant: Collection[int]) -> int:
     alive = [each for each in replicas if each in live]
-    return next((each for each in alive if each not in leaving), alive[0] if alive else NO_LEADER)
+    return next((each for each in alive if each not in reluctant), alive[0] if alive else NO_LEADER)
 
 
 def lead(state: PartitionState, leader: int) -> PartitionState:

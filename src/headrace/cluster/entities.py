@@ -42,6 +42,10 @@ class Broker(NamedTuple):
     """It is shutting down: it leads nothing new."""
     registered_at: int = 0
     """By its own wall clock, in ms: only to notice clocks that are far apart."""
+    is_full: bool = False
+    """Its disk has no room for clients' writes: it leads only where nobody else in sync has room."""
+    disk_id: str = ""
+    """Of the file system of its data: brokers with the same one run out of room together."""
     revision: int = 0
 
 

@@ -42,6 +42,12 @@ def alter_isr(
     return Commit({key: encode(after)}, expect)
 
 
+def affirm_isr(topic_id: bytes, index: int, expected: PartitionState) -> Commit:
+    """The same state under a new revision: no other change of `expected` can be committed after it."""
+    key = partition_key(topic_id, index)
+    return Commit({key: encode(expected)}, {key: expected.revision})
+
+
 def _check(expected: PartitionState, new_isr: Collection[int], added: Mapping[int, int]) -> None:
     if expected.leader == NO_LEADER or expected.leader not in new_isr:
         raise Refused(ErrorCode.INVALID_REQUEST, f"the leader {expected.leader} must be in the ISR {sorted(new_isr)}")

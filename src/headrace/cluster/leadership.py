@@ -38,11 +38,11 @@ def balance_leaders(
     image: Image,
     live: Mapping[int, int],
     limit: int,
-    leaving: Collection[int] = (),
+    reluctant: Collection[int] = (),
     fence: Mapping[str, int] = NO_FENCE,
 ) -> list[Commit]:
     """Leadership back to preferred replicas that are in sync again: of `limit` partitions at a time."""
-    staying = alive(image, live).difference(leaving)
+    staying = alive(image, live).difference(reluctant)
     rewrites: list[Rewrite] = []
     for topic, index, state in each_partition(image):
         if len(rewrites) == limit:
@@ -59,8 +59,10 @@ def elect_leaders(
     partitions: Iterable[TopicPartition] | None,
     defaults: BrokerConfig,
     fence: Mapping[str, int] = NO_FENCE,
+    full: Collection[int] = (),
 ) -> Elections:
-    """Of these partitions, or of all; then those that need no election are not listed, as in Kafka's reply."""
+    """Of these partitions, or of all; then those that need no election are not listed, as in Kafka's reply.
+    `full` are brokers without room on their disk, which are not given back what they handed over."""
     if election_type not in list(ElectionType):
         raise Refused(ErrorCode.INVALID_REQUEST, f"election type {election_type}; 0 is preferred, 1 is unclean")
     ready, config_of = alive(image, live), topic_configs(defaults)
@@ -75,7 +77,7 @@ def elect_leaders(
             continue
         topic = image.topics[each.topic]
         decide = _elect_preferred if election_type == ElectionType.PREFERRED else _elect_uncleanly
-        outcome = decide(state, ready, config_of(topic))
+        outcome = decide(state, ready, full, config_of(topic))
         if isinstance(outcome, Election):
             rewrites.append(Rewrite(topic, each.partition, outcome.state))
             unclean += outcome.unclean
@@ -89,20 +91,27 @@ def _all(image: Image) -> Iterable[TopicPartition]:
     return (TopicPartition(topic.name, index) for topic, index, _ in each_partition(image))
 
 
-def _elect_preferred(state: PartitionState, ready: Collection[int], _: TopicConfig) -> Election | Outcome:
+def _elect_preferred(
+    state: PartitionState, ready: Collection[int], full: Collection[int], _: TopicConfig
+) -> Election | Outcome:
     preferred = state.replicas[0]
     if state.leader == preferred:
         return Outcome(ErrorCode.ELECTION_NOT_NEEDED, f"broker {preferred}, the preferred leader, leads already")
     if _can_lead(state, preferred, ready):
+        if preferred in full and state.leader in ready and state.leader not in full:
+            why = f"has no room on its disk, and broker {state.leader} has. Free space or lower retention"
+            return Outcome(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, f"broker {preferred}, the preferred leader, {why}")
         return Election(lead(state, preferred))
     why = "not in sync" if preferred in ready else "not alive"
     return Outcome(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, f"broker {preferred}, the preferred leader, is {why}")
 
 
-def _elect_uncleanly(state: PartitionState, ready: Collection[int], config: TopicConfig) -> Election | Outcome:
+def _elect_uncleanly(
+    state: PartitionState, ready: Collection[int], full: Collection[int], config: TopicConfig
+) -> Election | Outcome:
     if state.leader in ready:
         return Outcome(ErrorCode.ELECTION_NOT_NEEDED, f"broker {state.leader} leads")
-    election = elect(state, ready, min_isr=effective_min_isr(state, config.min_insync_replicas), unclean=True)
+    election = elect(state, ready, full, min_isr=effective_min_isr(state, config.min_insync_replicas), unclean=True)
     if election is not None and election.state.leader in ready:
         return election
     return Outcome(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, f"none of the replicas {list(state.replicas)} is alive")

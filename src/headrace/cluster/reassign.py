@@ -73,12 +73,12 @@ def targets(state: PartitionState) -> tuple[int, ...]:
     return _without(state.replicas, state.removing)
 
 
-def finish(state: PartitionState, live: Collection[int], leaving: Collection[int] = ()) -> PartitionState:
+def finish(state: PartitionState, live: Collection[int], reluctant: Collection[int] = ()) -> PartitionState:
     """The state after its move, if that is complete; else the state as it is."""
     after = targets(state)
     if not is_moving(state) or state.leader == NO_LEADER or not set(after) <= set(state.isr):
         return state
-    return _keep(state, after, live, leaving)._replace(adding=(), removing=())
+    return _keep(state, after, live, reluctant)._replace(adding=(), removing=())
 
 
 def _turn(
@@ -101,7 +101,7 @@ def _turn(
 
 
 def _keep(
-    state: PartitionState, replicas: tuple[int, ...], live: Collection[int], leaving: Collection[int] = ()
+    state: PartitionState, replicas: tuple[int, ...], live: Collection[int], reluctant: Collection[int] = ()
 ) -> PartitionState:
     """Only these replicas. Its leader epoch rises when one goes, so that the one that went is fenced."""
     kept = state._replace(
@@ -113,7 +113,7 @@ def _keep(
     if set(state.replicas) <= set(replicas):
         return kept
     if kept.leader not in replicas:
-        return lead(kept, choose_leader(kept, [each for each in kept.isr if each in live], leaving))
+        return lead(kept, choose_leader(kept, [each for each in kept.isr if each in live], reluctant))
     return kept._replace(leader_epoch=kept.leader_epoch + 1)
 
 

@@ -11,6 +11,7 @@ from headrace.cluster.store import ABSENT, Commit
 from headrace.wire.codes import ErrorCode
 
 PRODUCER_ID_BLOCK: Final = 1_000
+PRODUCER_IDS_APART: Final = 1_000_000_000
 
 
 class Registration(NamedTuple):
@@ -79,3 +80,10 @@ def next_producer_ids(image: Image) -> ProducerIdBlock:
     record = ProducerIds(first + PRODUCER_ID_BLOCK)
     commit = Commit({PRODUCER_IDS: encode(record)}, {PRODUCER_IDS: revision})
     return ProducerIdBlock(range(first, record.next_id), commit)
+
+
+def skip_producer_ids(image: Image) -> Commit:
+    """After the store was restored from an older copy: past all that may have been handed out since. One that is given twice
+    makes the records of the second producer look like retries of the first's."""
+    next_id, revision = image.producer_ids
+    return Commit({PRODUCER_IDS: encode(ProducerIds(next_id + PRODUCER_IDS_APART))}, {PRODUCER_IDS: revision})

@@ -4,6 +4,8 @@
                                the old one, whose unsynced tail the followers may have copied
     its log is damaged         it leaves ISR and ELR; the last in sync stays and is marked, and the partition is offline
                                until an unclean election
+    its log has later epochs   the metadata was restored from an older snapshot: the leader epoch is raised well above them,
+                               since epochs that go back would make sound records look like those of a lost history
     it lost the page cache     the same on relaxed topics, except that the last in sync may lead: an unclean election
 
 While a broker waits for this, a leader may still add it to an ISR on the strength of what its old life fetched. So its
@@ -24,6 +26,10 @@ from headrace.cluster.rewrite import Rewrite, alive, commit_rewrites, each_parti
 from headrace.cluster.store import Commit
 
 _NOBODY: Final[Mapping[int, int]] = {}
+_NO_EPOCHS: Final[Mapping[tuple[bytes, int], int]] = {}
+
+# Other replicas may have later epochs still, which they name when they come back; until then none of these is used again.
+EPOCHS_APART: Final = 1000
 
 
 class Rejoin(NamedTuple):
@@ -34,7 +40,9 @@ class Rejoin(NamedTuple):
     unclean: int = 0
 
 
-class _Doubt(Enum):
+class Doubt(Enum):
+    """Why a broker's copy of a partition may lack committed records."""
+
     DAMAGED = "damaged"
     UNSYNCED = "unsynced"
 
@@ -46,8 +54,10 @@ def rejoin(
     lost_page_cache: bool,
     defaults: BrokerConfig,
     live: Mapping[int, int] = _NOBODY,
+    epochs: Mapping[tuple[bytes, int], int] = _NO_EPOCHS,
 ) -> Rejoin:
-    """`damaged` are (topic id, partition). The epoch is the broker's own, that of its lease, or a fresh one for 0.
+    """`damaged` are (topic id, partition); `epochs` the latest leader epoch in the log of each.
+    The epoch is the broker's own, that of its lease, or a fresh one for 0.
 
     `Refused` when the number belongs to another data directory: before anything is written.
     """
@@ -56,7 +66,7 @@ def rejoin(
     known = image.brokers.get(broker.id)
     if doubts and known is not None and known.epoch != FENCED:
         return Rejoin([Commit({broker_key(known.id): encode(known._replace(epoch=FENCED))}, expect)], None)
-    rewrites, unclean = _take_back(image, broker.id, doubts, alive(image, live))
+    rewrites, unclean = _take_back(image, broker.id, doubts, alive(image, live), epochs)
     # Every commit expects the registration as it is, so each has room for one more operation: the last writes it.
     *commits, last = commit_rewrites(rewrites, expect) or [Commit({}, expect)]
     commits.append(Commit({**last.puts, broker_key(broker.id): encode(fresh)}, last.expect))
@@ -65,40 +75,53 @@ def rejoin(
 
 def _doubts(
     image: Image, broker_id: int, damaged: Collection[tuple[bytes, int]], lost_page_cache: bool, defaults: BrokerConfig
-) -> dict[tuple[bytes, int], _Doubt]:
+) -> dict[tuple[bytes, int], Doubt]:
     config_of = topic_configs(defaults)
     doubts = {}
     for topic, index, state in each_partition(image):
         if broker_id in state.replicas:
             if (topic.id, index) in damaged:
-                doubts[topic.id, index] = _Doubt.DAMAGED
-            elif lost_page_cache and not topic.internal and not config_of(topic).is_durable:
-                doubts[topic.id, index] = _Doubt.UNSYNCED
+                doubts[topic.id, index] = Doubt.DAMAGED
+            elif lost_page_cache and not config_of(topic).is_durable:
+                doubts[topic.id, index] = Doubt.UNSYNCED
     return doubts
 
 
 def _take_back(
-    image: Image, broker_id: int, doubts: Mapping[tuple[bytes, int], _Doubt], live: Collection[int]
+    image: Image,
+    broker_id: int,
+    doubts: Mapping[tuple[bytes, int], Doubt],
+    live: Collection[int],
+    epochs: Mapping[tuple[bytes, int], int],
 ) -> tuple[list[Rewrite], int]:
     """With the number of partitions that it will lead although it may lack committed records."""
     rewrites, unclean = [], 0
     for topic, index, state in each_partition(image):
         if broker_id in state.replicas:
             doubt = doubts.get((topic.id, index))
-            after = _stood_down(_doubted(state, broker_id, doubt), broker_id, live)
-            unclean += doubt is _Doubt.UNSYNCED and after.isr == (broker_id,) and not after.damaged
+            raised = _raised(state, epochs.get((topic.id, index), -1))
+            after = stood_down(doubted(raised, broker_id, doubt), broker_id, live)
+            unclean += doubt is Doubt.UNSYNCED and after.isr == (broker_id,) and not after.damaged
             if after is not state:
                 rewrites.append(Rewrite(topic, index, after))
     return rewrites, unclean
 
 
-def _doubted(state: PartitionState, broker_id: int, doubt: _Doubt | None) -> PartitionState:
+def _raised(state: PartitionState, own_epoch: int) -> PartitionState:
+    """Above every epoch in the log. Whoever leads goes on in the new epoch; the in-sync set is the best that is known."""
+    if own_epoch <= state.leader_epoch:
+        return state
+    return state._replace(leader_epoch=own_epoch + EPOCHS_APART, partition_epoch=state.partition_epoch + 1)
+
+
+def doubted(state: PartitionState, broker_id: int, doubt: Doubt | None) -> PartitionState:
+    """Out of ISR and ELR; the last in sync stays there, marked if it is damaged. The leader is as before."""
     if doubt is None or (broker_id not in state.isr and broker_id not in state.elr):
         return state
     isr, elr, marked = state.isr, state.elr, state.damaged
     if isr != (broker_id,):
         isr, elr = _without(isr, broker_id), _without(elr, broker_id)
-    elif doubt is _Doubt.DAMAGED:
+    elif doubt is Doubt.DAMAGED:
         marked = isr
     else:
         # It will lead, and whoever follows it may have to cut committed records.
@@ -108,7 +131,7 @@ def _doubted(state: PartitionState, broker_id: int, doubt: _Doubt | None) -> Par
     return state._replace(isr=isr, elr=elr, damaged=marked, partition_epoch=state.partition_epoch + 1)
 
 
-def _stood_down(state: PartitionState, broker_id: int, live: Collection[int]) -> PartitionState:
+def stood_down(state: PartitionState, broker_id: int, live: Collection[int]) -> PartitionState:
     """Its place in the ISR stays. From the ELR nobody is called: `heal` does that, if this broker may not lead."""
     if state.leader != broker_id:
         return state

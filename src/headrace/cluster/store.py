@@ -6,11 +6,14 @@ safe (epochs and comparisons do that), so an adapter may keep them where a renew
 syncs.
 
 Every call either answers within the adapter's deadline or raises `StoreUnreachable`. After that the outcome of a commit
-is unknown: it may still land, so read back before deciding again.
+is unknown: it may still land, so read back before deciding again. A store that was restored from an older copy raises
+`StoreWentBack` to whoever had seen more.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, Protocol
+
+from headrace.base.errors import UserError
 
 OPERATIONS_MAX: Final = 100
 """Of puts and of expectations in one commit: etcd refuses more than 128."""
@@ -76,6 +79,19 @@ class Conflict(Exception):
 
 class Compacted(Exception):
     """The store no longer remembers what followed the revision. Load, and watch from there."""
+
+
+class StoreWentBack(UserError):
+    """The store is behind what it has told before: it was restored from an older copy, under running brokers.
+
+    What came after that copy is gone, and with it what this broker knows: it stops, and starts again with what is there.
+    """
+
+    def __init__(self, where: object, told: int, found: int) -> None:
+        super().__init__(
+            f"{where} has gone back from revision {told} to {found}: it was restored from an older copy while brokers ran",
+            "Stop all brokers of the cluster and start them again: docs/etcd.md, Restoring.",
+        )
 
 
 class LeaseHeld(Exception):

@@ -9,3 +9,7 @@ class LogConfig(NamedTuple):
     index_interval_bytes: int = 4096
     segment_index_bytes: int = 10 << 20
     producer_expiration_ms: int = 24 * 3_600_000
+    producers_max: int = 20_000
+    snapshot_batches: int = 8_192
+    """A batch is replayed in about three microseconds, so a cut takes some 30 ms."""
+    snapshot_bytes: int = 64 << 20

@@ -40,11 +40,13 @@ class Log:
     __slots__ = (
         "_active",
         "_disk",
+        "_has_sealed_unsynced",
         "_pool",
         "_retired",
         "_segments",
         "_snapshots",
         "_state",
+        "_steady_from",
         "_swap",
         "_sync",
         "config",
@@ -53,14 +55,18 @@ class Log:
         "start_offset",
     )
 
-    def __init__(self, pool: FilePool, path: str, config: LogConfig, start_offset: int, snapshots: Snapshots) -> None:
+    def __init__(
+        self, pool: FilePool, path: str, config: LogConfig, start_offset: int, snapshots: Snapshots, now: Now
+    ) -> None:
         """An empty log without files yet: use `open`."""
         self._disk: Disk = pool.disk
         self._pool = pool
         self._segments: list[Segment] = []
         self._snapshots = snapshots
         self._state = LogState()
+        self._steady_from = now.wall - int(now.mono * 1000 + 0.5)
         self._sync = SyncState(pool.disk, start_offset)
+        self._has_sealed_unsynced = False
         self._retired: list[str] = []
         self._swap: Swap | None = None
         self.config = config
@@ -80,23 +86,21 @@ class Log:
         recovery_point: int,
         clean: bool,
         start_offset: int | None = None,
-        sync_failed: bool = False,
     ) -> tuple["Log", RecoveryReport]:
         """After an unclean stop `synced_end` is the recovery point until a first ticket has run: run one.
 
-        `sync_failed`: an earlier life ended because a sync failed, so what it wrote since the last good one may be in
-        the page cache only, where the next sync would not find it. It is written again.
+        The earlier life may have ended because a sync failed, and nobody can be sure to have written that down: the
+        disk had just failed. What lies above the recovery point may then be in the page cache only, where the next
+        sync would not find it. So after every unclean stop it is written again.
         """
         assert disk is pool.disk, "the pool opens files of another disk"
         is_new = not disk.exists(path)
         if is_new:
             disk.mkdir(path)
         names = sweep(disk, path)
-        log = cls(pool, path, config, start_offset or 0, Snapshots(disk, path, names))
+        log = cls(pool, path, config, start_offset or 0, Snapshots(disk, path, names), now)
         if is_new or not clean:
-            # A directory that is there may not be durable: a killed process leaves the page cache behind.
-            above, slash, _ = path.rpartition("/")
-            log._sync.touch_directory(above or slash or ".")
+            log._prove_names()
         segments = log._without_retired(list_segments(pool, path, names, config.index_interval_bytes))
         if not segments:
             log._begin_at(log.start_offset)
@@ -104,16 +108,14 @@ class Log:
         if len(segments) == 1 and not segments[0].size and not len(log._snapshots):
             # Nothing was ever written: as it is with most of very many. No file is opened for it.
             segments[0].begin_empty()
-            if not clean:
-                log._sync.touch_directory(path)
             log._take_up(Recovered(segments, LogState(), RecoveryReport(), [], [], []), segments[0].base_offset, now)
             return log, RecoveryReport(below_recovery_point=recovery_point > log.end_offset)
-        recovered = resume(segments, log._snapshots, recovery_point, now.wall) if clean else None
+        now_ms = log._steady(now)
+        recovered = resume(segments, log._snapshots, recovery_point, now_ms) if clean else None
         if recovered is None:
-            recovered = recover(segments, log._snapshots, recovery_point, now.wall)
+            recovered = recover(segments, log._snapshots, recovery_point, now_ms, config)
             log._mend(recovered)
-            if sync_failed:
-                log._write_again(recovered, recovery_point)
+            log._write_again(recovered, recovery_point)
             synced_end = min(recovery_point, recovered.segments[-1].next_offset)
         else:
             synced_end = segments[-1].next_offset
@@ -135,9 +137,16 @@ class Log:
         self._disk.unlink(active.index_path)
         for segment in recovered.scanned:
             self._sync.touch(segment.file)
-        for index in recovered.indexes:
-            self._sync.touch(index)
-            index.close()
+        for cache in recovered.caches:
+            self._sync.touch(cache)
+            cache.close()
+        self._prove_names()
+
+    def _prove_names(self) -> None:
+        """A name that is there may not be durable: a killed process leaves the page cache behind, so does a failed sync.
+        The first ticket proves those of the log and of its files again."""
+        above, slash, _ = self.path.rpartition("/")
+        self._sync.touch_directory(above or slash or ".")
         self._sync.touch_directory(self.path)
 
     def _write_again(self, recovered: Recovered, recovery_point: int) -> None:
@@ -148,6 +157,7 @@ class Log:
         self._segments = recovered.segments
         self._active = self._segments[-1]
         self._state = recovered.state
+        self._state.producers.on_resumed(self._steady(now), self.config.producer_expiration_ms)
         self._sync.synced_end = synced_end
         self.end_offset = self._active.next_offset
         if self.start_offset > self.end_offset:
@@ -155,6 +165,10 @@ class Log:
         else:
             self.start_offset = max(self.start_offset, self._segments[0].base_offset)
             self._state.trim_start(self.start_offset)
+
+    def _steady(self, now: Now) -> int:
+        """The wall clock of when the log was opened, gone on with the other one: nobody ages when it is set."""
+        return int(now.mono * 1000 + 0.5) + self._steady_from
 
     @property
     def synced_end(self) -> int:
@@ -167,7 +181,12 @@ class Log:
     @property
     def has_sealed_unsynced(self) -> bool:
         """Whether a segment was sealed since the last sync: then even a relaxed topic owes one, or recovery grows."""
-        return len(self._sync.files) > 1
+        return self._has_sealed_unsynced
+
+    @property
+    def batches_to_replay(self) -> int:
+        """How many batches a cut close to the end of the log would replay, while nothing else is done."""
+        return self._snapshots.batches
 
     @property
     def truncations(self) -> int:
@@ -197,7 +216,7 @@ class Log:
         """Appends the whole batches in `buf`, which `headers` describe. On DiskFull the log is as it was before."""
         first, last = headers[0], headers[-1]
         next_offset = last.base_offset + last.last_offset_delta + 1
-        size, wall = len(buf), now.wall
+        size, wall, steady = len(buf), now.wall, self._steady(now)
         assert first.base_offset >= self.end_offset, (self.path, first.base_offset, self.end_offset)
         if first is last:
             assert size == first.batch_length + 12, (self.path, size, first.batch_length)
@@ -218,12 +237,18 @@ class Log:
             following = position + header.batch_length + LENGTH_END
             marker = marker_of(memoryview(buf)[position:following]) if header.attributes & CONTROL else None
             segment.add(header)
-            self._state.apply(header, wall, marker)
+            self._state.apply(header, steady, marker)
             position = following
         if was_empty:
             segment.first_append_ms = wall
         self.end_offset = next_offset
         assert segment.size == file.size, (file.path, segment.size, file.size)
+        self._state.forget_surplus(self.config.producers_max)
+        self._snapshots.on_append(len(headers), size)
+        if self._snapshots.is_due(self.config, self._state):
+            # Nothing but time is lost without it.
+            with contextlib.suppress(DiskFull):
+                self._write_snapshot()
 
     def _is_over(self, segment: Segment, size: int, next_offset: int, wall: int) -> bool:
         """Whether these bytes belong into a new segment. One buffer never spans two, even if it is longer than one."""
@@ -243,11 +268,15 @@ class Log:
         self._write_index(sealed)
         self._write_snapshot()
         self._begin_at(self.end_offset)
+        self._has_sealed_unsynced = True
         sealed.seal()
 
     def check_producer(self, header: BatchHeader) -> Verdict:
-        verdict = self._state.producers.check(header)
-        if verdict is None and not header.is_transactional and header.producer_id in self._state.transactions.open:
+        state = self._state
+        verdict = state.producers.check(header)
+        if verdict is None and header.producer_id not in state.transactions.open:
+            return ErrorCode.THROTTLING_QUOTA_EXCEEDED if state.is_full(header, self.config.producers_max) else None
+        if verdict is None and not header.is_transactional:
             return ErrorCode.INVALID_TXN_STATE
         return verdict
 
@@ -262,7 +291,7 @@ class Log:
 
     def expire_producers(self, now: Now) -> int:
         in_transaction = self._state.transactions.open
-        return self._state.producers.expire(now.wall, self.config.producer_expiration_ms, in_transaction)
+        return self._state.producers.expire(self._steady(now), self.config.producer_expiration_ms, in_transaction)
 
     # Transactions
 
@@ -279,6 +308,10 @@ class Log:
 
     def on_high_watermark(self, high_watermark: int) -> None:
         self._state.transactions.on_high_watermark(high_watermark)
+
+    def on_cleaned(self, cleaned_to: int) -> None:
+        """No record of an aborted transaction is left below `cleaned_to`, so nobody has to be told to skip any."""
+        self._state.transactions.aborted.trim_start(min(cleaned_to, self.end_offset))
 
     def aborted_between(self, offset: int, end_offset: int) -> list[Aborted]:
         return self._state.transactions.aborted.between(offset, end_offset)
@@ -405,7 +438,8 @@ class Log:
         self.end_offset = end_offset
         self.start_offset = min(self.start_offset, end_offset)
         self._snapshots.remove_above(end_offset)
-        _, self._state = self._snapshots.restore(end_offset, self._segments, now.wall)
+        _, self._state = self._snapshots.restore(end_offset, self._segments, self._steady(now))
+        self._state.producers.on_resumed(self._steady(now), self.config.producer_expiration_ms)
         self._state.trim_start(self.start_offset)
         self._sync.on_truncated(end_offset)
         self._sync.touch_directory(self.path)
@@ -418,13 +452,20 @@ class Log:
             self._state.trim_start(offset)
         return self.start_offset
 
-    def retire_segments(self) -> list[str]:
-        """Lets go of the sealed segments below `start_offset`. What it returns is to be unlinked off the loop.
+    def has_segments_below(self, start_offset: int) -> bool:
+        """Whether a sealed segment lies wholly below this offset."""
+        oldest = self._segments[0]
+        return oldest is not self._active and oldest.next_offset <= start_offset
 
-        Before the call `start_offset` must be durable: a crash may bring back any part of what is let go.
+    def retire_segments(self, durable_start: int) -> list[str]:
+        """Lets go of the sealed segments below `durable_start`. What it returns is to be unlinked off the loop.
+
+        A start offset that is written down, which `start_offset` may have left behind already: a crash may bring back
+        any part of what is let go, and a start below that would then find holes.
         """
+        start = min(durable_start, self.start_offset)
         gone = 0
-        while self._segments[gone] is not self._active and self._segments[gone].next_offset <= self.start_offset:
+        while self._segments[gone] is not self._active and self._segments[gone].next_offset <= start:
             gone += 1
         self._drop(self._segments[:gone])
         del self._segments[:gone]
@@ -504,6 +545,7 @@ class Log:
 
     def begin_sync(self) -> SyncTicket | None:
         """What to run, in threads, to prove the log up to its end of now; None when all of it is proven."""
+        self._has_sealed_unsynced = False
         return self._sync.begin(self.end_offset)
 
     def on_synced(self, ticket: SyncTicket) -> int:
@@ -514,7 +556,7 @@ class Log:
 
     def on_checkpointed(self, recovery_point: int) -> None:
         """A recovery point is durable: snapshots well below it will not be asked for again."""
-        self._snapshots.prune(recovery_point)
+        self._snapshots.prune(recovery_point, self.start_offset)
 
     # Ending
 

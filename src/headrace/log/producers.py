@@ -4,13 +4,15 @@ Per producer id the epoch and its last five batches, since a client has at most 
 the coordinator that ended its last transaction. Derived from batch headers and markers alone, so a follower that appends
 them, and a recovery that replays them, reach the same state.
 
-Invariant: the batches of one producer are in the order of the log and of one epoch.
+Invariant: the batches of one producer are in the order of the log and of one epoch. Producers are in the order in which
+they last wrote, so the first is the one to forget when there are too many. Who has a transaction open is never forgotten.
 Does not wait, answer or append: it says what a batch is.
 """
 
 import struct
 from collections import deque
 from collections.abc import Container, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from headrace.wire.batch import BatchHeader
@@ -21,8 +23,13 @@ SEQUENCE_MAX = (1 << 31) - 1
 NO_SEQUENCE = -1
 NO_COORDINATOR = -1
 
+# Of a producer that an earlier life of the broker knew: it is remembered for as long once more, whatever the clock says.
+RESUMED_MS_MIN = 3_600_000
+
 _PRODUCER = struct.Struct(">qhqiB")
 _BATCH = struct.Struct(">iiqiq")
+# A producer and all its batches in one: a snapshot is written between two appends, and there may be many of them.
+_WHOLE = [struct.Struct(">qhqiB" + "iiqiq" * count) for count in range(BATCHES_REMEMBERED + 1)]
 
 
 WrittenBatch = tuple[int, int, int, int, int]
@@ -91,12 +98,13 @@ class Producers:
 
     def record(self, header: BatchHeader, now_ms: int, coordinator_epoch: int = NO_COORDINATOR) -> None:
         """The batch is in the log, so it is true, whatever was known before."""
-        state = self._states.get(header.producer_id)
+        state = self._states.pop(header.producer_id, None)
         if state is None:
-            state = self._states[header.producer_id] = ProducerState(header.producer_epoch, now_ms)
+            state = ProducerState(header.producer_epoch, now_ms)
         elif state.epoch != header.producer_epoch:
             state.epoch = header.producer_epoch
             state.batches.clear()
+        self._states[header.producer_id] = state
         state.last_seen_ms = now_ms
         first = header.base_sequence
         if first < 0:
@@ -107,6 +115,23 @@ class Producers:
         delta = header.last_offset_delta
         last = (first + delta) & SEQUENCE_MAX
         state.batches.append((first, last, header.base_offset, delta, header.max_timestamp))
+
+    def forget_surplus(self, count_max: int, in_transaction: Container[int]) -> None:
+        """Forgets whoever has not written for longest, down to `count_max`; whoever has a transaction open goes on."""
+        states = self._states
+        for _ in range(len(states)):
+            if len(states) <= count_max:
+                return
+            producer_id = next(iter(states))
+            state = states.pop(producer_id)
+            if producer_id in in_transaction:
+                states[producer_id] = state
+
+    def on_resumed(self, now_ms: int, expiration_ms: int) -> None:
+        """How long ago an earlier life saw a producer, only wall clocks say, and one of the two may have been wrong."""
+        oldest = now_ms - max(0, expiration_ms - RESUMED_MS_MIN)
+        for state in self._states.values():
+            state.last_seen_ms = min(now_ms, max(oldest, state.last_seen_ms))
 
     def expire(self, now_ms: int, expiration_ms: int, in_transaction: Container[int] = ()) -> int:
         """How many were forgotten. Goes by when a batch came in, as a client's own timestamps may be years old."""
@@ -123,9 +148,13 @@ class Producers:
     def encode(self) -> bytes:
         parts: list[bytes] = []
         for producer_id, state in self._states.items():
-            fields = (producer_id, state.epoch, state.last_seen_ms, state.coordinator_epoch, len(state.batches))
-            parts.append(_PRODUCER.pack(*fields))
-            parts += [_BATCH.pack(*batch) for batch in state.batches]
+            batches = state.batches
+            count = len(batches)
+            parts.append(
+                _WHOLE[count].pack(
+                    producer_id, state.epoch, state.last_seen_ms, state.coordinator_epoch, count, *chain(*batches)
+                )
+            )
         return b"".join(parts)
 
     @classmethod

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from headrace.base.disk import File
 from headrace.base.errors import DiskFull
+from headrace.log.config import LogConfig
 from headrace.log.scan import has_sound_batch, sound_batches
 from headrace.log.segment import Segment
 from headrace.log.snapshots import Snapshots
@@ -39,7 +40,8 @@ class Recovered(NamedTuple):
     report: RecoveryReport
     scanned: list[Segment]
     dropped: list[Segment]
-    indexes: list[File]
+    caches: list[File]
+    """Indexes and snapshots that were written on the way."""
 
 
 def resume(segments: list[Segment], snapshots: Snapshots, recovery_point: int, now_ms: int) -> Recovered | None:
@@ -54,14 +56,16 @@ def resume(segments: list[Segment], snapshots: Snapshots, recovery_point: int, n
     return Recovered(segments, state, report, [], [], [])
 
 
-def recover(segments: list[Segment], snapshots: Snapshots, recovery_point: int, now_ms: int) -> Recovered:
+def recover(
+    segments: list[Segment], snapshots: Snapshots, recovery_point: int, now_ms: int, config: LogConfig
+) -> Recovered:
     # The one before a segment that begins right at the recovery point is read too: it may have been cut there, and have
     # its old end back.
     first = max(0, bisect_left([segment.base_offset for segment in segments], recovery_point) - 1)
     # One above the recovery point may be of a history that was truncated since.
     snapshots.remove_above(recovery_point)
     snapshot_offset, state = snapshots.restore(recovery_point, segments[:first], now_ms)
-    scan = _Scan(state, snapshot_offset, now_ms)
+    scan = _Scan(state, snapshot_offset, now_ms, snapshots, config)
     sound = first
     while sound < len(segments) and scan.goes_on(segments[sound]):
         scan.read(segments[sound])
@@ -72,7 +76,7 @@ def recover(segments: list[Segment], snapshots: Snapshots, recovery_point: int, 
         snapshots.remove_above(end_offset)
         _, state = snapshots.restore(end_offset, kept, now_ms)
     report = _report(scan, kept, dropped, recovery_point)
-    return Recovered(kept, state, report, kept[first:], dropped, scan.indexes)
+    return Recovered(kept, state, report, kept[first:], dropped, scan.caches)
 
 
 def _report(scan: "_Scan", kept: list[Segment], dropped: list[Segment], recovery_point: int) -> RecoveryReport:
@@ -93,11 +97,13 @@ def _report(scan: "_Scan", kept: list[Segment], dropped: list[Segment], recovery
 class _Scan:
     """Goes over the segments in order, building indexes and state, up to the first that does not end as it should."""
 
-    def __init__(self, state: LogState, apply_from: int, now_ms: int) -> None:
+    def __init__(self, state: LogState, apply_from: int, now_ms: int, snapshots: Snapshots, config: LogConfig) -> None:
         self.bytes = 0
         self.unsound_bytes = 0
         self.epoch = -1
-        self.indexes: list[File] = []
+        self.caches: list[File] = []
+        self._snapshots = snapshots
+        self._config = config
         self._state = state
         self._apply_from = apply_from
         self._now_ms = now_ms
@@ -121,11 +127,19 @@ class _Scan:
             self.epoch = header.leader_epoch
             if header.base_offset >= self._apply_from:
                 self._state.apply(header, self._now_ms, segment.marker_at(position, header))
+                self._snapshots.on_append(1, header.size)
+                if self._snapshots.is_due(self._config, self._state):
+                    self._write_snapshot(header.next_offset)
         self.bytes += file_bytes
         self.unsound_bytes = file_bytes - segment.size
+
+    def _write_snapshot(self, offset: int) -> None:
+        """The tail that a crash left behind is what the new leader may have cut."""
+        with contextlib.suppress(DiskFull):
+            self.caches.append(self._snapshots.write(offset, self._state))
 
     def _seal(self, segment: Segment) -> None:
         """The index is written at once: the file that is there may be of another history, and look as if it fitted."""
         with contextlib.suppress(DiskFull):
-            self.indexes.append(segment.write_index())
+            self.caches.append(segment.write_index())
         segment.seal()

@@ -1,7 +1,9 @@
 """The snapshot files of one log: `{offset}.snapshot` holds the state that all headers below `offset` make.
 
-Invariant: a snapshot is used only up to the recovery point, below which the log it was made from is known to stand.
-Written at each roll and at a clean stop; the newest two at or below the recovery point are kept, and any above it.
+Invariant: after a crash a snapshot is used only up to the recovery point, below which the log it was made from is known
+to stand. One is due after so many batches or bytes, so that a cut, which runs on the event loop, replays few; and at each
+roll and clean stop. Which are kept, `ladder` says: on either side of the recovery point, and none below the start of the
+log but the newest.
 """
 
 import re
@@ -9,28 +11,51 @@ from bisect import bisect_right, insort
 from collections.abc import Iterable
 
 from headrace.base.disk import Disk, File
+from headrace.base.errors import DiskFull
+from headrace.log.config import LogConfig
 from headrace.log.envelope import write_cache
+from headrace.log.ladder import surplus
 from headrace.log.segment import Segment
 from headrace.log.state import LogState
 
 _NAME = re.compile(r"(\d{20})\.snapshot")
-_KEPT = 2
+# A snapshot costs about a microsecond for each producer, and 32 bytes for each aborted transaction.
+_ABORTED_PER_BATCH = 16
 
 
 class Snapshots:
-    __slots__ = ("_directory", "_disk", "_offsets")
+    __slots__ = ("_bytes", "_directory", "_disk", "_offsets", "batches")
 
     def __init__(self, disk: Disk, directory: str, names: Iterable[str]) -> None:
         self._disk = disk
         self._directory = directory
         self._offsets = sorted(int(match[1]) for name in names if (match := _NAME.fullmatch(name)))
+        self.batches = 0
+        """Since the last one: so many a cut to the end of the log would replay."""
+        self._bytes = 0
 
     def __len__(self) -> int:
         return len(self._offsets)
 
+    def on_append(self, batches: int, bytes: int) -> None:
+        self.batches += batches
+        self._bytes += bytes
+
+    def is_due(self, config: LogConfig, state: LogState) -> bool:
+        """A large state is written less often, so that appends never pay more for snapshots than for themselves."""
+        if self.batches < config.snapshot_batches and self._bytes < config.snapshot_bytes:
+            return False
+        return self.batches >= max(len(state.producers), len(state.transactions.aborted) // _ABORTED_PER_BATCH)
+
     def write(self, offset: int, state: LogState) -> File:
-        """Not synced; the caller closes it."""
-        file = write_cache(self._disk, self._path(offset), state.encode(offset))
+        """Not synced; the caller closes it. On DiskFull there is none at this offset, though there was one before."""
+        self.batches = self._bytes = 0
+        try:
+            file = write_cache(self._disk, self._path(offset), state.encode(offset))
+        except DiskFull:
+            if offset in self._offsets:
+                self._offsets.remove(offset)
+            raise
         if offset not in self._offsets:
             insort(self._offsets, offset)
         return file
@@ -38,11 +63,13 @@ class Snapshots:
     def restore(self, end_offset: int, segments: Iterable[Segment], now_ms: int) -> tuple[int, LogState]:
         """The newest sound snapshot at or below `end_offset` and what the headers from there to it add."""
         offset, state = self._newest(end_offset)
+        self.batches = self._bytes = 0
         for segment in segments:
             if segment.next_offset > offset and segment.base_offset < end_offset:
                 start = segment.position_of(offset)
                 for position, header in segment.walk(start, segment.position_of(end_offset)):
                     state.apply(header, now_ms, segment.marker_at(position, header))
+                    self.on_append(1, header.size)
         return offset, state
 
     def _newest(self, end_offset: int) -> tuple[int, LogState]:
@@ -57,9 +84,11 @@ class Snapshots:
     def remove_above(self, offset: int) -> None:
         self._remove(self._offsets[bisect_right(self._offsets, offset) :])
 
-    def prune(self, recovery_point: int) -> None:
+    def prune(self, recovery_point: int, start_offset: int) -> None:
+        """Those below the start of the log serve nobody, but the newest: what comes after the start begins with it."""
+        self._remove(self._offsets[: max(0, bisect_right(self._offsets, min(start_offset, recovery_point)) - 1)])
         below = bisect_right(self._offsets, recovery_point)
-        self._remove(self._offsets[: max(0, below - _KEPT)])
+        self._remove(surplus(self._offsets[:below]) + surplus(self._offsets[below:]))
 
     def _remove(self, offsets: list[int]) -> None:
         for offset in offsets:

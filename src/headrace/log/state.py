@@ -14,6 +14,8 @@ from headrace.wire.batch import TRANSACTIONAL, BatchHeader
 from headrace.wire.records import Marker
 
 _MAGIC, _VERSION = b"HRst", 2
+# 32 MiB of them. They go with the log they are about, or when it is compacted.
+ABORTED_MAX = 1 << 20
 _HEAD = struct.Struct(">qII")
 
 
@@ -38,6 +40,17 @@ class LogState:
                 self.transactions.apply(header, marker)
         if header.leader_epoch > self.epochs.latest:
             self.epochs.begin(header.leader_epoch, header.base_offset)
+
+    def is_full(self, header: BatchHeader, producers_max: int) -> bool:
+        """Whether nothing more can be remembered for this producer, who has no transaction open."""
+        transactions = self.transactions
+        if header.attributes & TRANSACTIONAL and len(transactions.aborted) >= ABORTED_MAX:
+            return True
+        return len(transactions.open) >= producers_max and self.producers.get(header.producer_id) is None
+
+    def forget_surplus(self, producers_max: int) -> None:
+        if len(self.producers) > producers_max:
+            self.producers.forget_surplus(producers_max, self.transactions.open)
 
     def trim_start(self, start_offset: int) -> None:
         self.epochs.trim_start(start_offset)

@@ -65,6 +65,8 @@ def finish_swaps(disk: Disk, directory: str, names: list[str]) -> list[str]:
     swaps = [(match, int(match[1]), int(match[2])) for name in names if (match := _SWAP_NAME.fullmatch(name))]
     if not swaps:
         return names
+    # Before the originals go: the life that named a swap file may have ended before that name was durable.
+    disk.sync_dir_job(directory)()
     for name in names:
         segment = _SEGMENT_NAME.fullmatch(name)
         if segment and any(base <= int(segment[1]) < end for _, base, end in swaps):

@@ -6,12 +6,17 @@
 While a change of the in-sync set is on its way to the store, the larger of the two sets holds the watermark back and the
 one that is committed counts for the minimum: whichever of them becomes true, nothing was promised too early.
 
+    proposed ─▶ sent ─▶ a newer committed state, or a failed comparison, ends it
+        └─ withdrawn, as long as it was not sent: what the store has may become true, however long it says nothing
+
 Invariant: the watermark never falls, and every offset below it is held by all of the set that may elect the next leader.
 Does not fetch, wait or commit: the shell asks, proposes and reports back.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
+
+from headrace.replica.stalls import Stalls
 
 
 class Follower:
@@ -37,10 +42,12 @@ class LeaderReplica:
     __slots__ = (
         "_broker_id",
         "_followers",
+        "_is_sent",
         "_left_end_at",
         "_min_isr",
         "_nobody_behind",
         "_proposed",
+        "_stalls",
         "epoch_start_offset",
         "high_watermark",
         "isr",
@@ -62,7 +69,9 @@ class LeaderReplica:
         self._broker_id = broker_id
         self._min_isr = min_isr
         self._followers = {replica: Follower(now) for replica in replicas if replica != broker_id}
-        self._proposed: tuple[int, ...] | None = None
+        self._proposed: Proposal | None = None
+        self._is_sent = False
+        self._stalls = Stalls(now)
         self._nobody_behind = False
         self._left_end_at = now
 
@@ -93,11 +102,15 @@ class LeaderReplica:
         """The committed state is another one: of the same leader in the same epoch."""
         self.isr = isr
         self._min_isr = min_isr
-        self._proposed = None
+        self._end_proposal()
         known = self._followers
         self._followers = {
             replica: known.get(replica) or Follower(now) for replica in replicas if replica != self._broker_id
         }
+
+    def on_min_isr(self, min_isr: int) -> None:
+        """A setting of the topic changed, nothing else: a proposal that is on its way does not depend on it."""
+        self._min_isr = min_isr
 
     # -- what follows ------------------------------------------------------------------------------------------------
 
@@ -110,7 +123,7 @@ class LeaderReplica:
         if not self.has_min_isr:
             return self.high_watermark
         least = own_end
-        for replica in self.isr if self._proposed is None else {*self.isr, *self._proposed}:
+        for replica in self.isr if self._proposed is None else {*self.isr, *self._proposed.isr}:
             if replica != self._broker_id:
                 follower = self._followers.get(replica)
                 least = min(least, -1 if follower is None else follower.end_offset)
@@ -118,17 +131,18 @@ class LeaderReplica:
             self.high_watermark = least
         return self.high_watermark
 
-    def propose_joiner(self, follower_id: int) -> Proposal | None:
+    def propose_joiner(self, follower_id: int, now: float) -> Proposal | None:
         """A replica outside the set that has all it needs: everything below the watermark and of earlier epochs."""
         follower = self._followers.get(follower_id)
         if self._proposed is not None or follower is None or follower_id in self.isr:
             return None
         if follower.end_offset < max(self.high_watermark, self.epoch_start_offset):
             return None
-        self._proposed = (*self.isr, follower_id)
-        return Proposal(self._proposed, {follower_id: follower.broker_epoch})
+        if self._is_enough(self.isr) and self._stalls.is_kept_out(follower_id, now):
+            return None
+        return self._begin(Proposal((*self.isr, follower_id), {follower_id: follower.broker_epoch}))
 
-    def propose_waiting(self, live: Mapping[int, int]) -> Proposal | None:
+    def propose_waiting(self, live: Mapping[int, int], now: float) -> Proposal | None:
         """A replica that has all it needs and is still outside: its proposal came to nothing, as when the store did not
         know its new registration yet. On a quiet partition it has no reason to name its offset again.
 
@@ -137,7 +151,7 @@ class LeaderReplica:
         if len(self.isr) > len(self._followers):
             return None
         alive = (id for id, follower in self._followers.items() if live.get(id) == follower.broker_epoch)
-        return next(filter(None, map(self.propose_joiner, alive)), None)
+        return next((each for id in alive if (each := self.propose_joiner(id, now)) is not None), None)
 
     def propose_without_laggards(self, end_offset: int, lag_seconds_max: float, now: float) -> Proposal | None:
         if self._proposed is not None:
@@ -145,8 +159,26 @@ class LeaderReplica:
         kept = tuple(each for each in self.isr if not self._is_behind(each, end_offset, lag_seconds_max, now))
         if len(kept) == len(self.isr):
             return None
-        self._proposed = kept
-        return Proposal(kept, {})
+        return self._begin(Proposal(kept, {}))
+
+    def propose_without_stalled(self, end_offset: int, seconds_max: float, now: float) -> Proposal | None:
+        """The set without members that stand still while others wait for them.
+
+        Only if all of them can go, and a majority of the replicas and min.insync.replicas stay: otherwise nothing could
+        be committed all the same, or on too few disks. Those have `propose_without_laggards`, and its longer time.
+        """
+        ends = ((each, self.end_of(each)) for each in self.isr if each != self._broker_id)
+        behind = {follower: end for follower, end in ends if end < end_offset}
+        stalled = self._stalls.look(behind, seconds_max, now)
+        kept = tuple(each for each in self.isr if each not in stalled)
+        if self._proposed is not None or not stalled or not self._is_enough(kept):
+            return None
+        self._stalls.keep_out(stalled, now)
+        return self._begin(Proposal(kept, {}))
+
+    def _is_enough(self, isr: tuple[int, ...]) -> bool:
+        replicas = len(self._followers) + 1
+        return len(isr) >= max(self._min_isr, replicas // 2 + 1)
 
     def _is_behind(self, replica: int, end_offset: int, lag_seconds_max: float, now: float) -> bool:
         if replica == self._broker_id:
@@ -164,13 +196,36 @@ class LeaderReplica:
         followers = self._followers
         return len(self.isr) > len(followers) and all(each.end_offset >= end_offset for each in followers.values())
 
+    # -- a proposal's way --------------------------------------------------------------------------------------------
+
+    def _begin(self, proposal: Proposal) -> Proposal:
+        assert self._proposed is None, f"{proposal} beside {self._proposed}"
+        self._proposed = proposal
+        return proposal
+
     def is_proposed(self, proposal: Proposal) -> bool:
         """Still on its way: no state that was committed since has ended it."""
-        return self._proposed == proposal.isr
+        return self._proposed is proposal
 
-    def on_proposal_failed(self) -> None:
-        """It was not committed and never will be. One whose outcome is unknown stays proposed until the state shows it."""
+    def on_proposal_sent(self) -> None:
+        """From now on the store decides: it may commit it long after everybody stopped waiting for its answer."""
+        self._is_sent = True
+
+    def withdraw_proposal(self) -> bool:
+        """Whether it could be given up: only one that was never sent can."""
+        if self._is_sent:
+            return False
+        self._end_proposal()
+        return True
+
+    def on_proposal_refused(self) -> None:
+        """A comparison other than that of the partition itself failed. Revisions only rise: neither this attempt nor an
+        earlier one was committed, or ever will be."""
+        self._end_proposal()
+
+    def _end_proposal(self) -> None:
         self._proposed = None
+        self._is_sent = False
 
     def end_of(self, replica: int) -> int:
         follower = self._followers.get(replica)

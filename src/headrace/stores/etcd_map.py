@@ -15,7 +15,7 @@ from contextlib import aclosing
 from typing import Final, NamedTuple
 
 from headrace.base.errors import StoreUnreachable, UserError
-from headrace.cluster.store import Conflict, Entry, Snapshot
+from headrace.cluster.store import Compacted, Conflict, Entry, Snapshot, StoreWentBack
 from headrace.stores.etcd_gateway import Gateway
 from headrace.stores.etcd_messages import (
     NO_KV,
@@ -53,6 +53,7 @@ class EtcdMap:
         self._gateway = gateway
         self._prefix = prefix
         self._created = 0
+        self._told = 0
         self._receipts = Receipts(gateway, f"{prefix}/receipts")
         self.head_key: Final = f"{prefix}/map"
         self.range_end: Final = after_all_below(self.head_key)
@@ -87,21 +88,49 @@ class EtcdMap:
         )
 
     async def head(self) -> Head:
+        told = self._told
         reply = await self._gateway.call(RANGE, get(self.head_key, keys_only=True))
-        return Head(self._checked(kv_of(reply)).revision, revision_of(reply))
+        return Head(self._tell(self._checked(kv_of(reply)).revision, told), revision_of(reply))
+
+    def _tell(self, revision: int, told: int) -> int:
+        """The newest there was after a call began; `StoreWentBack` if a newer one had been `told` before it did."""
+        if revision < told:
+            raise StoreWentBack(self._gateway.url, told, revision)
+        self._told = max(self._told, revision)
+        return revision
+
+    async def head_after(self, revision: int) -> Head:
+        """The head, for somebody who has seen everything up to `revision`, which must be one of this history: after a
+        restore others may have come further than that again. `Compacted` if etcd cannot say."""
+        self._told = max(self._told, revision)
+        head = await self.head()
+        if revision in (0, head.revision):
+            return head
+        try:
+            reply = await self._gateway.call(RANGE, get(self.head_key, revision=revision, keys_only=True))
+        except Refusal as refusal:
+            if refusal.code == OUT_OF_RANGE:
+                raise Compacted(f"etcd has forgotten revision {revision}") from refusal
+            raise
+        if (found := kv_of(reply).revision) != revision:
+            raise StoreWentBack(self._gateway.url, revision, found)
+        return head
 
     def _checked(self, head: Kv) -> Kv:
         if head.created != self._created:
             raise UserError(
                 f"the metadata under {self._gateway.url} was removed or replaced while this broker ran",
-                "Stop all brokers of the cluster, restore etcd from a snapshot, and start them again.",
+                "Stop all brokers of the cluster, restore etcd from a snapshot, start them again: docs/etcd.md, Restoring.",
             )
         return head
 
     async def load(self) -> Snapshot:
+        told = self._told
         while True:
             try:
-                return await self._load()
+                snapshot = await self._load()
+                self._tell(snapshot.revision, told)
+                return snapshot
             except Refusal as refusal:
                 # Compacted between two pages; the next try begins at a newer revision.
                 if refusal.code != OUT_OF_RANGE:
@@ -121,6 +150,7 @@ class EtcdMap:
         if not puts:
             return await self._compare(expect)
         async with self._gateway.within_deadline(), self._receipts.one() as receipt:
+            told = self._told
             try:
                 reply = await self._gateway.call(
                     TXN,
@@ -131,7 +161,7 @@ class EtcdMap:
                 if refusal.code == NOT_FOUND:
                     self._receipts.forget_lease()
                 raise
-            return self._outcome(reply, expect, receipt)
+            return self._tell(self._outcome(reply, expect, receipt), told)
 
     def _commit_txn(
         self, puts: Mapping[str, bytes | None], expect: Mapping[str, int], receipt: Receipt, decide: bool = False

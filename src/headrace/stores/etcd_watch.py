@@ -36,9 +36,7 @@ async def watch_map(gateway: Gateway, map_: EtcdMap, after: int) -> AsyncIterato
 
 
 async def _start(map_: EtcdMap, after: int) -> int:
-    head = await map_.head()
-    if head.revision < after:
-        raise Compacted(f"etcd has not come to revision {after}: it was restored from a snapshot")
+    head = await map_.head_after(after)
     if head.revision == after:
         # What lies between is not ours, and etcd may have forgotten it.
         return head.etcd_revision + 1

@@ -1,4 +1,5 @@
-"""Ends a process that was stopped (SIGSTOP) while it writes to a SQLite file of ours, since all others wait for its lock.
+"""Ends a process that was stopped (SIGSTOP) or frozen (`docker pause`) while it writes to a SQLite file of ours, since all
+others wait for its lock.
 
 A writer that is alive gives the lock back within moments. One that is stopped keeps it until it is woken, and meanwhile
 nobody of the host can renew a lease or take over. It is killed as soon as it has been seen stopped for `FROZEN_S`: by
@@ -15,12 +16,14 @@ import signal
 from pathlib import Path
 from typing import Final
 
+from headrace.stores.frozen_groups import is_frozen, let_die
+
 FROZEN_S: Final = 1.0
 
 # Bytes of the shared-memory file: a writer locks the first, one that folds the log in the second, recovery the third.
 _EXCLUSIVE: Final = range(120, 123)
 
-log = logging.getLogger("headrace.store")
+logger = logging.getLogger("headrace.store")
 
 
 class FrozenWriter:
@@ -44,7 +47,7 @@ class FrozenWriter:
             locks = Path("/proc/locks").read_text()
         except OSError:
             return None
-        return next((pid for pid in writers(locks, file) if _is_stopped(pid)), None)
+        return next((pid for pid in writers(locks, file) if is_stopped(pid)), None)
 
     def _end(self, writer: int) -> None:
         try:
@@ -55,11 +58,15 @@ class FrozenWriter:
             # Only now does the number stand for one process: it may have ended, and another may have got its number.
             if self._stopped_writer() != writer:
                 return
-            log.warning("process %d was stopped while it holds the lock of %s: ended", writer, self._shared_memory)
+            logger.warning("process %d was stopped while it holds the lock of %s: ended", writer, self._shared_memory)
             signal.pidfd_send_signal(handle, signal.SIGKILL)
-        except OSError:
+            let_die(writer)
+        except OSError as error:
             # Gone by itself, or another user's.
-            return
+            if is_stopped(writer):
+                logger.warning(
+                    "process %d cannot be ended (%s): unpause or kill it, all brokers wait for it", writer, error
+                )
         finally:
             os.close(handle)
 
@@ -75,7 +82,12 @@ def _is_writer(row: list[str], name: str) -> bool:
     return row[1:4:2] == ["POSIX", "WRITE"] and row[5] == name and int(row[6]) in _EXCLUSIVE
 
 
-def _is_stopped(pid: int) -> bool:
+def is_stopped(pid: int) -> bool:
+    """By SIGSTOP, or frozen by its cgroup; not one that a debugger holds."""
+    return _has_stopped(pid) or is_frozen(pid)
+
+
+def _has_stopped(pid: int) -> bool:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

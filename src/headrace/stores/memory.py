@@ -21,6 +21,7 @@ from headrace.cluster.store import (
     LeaseHeld,
     LeaseLost,
     Snapshot,
+    StoreWentBack,
     check_size,
 )
 
@@ -62,6 +63,8 @@ class MemoryShelf:
             self.entries[key] = Entry(value, self.revision)
 
     def after(self, revision: int) -> list[Changes]:
+        if revision > self.revision:
+            raise StoreWentBack("the store in memory", revision, self.revision)
         if revision + len(self.history) < self.revision:
             raise Compacted(f"revision {revision} is no longer remembered")
         return [each for each in self.history if each.revision > revision]

@@ -53,6 +53,14 @@ class SqliteFile:
         self.path = path
         self._deadline_s = deadline_s
         self._db = self._open(layout)
+        self._opened = self._found()
+
+    def is_in_place(self) -> bool:
+        """Whether the file and its log are those under their names: not if somebody deleted or replaced one under us."""
+        return self._found() == self._opened
+
+    def _found(self) -> list[tuple[int, int] | None]:
+        return [_identity(self.path.with_name(self.path.name + suffix)) for suffix in ("", "-wal", "-shm")]
 
     def _open(self, layout: Layout) -> apsw.Connection:
         with self._in_our_words():
@@ -150,6 +158,14 @@ class SqliteFile:
 
     def close(self) -> None:
         self._db.close()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _immediate(db: apsw.Connection) -> AbstractContextManager[None]:

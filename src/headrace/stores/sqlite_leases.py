@@ -6,8 +6,12 @@ jump of the wall clock moves no lease. Who takes one does so at a moment inside 
 
 A lease also ends with the process that took it (see `process_life`): on one host nobody has to wait for a dead broker's
 lease to run out, only for that of one that hangs.
+
+Somebody who tidies up may delete the file under us. Others would then begin a new one and see nobody in it, so we open
+what is there now: our leases are not in it, are lost, and are taken again.
 """
 
+import logging
 import math
 import time
 from collections.abc import Mapping
@@ -17,8 +21,9 @@ from typing import Final
 import apsw
 
 from headrace.base.clock import Clock
+from headrace.base.errors import DiskFailed, StoreUnreachable, UserError
 from headrace.cluster.store import Lease, LeaseHeld, LeaseLost
-from headrace.stores.process_life import ProcessLife, is_over
+from headrace.stores.process_life import ProcessLife, is_over, sweep
 from headrace.stores.sqlite_file import Layout, SqliteFile
 
 _LAYOUT: Final = Layout(
@@ -36,19 +41,39 @@ _LAYOUT: Final = Layout(
 )
 
 
+logger = logging.getLogger("headrace.store")
+
+
 class SqliteLeases:
     def __init__(self, beside: Path, clock: Clock, deadline_s: float) -> None:
-        path = beside.with_name(f"{beside.name}.leases-{clock.boot_id()}")
-        _remove_older(beside, path)
+        self._path = beside.with_name(f"{beside.name}.leases-{clock.boot_id()}")
+        _remove_older(beside, self._path)
         self._clock = clock
+        self._deadline_s = deadline_s
         self._data_version: object = None
         self._next_end = 0.0
         self._beside = beside
-        self._file = SqliteFile(path, _LAYOUT, deadline_s)
-        self._life = ProcessLife(beside)
+        self._file = SqliteFile(self._path, _LAYOUT, deadline_s)
         self._others: set[str] = set()
+        mono = clock.now().mono
+        sweep(beside, self._file.read(lambda db: _lives(db, mono)))
+        self._life = ProcessLife(beside)
+
+    def _stay(self) -> None:
+        """In the file that others find under its name, and in sight of them."""
+        if not self._file.is_in_place():
+            logger.warning("%s was deleted or replaced: leases are taken anew", self._path)
+            self._file.close()
+            self._file = SqliteFile(self._path, _LAYOUT, self._deadline_s)
+            self._data_version, self._next_end = None, 0.0
+        try:
+            self._life.keep()
+        except OSError as error:
+            logger.warning("%s: %s; a death of this broker is seen when its lease runs out", self._path, error)
 
     def acquire(self, lease: Lease) -> Lease:
+        self._stay()
+
         def work(db: apsw.Connection) -> Lease:
             mono = self._clock.now().mono
             held = self._live(db, mono).get(lease.name)
@@ -67,6 +92,7 @@ class SqliteLeases:
 
         The moment is that before the wait for the lock. SQLite's own clock tells whether the lease ran out meanwhile.
         """
+        self._stay()
         mono = self._clock.now().mono
         of_sqlite = time.time() - mono
         changed = self._file.write_at_once(
@@ -115,8 +141,17 @@ class SqliteLeases:
         return True
 
     def close(self) -> None:
-        self._life.end()
+        try:
+            self._file.write_at_once("DELETE FROM leases WHERE life = ?", (self._life.token,))
+            is_forgotten = True
+        except (StoreUnreachable, DiskFailed, UserError):
+            is_forgotten = False
+        self._life.end(is_forgotten)
         self._file.close()
+
+
+def _lives(db: apsw.Connection, mono: float) -> set[str]:
+    return {life for (life,) in db.execute("SELECT life FROM leases WHERE ends > ?", (mono,))}
 
 
 def _next_end(db: apsw.Connection, mono: float) -> float:

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import apsw
 
-from headrace.cluster.store import Change, Changes, Compacted, Conflict, Entry, Snapshot
+from headrace.base.errors import UserError
+from headrace.cluster.store import Change, Changes, Compacted, Conflict, Entry, Snapshot, StoreWentBack
 from headrace.stores.sqlite_file import Layout, SqliteFile
 
 TOMBSTONES_MAX: Final = 10_000
@@ -34,26 +35,44 @@ class SqliteMap:
         self._file = SqliteFile(path, _LAYOUT, deadline_s)
         self._tombstones_max = tombstones_max
         self._data_version: object = None
+        self._told = 0
 
     def load(self) -> Snapshot:
         rows = self._select(
             "SELECT head.revision, key, value, e.revision FROM head LEFT JOIN entries e ON value IS NOT NULL"
         )
         entries = {key: Entry(value, revision) for _, key, value, revision in rows if key is not None}
-        return Snapshot(rows[0][0], entries)
+        return Snapshot(self._tell(rows[0][0]), entries)
+
+    def _tell(self, revision: int) -> int:
+        """The newest there is; `StoreWentBack` if there was a newer one."""
+        if revision < self._told:
+            raise StoreWentBack(self._file.path, self._told, revision)
+        self._told = revision
+        return revision
+
+    def _stay(self) -> None:
+        if not self._file.is_in_place():
+            raise UserError(
+                f"{self._file.path} (or its -wal or -shm) was removed or replaced while this broker ran",
+                "Stop all brokers of this host, put the file back if it is gone, start them again: docs/etcd.md, Restoring.",
+            )
 
     def has_changed(self) -> bool:
         """Whether another process has committed since we last asked: SQLite's own counter, a few microseconds."""
+        self._stay()
         before, self._data_version = self._data_version, self._file.read(lambda db: db.pragma("data_version"))
         return self._data_version != before
 
     def changes_after(self, after: int) -> Changes | None:
+        self._stay()
+        self._told = max(self._told, after)
         rows = self._select(
             "SELECT head.revision, floor, key, value, e.revision FROM head "
             "LEFT JOIN entries e ON e.revision > ? ORDER BY e.revision",
             after,
         )
-        revision, floor = rows[0][:2]
+        revision, floor = self._tell(rows[0][0]), rows[0][1]
         if floor > after:
             raise Compacted(f"revision {after} is no longer remembered")
         changes = tuple(Change(*row[2:]) for row in rows if row[2] is not None)
@@ -66,13 +85,14 @@ class SqliteMap:
     def commit(self, puts: Mapping[str, bytes | None], expect: Mapping[str, int]) -> int:
         # The counter leaves out our own commits. One whose caller gave up waiting would be news to nobody.
         self._data_version = None
-        return self._file.write(lambda db: self._commit(db, puts, expect))
+        self._stay()
+        return self._tell(self._file.write(lambda db: self._commit(db, puts, expect)))
 
     def _commit(self, db: apsw.Connection, puts: Mapping[str, bytes | None], expect: Mapping[str, int]) -> int:
         wrong = [key for key, wanted in expect.items() if _revision_of(db, key) != wanted]
         if wrong:
             raise Conflict(wrong)
-        revision = int(db.execute("SELECT revision FROM head").get)
+        revision = self._tell(int(db.execute("SELECT revision FROM head").get))
         if not puts:
             return revision
         revision += 1

@@ -10,6 +10,7 @@ from headrace.broker.partition import Partition
 from headrace.broker.partitions import log_config
 from headrace.broker.sync_threads import SyncThreads
 from headrace.cluster.entities import PartitionState
+from headrace.log.config import LogConfig
 from headrace.log.log import Log
 from headrace.log.pool import FilePool
 from sim.disk import SimDisk
@@ -43,7 +44,7 @@ class PartitionRig:
             self.disk,
             FilePool(self.disk),
             PATH,
-            log_config(topic_config, 86_400_000),
+            log_config(topic_config, LogConfig()),
             NOW,
             recovery_point=0,
             clean=False,

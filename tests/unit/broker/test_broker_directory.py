@@ -80,19 +80,3 @@ def test_the_clean_mark_is_good_for_one_start(seed: int) -> None:
     assert directory.take_clean_mark()
     machine.crash(Random(seed))
     assert not DataDirectory(machine.mount(), PATH).take_clean_mark(), "a crash leaves none"
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_a_failed_sync_is_remembered_until_a_clean_stop(seed: int) -> None:
-    machine = SimDisk()
-    directory = claimed(machine)
-    assert not directory.has_failed_mark
-    directory.leave_failed_mark()
-    machine.crash(Random(seed))
-    again = DataDirectory(machine.mount(), PATH)
-    assert again.has_failed_mark
-    again.leave_clean_mark()
-    machine.crash(Random(seed))
-    after = DataDirectory(machine.mount(), PATH)
-    assert not after.has_failed_mark
-    assert after.take_clean_mark()

@@ -2,9 +2,9 @@
 
 import pytest
 
-from headrace.base.errors import Refused
+from headrace.base.errors import DiskFull, Refused
 from headrace.base.probe import Probes
-from headrace.broker.disk_room import RESERVE_BYTES, DiskRoom
+from headrace.broker.disk_room import COPIES_SHARE, LEAD_AGAIN_SHARE, RESERVE_BYTES, DiskRoom
 from headrace.wire.codes import ErrorCode
 
 GIB = 1 << 30
@@ -59,3 +59,34 @@ def test_the_disk_is_asked_again_when_the_room_may_be_used_up() -> None:
     probes.bytes_received += 100
     with pytest.raises(Refused):
         room.check()
+
+
+def test_copies_leave_a_smaller_reserve() -> None:
+    disk = Sizes(20 * GIB, RESERVE_BYTES // COPIES_SHARE + 1000)
+    room = DiskRoom(disk, "/data", Probes())
+    assert room.is_low
+    room.check_copy(600)
+    disk.free -= 600
+    with pytest.raises(DiskFull, match="free space or lower retention"):
+        room.check_copy(600)
+    room.check_copy(400)
+    disk.free = 2 * RESERVE_BYTES
+    asked = disk.asked
+    for _ in range(10):
+        room.check_copy(1000)
+    assert disk.asked == asked + 1, "not for every batch"
+
+
+def test_a_disk_that_was_full_leads_again_with_clearly_more_than_the_reserve() -> None:
+    disk = Sizes(20 * GIB, RESERVE_BYTES)
+    room = DiskRoom(disk, "/data", Probes())
+    assert not room.is_full
+    disk.free = RESERVE_BYTES - 1
+    room.look()
+    assert room.is_full
+    disk.free = RESERVE_BYTES + RESERVE_BYTES // LEAD_AGAIN_SHARE - 1
+    room.look()
+    assert (room.is_low, room.is_full) == (False, True)
+    disk.free += 1
+    room.look()
+    assert not room.is_full

@@ -29,9 +29,10 @@ class Rig(PartitionRig):
 
 @pytest.fixture
 def rig() -> Rig:
-    """Led by another before; producer 7 has written one batch."""
+    """Led by another before; producer 7 has written one batch, and it was acknowledged."""
     made = Rig(ALONE)
     made.append(batch(producer_id=7, producer_epoch=0, base_sequence=0))
+    made.sync()
     return made
 
 
@@ -44,6 +45,21 @@ def test_after_a_moment_it_is_a_gap(rig: Rig) -> None:
     assert rig.code_of(2) == AGAIN
     assert rig.code_of(2, JUST_BEFORE) == AGAIN
     assert rig.code_of(2, LATER) == GAP
+
+
+def test_the_moment_begins_when_the_batch_before_is_acknowledged(rig: Rig) -> None:
+    """Answers come in order: until then the producer cannot know that anything has to come again."""
+    later_still = Now(LATER.mono + MOMENT_SECONDS, NOW.wall)
+    assert [rig.code_of(1), rig.code_of(3)] == [None, AGAIN]
+    assert rig.code_of(4, LATER) == AGAIN
+    rig.sync()
+    assert rig.code_of(5, LATER) == AGAIN
+    assert rig.code_of(5, later_still) == GAP
+
+
+def test_a_moment_that_was_held_back_ends_with_the_new_leadership(rig: Rig) -> None:
+    much_later = Now(NOW.mono + NEW_SECONDS, NOW.wall)
+    assert [rig.code_of(1), rig.code_of(3), rig.code_of(3, much_later)] == [None, AGAIN, GAP]
 
 
 def test_the_next_gap_has_a_moment_of_its_own(rig: Rig) -> None:
@@ -101,9 +117,9 @@ def test_many_producers_with_gaps_are_not_all_remembered_and_nobody_waits_for_ev
     headers = [parse_header(batch(producer_id=each, base_sequence=5)) for each in range(KNOWN_MAX + 10)]
     for header in headers[:KNOWN_MAX]:
         with pytest.raises(Refused):
-            gaps.excuse(header, NOW)
+            gaps.excuse(header, False, NOW)
     for header in headers[KNOWN_MAX:]:
-        gaps.excuse(header, NOW)
+        gaps.excuse(header, False, NOW)
     assert len(gaps) == KNOWN_MAX
     for header in headers:
-        gaps.excuse(header, LATER)
+        gaps.excuse(header, False, LATER)

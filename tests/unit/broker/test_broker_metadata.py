@@ -1,5 +1,7 @@
 """Changing metadata: planned on what is known, compared with what is stored, planned again after somebody else's change."""
 
+import asyncio
+
 import pytest
 from quiet_loop import QuietLoop
 
@@ -13,6 +15,7 @@ from headrace.stores.memory import MemoryShelf, MemoryStore
 from headrace.wire.codes import ErrorCode
 
 KEY = "producer-ids"
+SLOW_SECONDS = 10.0
 
 
 class Clock:
@@ -31,13 +34,16 @@ class World:
         self.shelf = MemoryShelf()
         self.store = MemoryStore(self.shelf, Clock())
         self.shown: list[int] = []
-        self.metadata = Metadata(self.store, self._on_image)
+        self.is_slow = False
+        self.metadata = Metadata(self.store, self._on_image, self.loop.time)
         self.shelf.commit(found_cluster("x" * 22).puts, {})
         self.loop.run(self.metadata.load())
         self.loop.create_task(self.metadata.run_watch())
         self.loop.run_ready()
 
     async def _on_image(self, image: Image) -> None:
+        if self.is_slow:
+            await asyncio.sleep(SLOW_SECONDS)
         self.shown.append(image.revision)
 
     def commit_as_other(self) -> None:
@@ -112,3 +118,15 @@ def test_a_store_that_is_cut_off_is_no_reason_to_guess(world: World) -> None:
 def test_showing_again_asks_for_the_same_image(world: World) -> None:
     world.loop.run(world.metadata.show_again())
     assert world.shown[-2:] == [world.shelf.revision] * 2
+
+
+def test_news_that_is_not_applied_yet_makes_the_image_old(world: World) -> None:
+    assert world.metadata.as_of() == world.loop.time()
+    world.commit_as_other()
+    world.is_slow = True
+    world.loop.run_ready()
+    since = world.loop.time()
+    world.loop.pass_time(5.0)
+    assert world.metadata.as_of() == since
+    world.loop.pass_time(SLOW_SECONDS)
+    assert world.metadata.as_of() == world.loop.time()

@@ -9,6 +9,7 @@ from partition_rig import ALONE, FIRST, PATH, PartitionRig
 from headrace.base.errors import DiskFailed, DiskFull, Refused
 from headrace.broker.partitions import log_config
 from headrace.cluster.entities import PartitionState
+from headrace.log.config import LogConfig
 from headrace.wire.batch import parse_header
 from headrace.wire.codes import ErrorCode
 from headrace.wire.records import read_records
@@ -206,7 +207,7 @@ def test_a_topic_that_becomes_durable_owes_a_sync() -> None:
     rig = PartitionRig(**RELAXED)
     rig.append(batch())
     durable = config()
-    rig.partition.on_config(durable, log_config(durable, 1), NOW)
+    rig.partition.on_config(durable, log_config(durable, LogConfig()), NOW)
     rig.sync()
     assert rig.partition.log.synced_end == 1
 
@@ -227,3 +228,17 @@ def test_what_was_acknowledged_survives_a_power_cut(seed: int) -> None:
     again = PartitionRig(ALONE, rig.machine)
     assert values_in(again)[: len(acknowledged)] == acknowledged
     assert waiter.told == ["reached"] * len(waiter.told)
+
+
+def test_a_new_leader_that_does_not_know_what_is_committed_says_so_when_asked_by_time() -> None:
+    rig = PartitionRig(PartitionState((1, 2), (1, 2), 1, 5), min_insync_replicas=1)
+    rig.append(batch())
+    rig.sync()
+    # Its own write of this epoch is not committed, and nobody can have read it.
+    assert rig.partition.find_by_time(0) == (-1, -1)
+    rig.partition.on_state(PartitionState((1, 2), (1, 2), 1, 6), NOW)
+    with pytest.raises(Refused) as refused:
+        rig.partition.find_by_time(0)
+    assert refused.value.code == ErrorCode.OFFSET_NOT_AVAILABLE
+    rig.partition.on_follower_fetch(2, 1, 1, NOW)
+    assert rig.partition.find_by_time(0)[1] == 0

@@ -8,6 +8,9 @@ from quiet_loop import QuietLoop
 from headrace.base.errors import DiskFull, Refused
 from headrace.base.ids import format_id
 from headrace.base.probe import Probes
+from headrace.broker.checkpoints import UNLINK_PER_TURN
+from headrace.broker.disk_watch import DiskWatch
+from headrace.broker.fetcher import Syncing
 from headrace.broker.flusher import Flusher
 from headrace.broker.partition import Partition
 from headrace.broker.partitions import Partitions
@@ -56,22 +59,29 @@ class Life:
             clock=Clock(),
             flusher=self.flusher,
             threads=None,
+            watch=DiskWatch(self.loop, None, lambda: None, 2000),
             probes=Probes(),
             propose=lambda partition, proposal: None,
+            on_opened=self._on_opened,
             clean_start=clean,
-            sync_failed=False,
             kept_page_cache=same_boot,
             files_max=100,
         )
         self.partitions.is_fenced = False
+        self.opened: list[Partition] = []
+
+    def _on_opened(self, opened: list[Partition]) -> None:
+        self.opened += opened
 
     def _fail(self, error: BaseException) -> None:
         raise AssertionError(error)
 
     def show(self, *topics: Topic) -> list[Partition]:
+        self.opened = []
         changed = self.loop.run(self.partitions.reconcile(image_of(*topics), BrokerConfig({})))
+        self.loop.run(self.partitions.open_wanted())
         self.loop.run_ready()
-        return changed
+        return changed + self.opened
 
     def write(self, name: str = "orders", count: int = 1) -> None:
         for _ in range(count):
@@ -230,7 +240,7 @@ def test_one_that_cannot_be_opened_holds_up_nobody_and_keeps_its_checkpoint(mach
     assert f"write {format_id(b'a' * 16)} into it" in message
     second.write("fine")
     second.save()
-    assert sorted(Life(machine).partitions._recovery_points.values()) == [1, 5]
+    assert sorted(Life(machine).partitions._checkpoints.recovery_points.values()) == [1, 5]
     second = Life(machine)
     second.disk.write_atomic("/data/logs/orders-0/topic.id", format_id(b"a" * 16).encode())
     third = Life(machine)
@@ -291,7 +301,7 @@ def test_checkpoints_are_written_one_after_the_other(machine: SimDisk) -> None:
     life.loop.pass_time(60.0)
     assert first.cancelled() and second.done()
     again = Life(machine)
-    assert list(again.partitions._recovery_points.values()) == [3]
+    assert list(again.partitions._checkpoints.recovery_points.values()) == [3]
 
 
 def test_a_checkpoint_without_news_is_not_written_again(machine: SimDisk) -> None:
@@ -306,7 +316,7 @@ def test_a_checkpoint_without_news_is_not_written_again(machine: SimDisk) -> Non
     )
     life.write()
     life.save()
-    assert sorted(Life(machine).partitions._recovery_points.values()) == [0, 2]
+    assert sorted(Life(machine).partitions._checkpoints.recovery_points.values()) == [0, 2]
 
 
 def test_what_could_not_be_written_down_is_written_with_the_next(machine: SimDisk) -> None:
@@ -318,7 +328,7 @@ def test_what_could_not_be_written_down_is_written_with_the_next(machine: SimDis
         life.save()
     machine.capacity_bytes = None
     life.save()
-    assert list(Life(machine).partitions._recovery_points.values()) == [3]
+    assert list(Life(machine).partitions._checkpoints.recovery_points.values()) == [3]
 
 
 def test_a_deleted_topic_leaves_the_checkpoint(machine: SimDisk) -> None:
@@ -327,7 +337,7 @@ def test_a_deleted_topic_leaves_the_checkpoint(machine: SimDisk) -> None:
     life.save()
     life.show(topic())
     life.save()
-    assert len(Life(machine).partitions._recovery_points) == 1
+    assert len(Life(machine).partitions._checkpoints.recovery_points) == 1
 
 
 def test_only_what_is_not_settled_is_looked_at_as_time_passes(machine: SimDisk) -> None:
@@ -361,3 +371,175 @@ def test_a_log_without_records_opens_no_file(machine: SimDisk) -> None:
     again = Life(machine)
     again.show(topic(), topic("written", b"b" * 16))
     assert len(again.partitions.pool) == 1
+
+
+def hang(life: Life) -> None:
+    life.loop.hung = lambda: True
+
+
+def reconcile(life: Life, *topics: Topic) -> list[Partition]:
+    """The image alone; what is to be opened waits."""
+    changed: list[Partition] = life.loop.run(life.partitions.reconcile(image_of(*topics), BrokerConfig({})))
+    return changed
+
+
+def test_an_image_is_applied_while_the_disk_hangs(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.show(topic())
+    life.loop.create_task(life.partitions.run_openings())
+    hang(life)
+    two = topic("two", b"b" * 16)
+    assert reconcile(life, topic(), two) == []
+    life.loop.pass_time(1.0)
+    assert life.refusal("two")[0] == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    moved = topic(states=(LED._replace(leader_epoch=2),))
+    assert [each.leader_epoch for each in reconcile(life, moved, two)] == [2]
+    life.loop.hung = bool
+    life.loop.pass_time(1.0)
+    assert [str(each.id) for each in life.opened if each.id.topic == "two"] == ["two-0"]
+    life.write("two")
+
+
+def test_one_that_is_opened_late_is_told_what_changed_meanwhile(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.loop.create_task(life.partitions.run_openings())
+    hang(life)
+    reconcile(life, topic())
+    life.loop.pass_time(1.0)
+    reconcile(life, topic(states=(LED._replace(leader_epoch=7),)))
+    life.loop.hung = bool
+    life.loop.pass_time(1.0)
+    assert life.partitions.hosted("orders", 0).leader_epoch == 7
+
+
+@pytest.mark.parametrize("is_made_again", [False, True])
+def test_one_that_was_deleted_while_it_was_opened_is_gone(machine: SimDisk, is_made_again: bool) -> None:
+    life = Life(machine)
+    life.loop.create_task(life.partitions.run_openings())
+    hang(life)
+    reconcile(life, topic())
+    life.loop.pass_time(1.0)
+    reconcile(life)
+    after = [topic(id=b"n" * 16)] if is_made_again else []
+    reconcile(life, *after)
+    life.loop.hung = bool
+    life.loop.pass_time(1.0)
+    assert [each.topic_id for each in life.partitions] == [each.id for each in after]
+    assert life.disk.listdir("/data/logs") == ["orders-0"] * is_made_again
+
+
+def test_who_waits_for_a_topic_to_open_waits_only_so_long(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.loop.create_task(life.partitions.run_openings())
+    hang(life)
+    reconcile(life, topic())
+    life.loop.run(life.partitions.until_opened("orders", 5.0))
+    assert len(life.partitions) == 0
+    life.loop.hung = bool
+    life.loop.run(life.partitions.until_opened("orders", 5.0))
+    assert len(life.partitions) == 1
+
+
+def in_segments(life: Life, count: int) -> Partition:
+    """One record each, so that any start can retire some."""
+    partition = life.partitions.hosted("orders", 0)
+    for number in range(count):
+        if number:
+            partition.roll(NOW)
+        partition.append(memoryview(batch(b"v" * 1000)), -1, 9, NOW)
+        life.loop.run_ready()
+    return partition
+
+
+def test_segments_go_below_the_start_that_was_written_down_and_not_below_a_later_one(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.show(topic())
+    partition = in_segments(life, 5)
+    partition.delete_records(2)
+    life.save()
+    partition.delete_records(4)
+    life.loop.run(life.partitions.remove_retired())
+    assert partition.log.segments[0].base_offset == 2, "a power cut now would start at 2"
+    life.save()
+    life.loop.run(life.partitions.remove_retired())
+    assert partition.log.segments[0].base_offset == 4
+
+
+def test_many_segments_go_a_few_at_a_time(machine: SimDisk) -> None:
+    """All in one operation would take as long as a disk that hangs, and cost the broker its lease."""
+    life = Life(machine)
+    life.show(topic())
+    partition = in_segments(life, 3 * UNLINK_PER_TURN)
+    partition.delete_records(partition.high_watermark)
+    life.save()
+    life.loop.work_seconds = 1.0
+    life.loop.create_task(life.partitions.remove_retired())
+    life.loop.pass_time(1.5)
+    assert len(doomed(life, partition.log.path)) == 2 * UNLINK_PER_TURN - 1
+    life.loop.pass_time(60.0)
+    assert doomed(life, partition.log.path) == []
+
+
+def doomed(life: Life, path: str) -> list[str]:
+    return [name for name in life.disk.listdir(path) if name.endswith(".deleted")]
+
+
+def test_a_wide_topic_that_is_deleted_takes_one_thread(machine: SimDisk) -> None:
+    """In all threads its directories would be in front of every sync, and of what tells a slow disk from a hung one."""
+    life = Life(machine)
+    life.show(topic(states=(LED,) * 20))
+    life.loop.work_seconds = 1.0
+    reconcile(life)
+    life.loop.pass_time(1.5)
+    assert len(doomed(life, "/data/logs")) == 19
+    life.loop.pass_time(30.0)
+    assert life.disk.listdir("/data/logs") == []
+
+
+def test_a_disk_full_to_the_last_byte_can_be_emptied(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.show(topic())
+    partition = in_segments(life, 5)
+    machine.capacity_bytes = machine.used_bytes()
+    with pytest.raises(DiskFull):
+        life.save()
+    assert life.disk.exists("/data/spare-room"), "it is given up only for what makes room"
+    partition.delete_records(4)
+    life.save()
+    life.loop.run(life.partitions.remove_retired())
+    assert partition.log.segments[0].base_offset == 4
+    assert not life.disk.exists("/data/spare-room")
+    machine.capacity_bytes = None
+    life.loop.run(life.partitions.remove_retired())
+    assert life.disk.exists("/data/spare-room"), "it is there for the next time"
+
+
+def test_who_waits_for_a_partition_that_is_gone_waits_for_nothing(machine: SimDisk) -> None:
+    """A fetcher that still has it would never copy anything else: no sync proves what is gone."""
+    life = Life(machine)
+    life.show(topic())
+    partition = life.partitions.hosted("orders", 0)
+    partition.append(memoryview(batch()), 1, 9, NOW)
+    syncing = Syncing()
+    assert partition.until_proven(syncing)
+    reconcile(life)
+    assert partition.is_gone
+    assert not partition.until_proven(syncing)
+
+
+def test_one_that_comes_back_while_its_checkpoint_is_written_is_not_damaged(machine: SimDisk) -> None:
+    """Moved away and back: the file that was being written names its old log."""
+    life = Life(machine)
+    life.show(topic())
+    life.write(count=5)
+    life.loop.work_seconds = 1.0
+    saving = life.loop.create_task(life.partitions.save_checkpoints())
+    life.loop.pass_time(0.5)
+    reconcile(life)
+    life.loop.pass_time(20.0)
+    assert saving.done()
+    life.show(topic())
+    life.write(count=1)
+    again = Life(machine)
+    again.show(topic())
+    assert not again.partitions.damaged

@@ -28,14 +28,15 @@ class Rig:
         self.refused = RefusedBatches()
         for sequence in range(refused):
             self.partition.append(sent(sequence))
+        self.partition.sync()
         self.note(sent(refused), code)
 
     def note(self, content: bytearray, code: int = ErrorCode.NOT_LEADER_OR_FOLLOWER, now: Now = NOW) -> None:
-        self.refused.note(PLACE, memoryview(content), code, now)
+        self.refused.note(PLACE, memoryview(content), code, self.partition.partition, now)
 
     def code_of(self, content: bytearray, now: Now = NOW) -> int | None:
         try:
-            self.refused.check(PLACE, memoryview(content), self.partition.partition.log, now)
+            self.refused.check(PLACE, memoryview(content), self.partition.partition, now)
             self.partition.append(content)
         except Refused as refusal:
             return refusal.code
@@ -71,7 +72,7 @@ def test_others_begin_where_they_like() -> None:
 
 def test_the_same_producer_elsewhere_is_another_matter() -> None:
     rig = Rig(0)
-    rig.refused.check(("orders", 1), memoryview(sent(1)), rig.partition.partition.log, NOW)
+    rig.refused.check(("orders", 1), memoryview(sent(1)), rig.partition.partition, NOW)
 
 
 def test_the_first_batch_of_a_new_epoch() -> None:
@@ -122,6 +123,36 @@ def test_what_is_refused_behind_it_makes_room_for_the_next_one_once() -> None:
     assert rig.code_of(sent(4), over) == GAP
 
 
+def test_the_moment_begins_when_the_batch_before_is_acknowledged() -> None:
+    """Answers come in order: until then the producer cannot know that anything has to come again."""
+    rig = Rig(0)
+    assert rig.code_of(sent(0)) is None
+    rig.note(sent(1))
+    assert rig.code_of(sent(2), LATER) == AGAIN
+    rig.partition.sync()
+    assert rig.code_of(sent(3), LATER) == AGAIN
+    assert rig.code_of(sent(3), Now(LATER.mono + REMEMBERED_SECONDS, NOW.wall)) == GAP
+
+
+def test_the_next_that_comes_begins_a_moment_that_was_held_back() -> None:
+    rig = Rig(0)
+    assert rig.code_of(sent(0)) is None
+    rig.note(sent(1))
+    rig.partition.sync()
+    assert [rig.code_of(sent(2), LATER), rig.code_of(sent(1), LATER), rig.code_of(sent(2), LATER)] == [
+        AGAIN,
+        None,
+        None,
+    ]
+
+
+def test_an_answer_that_is_never_given_holds_nobody_back_for_ever() -> None:
+    rig = Rig(0)
+    assert rig.code_of(sent(0)) is None
+    rig.note(sent(1))
+    assert rig.code_of(sent(2), Now(LATER.mono + KEPT_SECONDS, NOW.wall)) == GAP
+
+
 def test_once_it_has_come_it_is_forgotten() -> None:
     rig = Rig(3)
     rig.note(sent(4))
@@ -140,7 +171,7 @@ def test_the_earliest_that_was_refused_counts() -> None:
     rig = Rig(2)
     rig.note(sent(1))
     rig.note(sent(4))
-    fresh = PartitionRig().partition.log
+    fresh = PartitionRig().partition
     with pytest.raises(Refused):
         rig.refused.check(PLACE, memoryview(sent(2)), fresh, NOW)
     rig.refused.check(PLACE, memoryview(sent(1)), fresh, NOW)
@@ -156,6 +187,6 @@ def test_only_so_many_are_remembered() -> None:
 @pytest.mark.parametrize("records", [None, memoryview(b"short"), memoryview(bytes(61))])
 def test_what_is_no_batch_is_not_remembered(records: memoryview | None) -> None:
     rig = Rig(0)
-    rig.refused.note(PLACE, records, AGAIN, NOW)
+    rig.refused.note(PLACE, records, AGAIN, None, NOW)
     assert len(rig.refused) == 1
-    rig.refused.check(PLACE, records, rig.partition.partition.log, NOW)
+    rig.refused.check(PLACE, records, rig.partition.partition, NOW)

@@ -13,12 +13,14 @@ ID = bytes(range(16))
 DEFAULTS = BrokerConfig({"min.insync.replicas": "2"})
 
 
-def cluster(*states: PartitionState, brokers: int = 4, config: Mapping[str, str] | None = None) -> Ledger:
+def cluster(
+    *states: PartitionState, brokers: int = 4, config: Mapping[str, str] | None = None, name: str = "t"
+) -> Ledger:
     ledger = Ledger(brokers)
     for first in range(0, len(states), 99):
         chunk = enumerate(states[first : first + 99], start=first)
         ledger.run([Commit({partition_key(ID, index): encode(state) for index, state in chunk}, {})])
-    ledger.run([Commit({topic_key("t"): encode(TopicRecord(ID, len(states), config or {}))}, {})])
+    ledger.run([Commit({topic_key(name): encode(TopicRecord(ID, len(states), config or {}))}, {})])
     return ledger
 
 
@@ -28,7 +30,8 @@ def epochs(ledger: Ledger, *brokers: int) -> dict[int, int]:
 
 
 def states(ledger: Ledger) -> list[PartitionState]:
-    return list(ledger.image.topics["t"].partitions)
+    (only,) = ledger.image.topics.values()
+    return list(only.partitions)
 
 
 def state(ledger: Ledger) -> PartitionState:

@@ -102,3 +102,44 @@ def test_broker_settings_that_are_refused(ledger: Ledger, broker: int, config: d
     with pytest.raises(Refused) as refused:
         replace_broker_config(ledger.image, broker, config)
     assert refused.value.code == ErrorCode.INVALID_REQUEST
+
+
+@pytest.fixture
+def offsets() -> Ledger:
+    ledger = Ledger(1)
+    config = {"cleanup.policy": "compact", "flush.messages": "1", "segment.bytes": "2000000"}
+    new = NewTopic("__consumer_offsets", 2, 1, config)
+    ledger.run(create_topic(ledger.image, {1}, new, bytes(16), DEFAULTS).commits)
+    return ledger
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("flush.messages", "1000"),
+        ("flush.ms", "500"),
+        ("cleanup.policy", "delete"),
+        ("cleanup.policy", "compact,delete"),
+    ],
+)
+def test_an_internal_topic_stays_durable_and_compacted(offsets: Ledger, name: str, text: str) -> None:
+    for change in (
+        lambda: alter_topic_config(offsets.image, "__consumer_offsets", [Edit(name, SET, text)], DEFAULTS),
+        lambda: replace_topic_config(offsets.image, "__consumer_offsets", {name: text}, DEFAULTS),
+    ):
+        with pytest.raises(Refused) as refused:
+            change()
+        assert refused.value.code == ErrorCode.INVALID_CONFIG
+        assert name in refused.value.message
+
+
+def test_replacing_all_settings_of_an_internal_topic_keeps_what_it_needs(offsets: Ledger) -> None:
+    offsets.run([replace_topic_config(offsets.image, "__consumer_offsets", {"segment.ms": "9"}, DEFAULTS)])
+    assert offsets.image.topics["__consumer_offsets"].config == {
+        "segment.ms": "9",
+        "cleanup.policy": "compact",
+        "flush.messages": "1",
+    }
+    deletion = [Edit("flush.messages", DELETE)]
+    offsets.run([alter_topic_config(offsets.image, "__consumer_offsets", deletion, DEFAULTS)])
+    assert offsets.image.topics["__consumer_offsets"].config["flush.messages"] == "1"

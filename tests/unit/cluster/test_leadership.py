@@ -23,7 +23,7 @@ def test_leadership_goes_back_to_preferred_replicas_a_few_at_a_time() -> None:
 def test_leadership_does_not_go_back_to_who_is_dead_or_leaving() -> None:
     ledger = cluster(AWAY)
     assert balance_leaders(ledger.image, epochs(ledger, 2), 10) == []
-    assert balance_leaders(ledger.image, epochs(ledger), 10, leaving=[1]) == []
+    assert balance_leaders(ledger.image, epochs(ledger), 10, reluctant=[1]) == []
 
 
 def ask(

@@ -4,10 +4,12 @@ from ledger import Ledger
 from headrace.base.errors import Refused
 from headrace.cluster.entities import Broker
 from headrace.cluster.registration import (
+    PRODUCER_IDS_APART,
     found_cluster,
     listed_brokers,
     next_producer_ids,
     register_broker,
+    skip_producer_ids,
     unregister_broker,
 )
 from headrace.wire.codes import ErrorCode
@@ -75,3 +77,11 @@ def test_clients_are_told_of_live_brokers_and_never_of_nobody() -> None:
     registered = Ledger(3).image.brokers
     assert [each.id for each in listed_brokers(registered, [3, 1])] == [1, 3]
     assert [each.id for each in listed_brokers(registered, [])] == [1, 2, 3]
+
+
+def test_ids_that_a_restored_store_may_have_handed_out_are_skipped() -> None:
+    ledger = Ledger(1)
+    before = next_producer_ids(ledger.image)
+    ledger.run([before.commit])
+    ledger.run([skip_producer_ids(ledger.image)])
+    assert next_producer_ids(ledger.image).ids.start == before.ids.stop + PRODUCER_IDS_APART

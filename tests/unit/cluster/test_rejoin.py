@@ -7,7 +7,7 @@ from headrace.cluster.decide import heal
 from headrace.cluster.entities import FENCED, NO_LEADER, Broker, PartitionState
 from headrace.cluster.isr import alter_isr
 from headrace.cluster.registration import next_epoch
-from headrace.cluster.rejoin import rejoin
+from headrace.cluster.rejoin import EPOCHS_APART, rejoin
 
 RELAXED = {"flush.messages": "1000"}
 
@@ -122,3 +122,26 @@ def test_a_fresh_epoch_is_found_for_a_broker_without_one() -> None:
     step = rejoin(ledger.image, ledger.image.brokers[2]._replace(id=1, epoch=0), [(ID, 0)], False, DEFAULTS)
     assert step.broker is not None
     assert step.broker.epoch == next_epoch(ledger.image)
+
+
+def test_after_a_power_loss_a_relaxed_internal_topic_does_not_count_on_it_either() -> None:
+    ledger = cluster(PartitionState((1, 2), (1, 2), 2), config=RELAXED, name="__consumer_offsets")
+    come_back(ledger, 1, lost_page_cache=True)
+    assert state(ledger).isr == (2,)
+
+
+def test_a_log_with_later_epochs_than_the_store_raises_the_leader_epoch_above_them() -> None:
+    ledger = cluster(PartitionState((1, 2), (1, 2), 1, 5, 5), PartitionState((1, 2), (1, 2), 2, 5, 5))
+    me = ledger.image.brokers[1]._replace(epoch=next_epoch(ledger.image))
+    named = {(ID, 0): 8, (ID, 1): 5}
+    ledger.run(rejoin(ledger.image, me, [], False, DEFAULTS, {}, named).commits)
+    first, second = states(ledger)
+    assert (first.leader, first.leader_epoch, first.isr) == (NO_LEADER, 8 + EPOCHS_APART + 1, (1, 2))
+    assert (second.leader, second.leader_epoch) == (2, 5)
+
+
+def test_a_leader_that_came_back_first_goes_on_above_the_epochs_of_a_later_one() -> None:
+    ledger = cluster(PartitionState((1, 2), (1,), 2, 7, 7)._replace(isr=(1, 2)))
+    me = ledger.image.brokers[1]._replace(epoch=next_epoch(ledger.image))
+    ledger.run(rejoin(ledger.image, me, [], False, DEFAULTS, {}, {(ID, 0): 9}).commits)
+    assert (state(ledger).leader, state(ledger).leader_epoch) == (2, 9 + EPOCHS_APART)

@@ -50,12 +50,11 @@ class Rig:
         self.machine.mount().mkdir("/data")
         self.machine.root.settle(self.machine.root.mark())
         self.config = config
+        self.now = NOW
         self.report = RecoveryReport()
         self.open(recovery_point=0)
 
-    def open(
-        self, *, recovery_point: int, clean: bool = False, start_offset: int | None = None, sync_failed: bool = False
-    ) -> Log:
+    def open(self, *, recovery_point: int, clean: bool = False, start_offset: int | None = None) -> Log:
         self.disk = self.machine.mount()
         self.pool = FilePool(self.disk)
         self.log, self.report = Log.open(
@@ -63,11 +62,10 @@ class Rig:
             self.pool,
             PATH,
             self.config,
-            NOW,
+            self.now,
             recovery_point=recovery_point,
             clean=clean,
             start_offset=start_offset,
-            sync_failed=sync_failed,
         )
         return self.log
 

@@ -58,17 +58,46 @@ def test_a_crash_after_any_step(steps: int, power: bool) -> None:
         assert rig.table() == CLEANED
 
 
-def test_a_crash_while_the_start_finishes_a_swap() -> None:
+SYNCS_OF_A_START = 3
+
+
+def fail_sync_after(rig: CleaningRig, syncs: int) -> None:
+    """Of the next life: so many of its directory succeed, then one fails."""
+    due = iter([False] * syncs + [True])
+
+    def is_due(faults: list[str], path: str) -> bool:
+        return faults is rig.machine.fail_syncs and path == PATH and next(due, False)
+
+    rig.machine.is_due = is_due  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("syncs", range(SYNCS_OF_A_START))
+def test_a_crash_while_the_start_finishes_a_swap(syncs: int) -> None:
     for seed in range(50):
         rig = dirty()
         steps = rig.clean_in_steps()
         next(steps)()
         next(steps)
         rig.machine.crash(Random(seed))
-        rig.machine.fail_syncs.append(PATH)
+        fail_sync_after(rig, syncs)
         with pytest.raises(Exception, match="simulated"):
             rig.open(recovery_point=20)
         rig.machine.crash(Random(seed + 1))
+        rig.open(recovery_point=20)
+        expect_whole(rig)
+
+
+@pytest.mark.parametrize("syncs", range(SYNCS_OF_A_START))
+def test_power_is_lost_while_the_start_finishes_a_swap_whose_name_was_on_no_disk(syncs: int) -> None:
+    """The process was killed right after the swap file got its name."""
+    for seed in range(50):
+        rig = dirty()
+        next(rig.clean_in_steps())
+        rig.machine.kill()
+        fail_sync_after(rig, syncs)
+        with pytest.raises(Exception, match="simulated"):
+            rig.open(recovery_point=20)
+        rig.machine.crash(Random(seed))
         rig.open(recovery_point=20)
         expect_whole(rig)
 
@@ -111,7 +140,7 @@ def test_what_retention_took_meanwhile_is_not_swapped() -> None:
     swap = rig.log.begin_swap(group, old, 0)
     assert swap is not None
     rig.log.advance_start(old[0].next_offset)
-    rig.log.retire_segments()
+    rig.log.retire_segments(rig.log.start_offset)
     assert not rig.log.swap_in(swap)
     assert newest(rig) == {"a": "19", "b": "18"}
 

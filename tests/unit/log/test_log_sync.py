@@ -6,6 +6,7 @@ import pytest
 from logs import NOW, PATH, Rig
 
 from headrace.base.errors import DiskFailed
+from headrace.log.log import Log
 
 
 def run(jobs: list) -> None:
@@ -154,7 +155,7 @@ def after_a_failed_sync() -> Rig:
 @pytest.mark.parametrize("seed", range(10))
 def test_what_a_failed_sync_left_is_written_again(seed: int) -> None:
     rig = after_a_failed_sync()
-    rig.open(recovery_point=10, sync_failed=True)
+    rig.open(recovery_point=10)
     before = rig.contents()
     assert rig.sync() == 20
     rig.machine.crash(Random(seed))
@@ -162,10 +163,51 @@ def test_what_a_failed_sync_left_is_written_again(seed: int) -> None:
     assert rig.contents() == before
 
 
-def test_without_that_the_next_sync_would_vouch_for_bytes_that_are_on_no_disk() -> None:
+def test_without_that_the_next_sync_would_vouch_for_bytes_that_are_on_no_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Log, "_write_again", lambda self, *recovered: None)
     rig = after_a_failed_sync()
     rig.open(recovery_point=10)
     assert rig.sync() == 20
     rig.machine.crash(Random(0))
     rig.open(recovery_point=10)
     assert rig.log.end_offset < 20
+
+
+def after_a_failed_sync_of_the_directory() -> Rig:
+    """Ten batches that are proven; then new segments, whose names a failed sync was to prove; then the process ended."""
+    rig = Rig()
+    rig.fill(10)
+    rig.sync()
+    rig.fill(10)
+    assert rig.log.segments[-1].base_offset >= 10
+    ticket = rig.log.begin_sync()
+    assert ticket is not None
+    rig.machine.fail_syncs.append(PATH)
+    ticket.jobs.reverse()
+    with pytest.raises(DiskFailed):
+        run(ticket.jobs)
+    rig.machine.kill()
+    return rig
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_names_that_a_failed_sync_left_are_proven_by_the_next_life(seed: int) -> None:
+    rig = after_a_failed_sync_of_the_directory()
+    rig.open(recovery_point=10)
+    before = rig.contents()
+    assert rig.sync() == 20
+    rig.machine.crash(Random(seed))
+    rig.open(recovery_point=10)
+    assert rig.contents() == before
+
+
+def test_without_that_a_power_cut_takes_segments_whose_bytes_are_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Log, "_prove_names", lambda self: None)
+    ends = set()
+    for seed in range(10):
+        rig = after_a_failed_sync_of_the_directory()
+        rig.open(recovery_point=10)
+        assert rig.sync() == 20
+        rig.machine.crash(Random(seed))
+        ends.add(rig.open(recovery_point=10).end_offset)
+    assert min(ends) < 20

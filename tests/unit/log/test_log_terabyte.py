@@ -130,7 +130,7 @@ def test_retiring_renames_and_opens_nothing(directory: Path) -> None:
     disk, pool, log = opened(directory)
     before = disk.opened, disk.bytes_read
     log.advance_start(400 * STEP + 3)
-    retired = log.retire_segments()
+    retired = log.retire_segments(log.start_offset)
     assert len(retired) == 400
     assert log.segment_count == SEGMENTS - 400
     assert (disk.opened, disk.bytes_read) == before

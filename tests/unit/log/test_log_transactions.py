@@ -5,7 +5,7 @@ import contextlib
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from logs import NOW, SMALL, Rig, batch
+from logs import NOW, SMALL, Rig, batch, later
 
 from headrace.log.aborted import AbortedIndex
 from headrace.log.state import LogState
@@ -109,7 +109,7 @@ def test_a_producer_in_a_transaction_does_not_expire() -> None:
     rig = Rig()
     rig.append(data(0, producer_id=7))
     rig.append(batch(1, producer=(8, 0, 0)))
-    late = NOW._replace(wall=NOW.wall + rig.config.producer_expiration_ms + 1)
+    late = later(rig.config.producer_expiration_ms + 1)
     assert rig.log.expire_producers(late) == 1
     assert rig.log.producer(7) is not None
 

@@ -57,7 +57,7 @@ def test_truncating_everything_restarts_at_the_offset() -> None:
     rig.log.truncate_fully_to(100, NOW)
     log = rig.log
     assert (log.start_offset, log.end_offset, log.segment_count, log.active_epoch) == (100, 100, 1, -1)
-    for path in log.retire_segments():
+    for path in log.retire_segments(log.start_offset):
         rig.disk.unlink(path)
     assert rig.names() == ["00000000000000000100.log"]
     rig.fill(2)
@@ -86,10 +86,10 @@ def test_segments_below_the_start_are_retired() -> None:
     rig.fill(25)
     bases = [segment.base_offset for segment in rig.log.segments]
     rig.log.advance_start(bases[1] - 1)
-    assert rig.log.retire_segments() == []
+    assert rig.log.retire_segments(rig.log.start_offset) == []
     rig.log.advance_start(bases[1])
-    assert rig.log.retire_segments() == [f"{PATH}/{0:020d}.log.deleted"]
-    assert rig.log.retire_segments() == []
+    assert rig.log.retire_segments(rig.log.start_offset) == [f"{PATH}/{0:020d}.log.deleted"]
+    assert rig.log.retire_segments(rig.log.start_offset) == []
     assert [segment.base_offset for segment in rig.log.segments] == bases[1:]
     assert not any(name.startswith(f"{0:020d}.index") for name in rig.names())
 
@@ -98,9 +98,9 @@ def test_the_last_segment_goes_only_after_a_roll() -> None:
     rig = Rig()
     rig.fill(5)
     rig.log.advance_start(5)
-    assert rig.log.retire_segments() == []
+    assert rig.log.retire_segments(rig.log.start_offset) == []
     rig.log.roll(NOW)
-    assert len(rig.log.retire_segments()) == 1
+    assert len(rig.log.retire_segments(rig.log.start_offset)) == 1
     assert (rig.log.segment_count, rig.log.size_bytes, rig.log.end_offset) == (1, 0, 5)
 
 
@@ -112,4 +112,4 @@ def test_only_snapshots_that_may_be_needed_stay() -> None:
     rig.sync()
     rig.log.on_checkpointed(3)
     kept = [name for name in rig.names() if name.endswith(".snapshot")]
-    assert kept == [f"{offset:020d}.snapshot" for offset in (2, 3, 4)]
+    assert kept == [f"{offset:020d}.snapshot" for offset in (1, 2, 3, 4)]

@@ -6,6 +6,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
@@ -199,6 +202,60 @@ async def test_a_process_that_was_stopped_with_the_lock_is_ended(world: World) -
         process.send_signal(signal.SIGSTOP)
         assert await store.commit({"a": b"1"}, {}) == 1
         assert await asyncio.to_thread(process.wait, 30) == -signal.SIGKILL
+
+
+def _freezers() -> list[tuple[Path, str, str, str]]:
+    """A cgroup to be made, its file that freezes, and what is written to it to freeze and to go on, by version."""
+    found = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        where, _, what = line.partition(" - ")
+        group = Path(where.split()[4]) / f"headrace-test-{os.getpid()}"
+        if what.startswith("cgroup2 "):
+            found.append((group, "cgroup.freeze", "1", "0"))
+        elif what.startswith("cgroup ") and what.endswith(",freezer"):
+            found.append((group, "freezer.state", "FROZEN", "THAWED"))
+    return found
+
+
+@contextmanager
+def frozen(pid: int, freezer: tuple[Path, str, str, str]) -> Iterator[None]:
+    group, file, freeze, thaw = freezer
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no cgroup can be made here: {error}")
+    try:
+        (group / "cgroup.procs").write_text(str(pid))
+        (group / file).write_text(freeze)
+        yield
+    finally:
+        (group / file).write_text(thaw)
+        while (group / "cgroup.procs").read_text():
+            time.sleep(0.01)
+        group.rmdir()
+
+
+@pytest.mark.skipif(not _freezers(), reason="no cgroups here")
+@pytest.mark.parametrize("version", ["freezer.state", "cgroup.freeze"])
+def test_a_process_that_was_paused_with_the_lock_is_ended(version: str, world: World) -> None:
+    freezer = next((each for each in _freezers() if each[1] == version), None)
+    if freezer is None:
+        pytest.skip("this version of cgroups is not mounted here")
+
+    async def tell(world: World) -> None:
+        assert isinstance(world, SqliteWorld)
+        store = await world.open()
+        with holder(world.path) as process:
+            try:
+                assert process.stdout is not None
+                await asyncio.to_thread(process.stdout.readline)
+                with frozen(process.pid, freezer):
+                    assert await store.commit({"a": b"1"}, {}) == 1
+                    assert await asyncio.to_thread(process.wait, 30) == -signal.SIGKILL
+            finally:
+                process.kill()
+
+    asyncio.run(world.play(tell))
 
 
 @story

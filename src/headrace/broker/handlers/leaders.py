@@ -7,6 +7,7 @@ from headrace.base.ids import TopicPartition
 from headrace.broker.dispatch import Request
 from headrace.cluster.image import Image
 from headrace.cluster.leadership import Outcome, elect_leaders
+from headrace.cluster.room import full_brokers
 from headrace.cluster.store import Commit
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.replicas import (
@@ -45,9 +46,9 @@ class Election:
         self.unclean = 0
 
     def plan(self, image: Image) -> list[Commit]:
-        outcomes, commits, unclean = elect_leaders(
-            image, self._broker.live, self._type, self._asked, self._broker.config
-        )
+        live, config = self._broker.live, self._broker.config
+        full = full_brokers(image.brokers, live)
+        outcomes, commits, unclean = elect_leaders(image, live, self._type, self._asked, config, full=full)
         for id, outcome in outcomes.items():
             # Of several commits the first may be in before a later one conflicts: then the next plan has nothing to do.
             was_elected = self.outcomes.get(id, _NOT_ASKED).code == ErrorCode.NONE

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from headrace.base.errors import Refused
+from headrace.base.errors import DiskFull, Refused
 from headrace.broker.dispatch import Request
 from headrace.broker.partition import Partition
 from headrace.wire.codes import ErrorCode
@@ -105,8 +105,18 @@ async def handle_delete_records(broker: "Broker", request: Request) -> DeleteRec
         parts = [_delete(broker, topic.name, part.partition_index, part.offset) for part in topic.partitions]
         topics.append(DeleteRecordsTopicResult(topic.name, parts))
     # The new start must survive a crash before anyone is told of it: offsets never come back.
-    await broker.partitions.save_checkpoints()
+    try:
+        await broker.partitions.save_checkpoints()
+    except DiskFull:
+        for result in topics:
+            result.partitions = [_not_written_down(part) for part in result.partitions]
     return DeleteRecordsResponse(0, topics)
+
+
+def _not_written_down(part: DeleteRecordsPartitionResult) -> DeleteRecordsPartitionResult:
+    """On a full disk. It may be asked for again; a refusal of another kind stands."""
+    code = part.error_code or ErrorCode.KAFKA_STORAGE_ERROR
+    return DeleteRecordsPartitionResult(part.partition_index, -1, code)
 
 
 def _delete(broker: "Broker", topic: str, index: int, before: int) -> DeleteRecordsPartitionResult:

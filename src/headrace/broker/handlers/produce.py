@@ -88,6 +88,7 @@ class ProduceAnswer:
     def append(self, name: str | None, asked: str | bytes, part: PartitionProduceData) -> PartitionProduceResponse:
         """`asked` is what the request calls the topic, `name` what we know it as."""
         broker, request, acks = self._broker, self._request, self._acks
+        partition: Partition | None = None
         try:
             if acks not in _KNOWN_ACKS:
                 raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {acks}; allowed are -1 (all), 0 and 1")
@@ -96,11 +97,11 @@ class ProduceAnswer:
             if part.records is None:
                 raise Refused(ErrorCode.INVALID_RECORD, "the request has no records for this partition")
             if broker.refused_batches and partition.is_leader:
-                broker.refused_batches.check((asked, part.index), part.records, partition.log, request.now)
+                broker.refused_batches.check((asked, part.index), part.records, partition, request.now)
             verification = None if self.first_writes is None else self.first_writes.verification(name, part.index)
             base_offset, end_offset, log_append_time = self._append_to(partition, part.records, verification)
         except Refused as refusal:
-            broker.refused_batches.note((asked, part.index), part.records, refusal.code, self._now)
+            broker.refused_batches.note((asked, part.index), part.records, refusal.code, partition, self._now)
             return self._refused(name, part.index, refusal)
         result = PartitionProduceResponse(part.index, 0, base_offset, log_append_time, partition.log.start_offset)
         if acks and partition.wait(end_offset, acks, self, result):

@@ -116,7 +116,9 @@ async def _add_partitions(
     try:
         _check_once(wanted.name, repeated)
         await broker.change_placement(
-            lambda image: create_partitions(image, broker.live, wanted.name, wanted.count, assignment), validate_only
+            wanted.name,
+            lambda image: create_partitions(image, broker.live, wanted.name, wanted.count, assignment),
+            validate_only,
         )
     except Refused as refusal:
         return CreatePartitionsTopicResult(wanted.name, refusal.code, refusal.message)

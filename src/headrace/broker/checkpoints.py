@@ -1,0 +1,200 @@
+"""What is written down about all logs of a broker: how far each is on disk, where it starts, what was committed.
+
+    DATA/recovery-points, start-offsets, high-watermarks      one file each for all partitions, by topic id: a topic
+                              that was deleted and made again under its old name starts from nothing
+    DATA/replicas             which were ever opened: see `known_replicas`
+
+Segments go only below a start that is in its file: a power cut may bring back any of them, and a log that starts below
+would then have holes. To write needs room, and on a full disk there is none: see `spare_room`.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from headrace.base.disk import Disk
+from headrace.base.errors import DiskFull
+from headrace.base.ids import TopicPartition
+from headrace.broker.disk_watch import DiskWatch
+from headrace.broker.known_replicas import KnownReplicas
+from headrace.broker.partition import Partition
+from headrace.broker.spare_room import SpareRoom
+from headrace.log import checkpoint
+
+PER_TURN = 1000
+UNLINK_PER_TURN = 50
+
+Offsets = dict[TopicPartition, int]
+
+
+class Checkpoints:
+    def __init__(self, disk: Disk, path: str, watch: DiskWatch) -> None:
+        self._disk = disk
+        self._watch = watch
+        self._recovery_points_path = f"{path}/recovery-points"
+        self._start_offsets_path = f"{path}/start-offsets"
+        self._high_watermarks_path = f"{path}/high-watermarks"
+        # A damaged file says nothing: logs are then scanned whole, and start at their first segment.
+        self.recovery_points = checkpoint.load(disk, self._recovery_points_path).offsets
+        self.start_offsets = checkpoint.load(disk, self._start_offsets_path).offsets
+        self.high_watermarks = checkpoint.load(disk, self._high_watermarks_path).offsets
+        self.known_replicas = KnownReplicas(disk, path)
+        self._spare = SpareRoom(disk, path)
+        self._spare.hold()
+        self._files: dict[str, Offsets] = {}
+        """By path, what this process has written there."""
+        self._is_saved = False
+        self._unsaved: dict[Partition, None] = {}
+        self._forgotten: dict[TopicPartition, None] = {}
+        """Since the files were last written whole."""
+        self._retiring: dict[Partition, int] = {}
+        """With the start that is on disk."""
+        self._writing = asyncio.Lock()
+
+    @property
+    def names(self) -> set[TopicPartition]:
+        return {*self.recovery_points, *self.start_offsets, *self.high_watermarks, *self.known_replicas.names}
+
+    def forget(self, written_as: TopicPartition) -> None:
+        """If it ever comes back, it begins anew: what was written of this log would make that one look damaged."""
+        for offsets in (self.recovery_points, self.start_offsets, self.high_watermarks):
+            offsets.pop(written_as, None)
+        self.known_replicas.forget(written_as)
+        self._forgotten[written_as] = None
+        self._is_saved = False
+
+    def may_name(self, forgotten: TopicPartition) -> bool:
+        """Whether the files may still say something of a log that is forgotten: a write may have been under way then."""
+        return forgotten in self._forgotten
+
+    def add(self, moved: Iterable[Partition]) -> None:
+        """Partitions of which something is to be written down."""
+        self._unsaved.update(dict.fromkeys(moved))
+
+    async def note_opened(self, opened: Iterable[Partition]) -> None:
+        """Before they are hosted, and after their directories are durable."""
+        write = self.known_replicas.add(each.written_as for each in opened)
+        if write is not None:
+            await self._watch.in_thread(write)
+
+    async def note_vanished(self, vanished: Iterable[TopicPartition]) -> None:
+        """Before their directories are made anew: an empty log with a recovery point is damaged, for the start after a
+        crash too, and no longer when it has caught up. Raises DiskFull."""
+        for name in vanished:
+            self.recovery_points[name] = max(1, self.recovery_points.get(name, 0))
+        await self._in_turn(self._save_file(self._recovery_points_path, dict(self.recovery_points)))
+
+    # -- saving ----------------------------------------------------------------------------------------------------
+
+    async def save(self, add_moved: Callable[[], None]) -> None:
+        """Raises DiskFull; what could be saved is saved then, and the rest is tried again by the next call. `add_moved`
+        adds what has moved up to the moment at which this writes."""
+        await self._in_turn(self._save(add_moved))
+
+    async def _save(self, add_moved: Callable[[], None]) -> None:
+        add_moved()
+        unsaved, self._unsaved = self._unsaved, {}
+        if self._is_saved and not unsaved:
+            return
+        self._is_saved = True
+        try:
+            await self._write_down(unsaved)
+        except BaseException:
+            self._unsaved = {**unsaved, **self._unsaved}
+            self._is_saved = False
+            raise
+        for partition in unsaved:
+            if not partition.is_gone:
+                partition.log.on_checkpointed(self.recovery_points[partition.written_as])
+
+    async def _write_down(self, partitions: Iterable[Partition]) -> None:
+        """The values are of now."""
+        noted: dict[Partition, int] = {}
+        for count, partition in enumerate(partitions, 1):
+            if not partition.is_gone:
+                self._note(partition)
+                noted[partition] = partition.start_offset
+            if count % PER_TURN == 0:
+                await asyncio.sleep(0)
+        starts, points, watermarks = map(dict, (self.start_offsets, self.recovery_points, self.high_watermarks))
+        unnamed = list(self._forgotten)
+        # Starts first: a log that was cut above its recovery point must not look damaged.
+        frees = any(partition.log.has_segments_below(start) for partition, start in noted.items())
+        await self._save_file(self._start_offsets_path, starts, frees)
+        self._retiring.update(noted)
+        await self._save_file(self._recovery_points_path, points)
+        await self._save_file(self._high_watermarks_path, watermarks)
+        for name in unnamed:
+            self._forgotten.pop(name, None)
+
+    def _note(self, partition: Partition) -> None:
+        name = partition.written_as
+        self.recovery_points[name] = partition.log.synced_end
+        self.high_watermarks[name] = partition.high_watermark
+        if partition.start_offset:
+            self.start_offsets[name] = partition.start_offset
+        else:
+            self.start_offsets.pop(name, None)
+
+    async def _save_file(self, path: str, offsets: Offsets, frees: bool = False) -> None:
+        """Nothing, where the file has them already: it would take two syncs, and appends to the same disk wait for these.
+        `frees`: what it says lets go of room, so on a full disk the spare room is given up for it."""
+        if self._files.pop(path, None) != offsets:
+            try:
+                await self._watch.in_thread(checkpoint.save, self._disk, path, offsets)
+            except DiskFull:
+                if not frees or not await self._watch.in_thread(self._spare.give_up):
+                    raise
+                await self._watch.in_thread(checkpoint.save, self._disk, path, offsets)
+        self._files[path] = offsets
+
+    # -- what goes after it was written down -----------------------------------------------------------------------
+
+    async def remove_retired(self) -> None:
+        """Files of segments below the starts that are on disk, if there are any."""
+        retiring, self._retiring = self._retiring, {}
+        paths = [
+            path
+            for partition, start in retiring.items()
+            if not partition.is_gone
+            for path in partition.log.retire_segments(start)
+        ]
+        # A few at a time: all of them might take as long as a disk that hangs.
+        for begin in range(0, len(paths), UNLINK_PER_TURN):
+            await self._watch.in_thread(_unlink_all, self._disk, paths[begin : begin + UNLINK_PER_TURN])
+        if not self._spare.is_held:
+            await self._watch.in_thread(self._spare.hold)
+
+    async def before_cut(self, partition: Partition, offset: int, cut: Callable[[], None]) -> None:
+        """Cut what is at `offset` and above. After a crash in the midst of it recovery must scan from there, so the lower
+        recovery point is on disk first; and no other checkpoint may come between the two, with a point of before."""
+        await self._in_turn(self._before_cut(partition, offset, cut))
+
+    async def _before_cut(self, partition: Partition, offset: int, cut: Callable[[], None]) -> None:
+        if partition.is_gone:
+            return
+        name = partition.written_as
+        self._unsaved[partition] = None
+        if offset < partition.high_watermark:
+            # Only after an unclean election. What it takes away must not look like a loss to the next start.
+            self.high_watermarks[name] = offset
+            await self._save_file(self._high_watermarks_path, dict(self.high_watermarks), frees=True)
+        self.recovery_points[name] = min(partition.log.synced_end, offset)
+        await self._save_file(self._recovery_points_path, dict(self.recovery_points), frees=True)
+        if not partition.is_gone:
+            cut()
+
+    async def _in_turn(self, write: Coroutine[Any, Any, None]) -> None:
+        """One writer of these files at a time, and each to its end: one that is cancelled with the request it served
+        would go on in its thread, beside the next."""
+
+        async def locked() -> None:
+            async with self._writing:
+                await write
+
+        await asyncio.shield(asyncio.get_running_loop().create_task(locked()))
+
+
+def _unlink_all(disk: Disk, paths: list[str]) -> None:
+    for path in paths:
+        disk.unlink(path)

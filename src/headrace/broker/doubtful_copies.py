@@ -1,0 +1,57 @@
+"""Copies that the cluster must not count on, found after this broker was registered: others lead, and are in sync.
+
+    cannot be opened, or has a hole ─▶ out of ISR and ELR, another in sync leads ─▶ opened, and followed like any other
+
+At the start the registration says so (`rejoin`). Later nobody would: a broker that is alive and leads what it cannot open
+keeps it from everybody. The last in sync is marked if it has a hole, and offline until somebody decides.
+"""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from headrace.base.errors import Refused
+from headrace.cluster.damage import stand_down
+from headrace.cluster.image import Image
+from headrace.cluster.store import Commit
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+logger = logging.getLogger("headrace.partitions")
+
+LOOK_SECONDS = 0.5
+
+
+class DoubtfulCopies:
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            await self.look()
+
+    async def look(self) -> None:
+        broker = self._broker
+        if broker.partitions.is_fenced:
+            # The next registration names them all.
+            return
+        for topic_id, index in list(broker.partitions.damaged):
+            if self._plan(broker.image, topic_id, index):
+                await self._stand_down(topic_id, index)
+
+    def _plan(self, image: Image, topic_id: bytes, index: int) -> list[Commit]:
+        """Nothing for one that is sound, or the last in sync, by now."""
+        broker = self._broker
+        if (topic_id, index) not in broker.partitions.damaged:
+            return []
+        return stand_down(image, broker.id, topic_id, index, broker.live)
+
+    async def _stand_down(self, topic_id: bytes, index: int) -> None:
+        broker, id = self._broker, self._broker.partitions.damaged[topic_id, index]
+        try:
+            await broker.metadata.change(lambda image: self._plan(image, topic_id, index))
+            logger.warning("%s leaves the in-sync replicas: broker %d has no sound copy of it", id, broker.id)
+        except Refused as refusal:
+            logger.warning("%s does not stand down yet: %s", id, refusal.message)

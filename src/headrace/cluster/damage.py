@@ -1,0 +1,27 @@
+"""Standing down from a partition whose copy on this broker's disk was found damaged while the broker runs.
+
+The same rules as for a broker that starts with a damaged log (`rejoin`): out of ISR and ELR, another in sync leads. The last
+in sync stays and is marked, and the partition is offline until somebody decides for an unclean election.
+"""
+
+from collections.abc import Mapping
+
+from headrace.cluster.entities import PartitionState
+from headrace.cluster.image import Image
+from headrace.cluster.rejoin import Doubt, doubted, stood_down
+from headrace.cluster.rewrite import Rewrite, alive, commit_rewrites
+from headrace.cluster.store import Commit
+
+
+def is_claimed(state: PartitionState, broker_id: int) -> bool:
+    """Whether the cluster still counts on this broker's copy."""
+    return state.leader == broker_id or (broker_id in (*state.isr, *state.elr) and broker_id not in state.damaged)
+
+
+def stand_down(image: Image, broker_id: int, topic_id: bytes, index: int, live: Mapping[int, int]) -> list[Commit]:
+    """Nothing where the cluster does not count on the copy, or the topic is gone."""
+    topic = image.topic_by_id(topic_id)
+    if topic is None or not is_claimed(topic.partitions[index], broker_id):
+        return []
+    after = doubted(topic.partitions[index], broker_id, Doubt.DAMAGED)
+    return commit_rewrites([Rewrite(topic, index, stood_down(after, broker_id, alive(image, live)))])
