@@ -1,6 +1,7 @@
 """What must be true of a cluster, by name, whatever happens to it.
 
     synced-ack          at every ack the record's end is at or below the synced end of every in-sync replica
+    in-sync             at every commit of the store each member of an in-sync set holds all that was ever acked
     no-ack-lost         an acknowledged record is where it was said to be, on every leader from then on
     agreed              an offset holds the same record for every reader, for ever
     dense               a reader sees every offset, one after the other
@@ -9,7 +10,11 @@
     lease               a broker answers as a leader only while its lease is alive: before anyone else may lead
     identical           replicas hold the same bytes below their high watermarks
     no-duplicate        an idempotent producer's record is in the log once, in the order of its sending
+    goes-on             while a majority is well, its partitions have leaders and acks (see `liveness`)
+    by-time             ListOffsets by a record's time finds that record, or one before it
+    retained            retention by size leaves as much as the topic is to keep
     caught-up           after the calm every replica is in sync and complete, and every producer and reader is done
+    fresh               a broker answers by metadata that is older than its lease at no time
     no-bug              no callback raises, no handler fails, no broker stops for a reason nobody gave it
 
 The first breach stops the run. Checks look at the real objects of the brokers, never change them.
@@ -21,12 +26,17 @@ from typing import Any, NamedTuple
 from headrace.base.settings import LONG_MAX
 from headrace.cluster.entities import PartitionState
 from headrace.cluster.image import Image
+from headrace.cluster.store import Change
 from headrace.wire.batch import iter_headers
+from sim.fresh_images import FreshImages
+from sim.held_ends import HeldEnds
 from sim.host import Host
 from sim.world import World
 
 Place = tuple[str, int]
 READ_BYTES = 1 << 20
+# Producers that are not idempotent: order is promised only as long as one broker leads.
+UNORDERED = b"bulk"
 
 
 class Breach(NamedTuple):
@@ -44,10 +54,16 @@ class Checks:
         self.sent: dict[Place, dict[bytes, int]] = {}
         self.deleted: dict[Place, int] = {}
         """Up to where somebody asked for records to be deleted: those may be gone."""
+        self.kept_bytes: dict[str, int] = {}
+        """By topic with a limit: a log that lost something to it has at least so many bytes left."""
+        self.rotten: dict[tuple[int, str], None] = {}
+        """Broker and partition whose files were damaged on purpose."""
         self.is_relaxed = False
         """The topic is not durable: an ack rests on the logs of the in-sync replicas, not on their disks."""
         self._world = world
         world.on_death = self._inspect_host
+        # Called within each commit, so before anybody can act on it.
+        world.shelf.watchers[self._on_store] = None
         self._image = Image()
         self._leaders: dict[tuple[str, int, int], int] = {}
         self._watermarks: dict[tuple[str, str, int], int] = {}
@@ -56,6 +72,9 @@ class Checks:
         self._truth: dict[Place, Truth] = {}
         self._looked: dict[tuple[int, int, str, int], tuple[int, int]] = {}
         self._synced: dict[tuple[int, str, int], int] = {}
+        self._fresh_images = FreshImages(world)
+        self._held = HeldEnds()
+        self._acked_ends: dict[Place, int] = {}
 
     def fail(self, invariant: str, detail: str) -> None:
         if self.breach is None:
@@ -87,11 +106,25 @@ class Checks:
                     f"{topic}-{index} offsets {base_offset}-{end - 1} acked, broker {broker_id} in sync at {synced}"
                 )
                 self.fail("synced-ack", detail)
+        self._acked_ends[topic, index] = max(end, self._acked_ends.get((topic, index), 0))
         acked = self.acked.setdefault((topic, index), {})
         for offset, value in enumerate(values, base_offset):
             if acked.setdefault(offset, value) != value:
                 self.fail("agreed", f"{topic}-{index} offset {offset} acked for {acked[offset]!r} and {value!r}")
             self._see(topic, index, offset, value, "an ack")
+
+    def on_leader_ack(self, address: str, topic: str, index: int, end: int) -> None:
+        """acks=1: true of the leader alone, and no longer than it leads."""
+        self.acks += 1
+        host = next(host for host in self._world.hosts if host.address == address)
+        if self._synced_end(host.id, topic, index) < end:
+            self.fail("synced-ack", f"{topic}-{index} up to {end} acked with acks=1, {host.name} has less on disk")
+
+    def on_next_epoch(self, before: tuple[int, int], after: tuple[int, int]) -> None:
+        if after[0] != before[0]:
+            self.on_producer_id(after[0])
+        elif after[1] <= before[1]:
+            self.fail("no-duplicate", f"producer {before[0]} asked for an epoch after {before[1]}, got {after[1]}")
 
     def on_answered(self, address: str, what: str) -> None:
         """A broker has just answered as a leader does."""
@@ -131,7 +164,12 @@ class Checks:
         """Asked for; whether it comes to pass nobody knows."""
         self.deleted[topic, index] = max(before, self.deleted.get((topic, index), 0))
 
+    def deleted_before(self, topic: str, index: int) -> int:
+        self.inspect()
+        return self.deleted.get((topic, index), 0)
+
     def on_out_of_range(self, who: str, topic: str, index: int, offset: int) -> None:
+        self.inspect()
         if offset < self.deleted.get((topic, index), 0):
             return
         self.fail("watermark", f"{who} has read {topic}-{index} up to {offset}, which is now said to be out of range")
@@ -162,7 +200,7 @@ class Checks:
                 self.fail("agreed", f"{name} offset {offset} holds {value[:40]!r}, which nobody sent")
                 return
             producer = value.split(b"/", 1)[0]
-            if sent[value] < order.get(producer, -1):
+            if sent[value] < order.get(producer, -1) and not producer.startswith(UNORDERED):
                 self.fail(
                     "no-duplicate", f"{name} offset {offset}: {_short(value)} is after a later one of its producer"
                 )
@@ -177,6 +215,32 @@ class Checks:
                 self._image = self._image.apply(changes.changes, changes.revision)
                 self._check_leaders()
         return self._image
+
+    def on_restored(self) -> None:
+        """The store is an older copy of itself. Who led in which epoch stays known: no epoch is used by two."""
+        entries = self._world.shelf.entries.items()
+        changes = [Change(key, entry.value, entry.revision) for key, entry in entries]
+        self._image = Image().apply(changes, self._world.shelf.revision)
+        self._fresh_images = FreshImages(self._world)
+
+    def _on_store(self) -> None:
+        if self._world.shelf.revision == self._image.revision:
+            return
+        self.image()
+        for place, end in self._acked_ends.items():
+            topic = self._image.topics.get(place[0])
+            if topic is not None:
+                self._check_in_sync(place, topic.partitions[place[1]], end)
+
+    def _check_in_sync(self, place: Place, state: PartitionState, end: int) -> None:
+        for broker_id in state.isr:
+            held = self._held_end(broker_id, *place)
+            if held < end and broker_id not in state.damaged:
+                self.fail(
+                    "in-sync",
+                    f"{place[0]}-{place[1]} is acked up to {end}, its in-sync replicas are now {list(state.isr)}, "
+                    f"and broker {broker_id} holds {held}",
+                )
 
     def _check_leaders(self) -> None:
         for topic in self._image.topics.values():
@@ -199,6 +263,8 @@ class Checks:
         for text in self._world.bugs:
             self.fail("no-bug", text)
         self.image()
+        if stale := self._fresh_images.look():
+            self.fail("fresh", stale)
         for host in self._world.hosts:
             self._inspect_host(host)
 
@@ -212,10 +278,14 @@ class Checks:
             topic, index = partition.id
             if host.is_serving:
                 self._synced[host.id, topic, index] = self._end_that_counts(partition)
+                self._held.note(host, partition, self._end_that_counts(partition))
             if partition.is_leader and host.answers:
                 self._lead(topic, index, partition.leader_epoch, host.id, host.name)
                 self._check_holds_acked(host, partition)
-            self._compare(host, partition)
+            if topic in self.kept_bytes:
+                self._check_kept(host, partition)
+            if (host.id, str(partition.id)) not in self.rotten:
+                self._compare(host, partition)
 
     def _synced_end(self, broker_id: int, topic: str, index: int) -> int:
         """Of one that is down, or has just come back and does not know yet, what its last life had proven counts."""
@@ -224,6 +294,13 @@ class Checks:
         if partition is not None:
             return self._end_that_counts(partition)
         return self._synced.get((broker_id, topic, index), 0)
+
+    def _held_end(self, broker_id: int, topic: str, index: int) -> int:
+        host = self._world.hosts[broker_id - 1]
+        partition = host.partition(topic, index) if host.is_serving else None
+        if partition is None:
+            return self._held.last_known(broker_id, topic, index)
+        return self._held.note(host, partition, self._end_that_counts(partition))
 
     def _end_that_counts(self, partition: Any) -> int:
         return int(partition.log.end_offset if self.is_relaxed else partition.log.synced_end)
@@ -238,6 +315,18 @@ class Checks:
             self.fail(
                 "no-ack-lost", f"{host.name} leads {partition.id}, ends at {partition.log.end_offset}; {last} was acked"
             )
+
+    def _check_kept(self, host: Host, partition: Any) -> None:
+        topic, index = partition.id
+        # Half, since a fail-over may take an uncommitted end away that was counted.
+        start, kept = partition.start_offset, self.kept_bytes[topic]
+        if start > self.deleted.get((topic, index), 0):
+            if partition.is_leader and partition.log.size_bytes < kept // 2:
+                self.fail(
+                    "retained",
+                    f"{host.name} let {partition.id} begin at {start}: {partition.log.size_bytes} bytes left",
+                )
+            self.deleted[topic, index] = start
 
     def _compare(self, host: Host, partition: Any) -> None:
         """Each batch below a replica's watermark against the first copy of it that was seen."""

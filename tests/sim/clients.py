@@ -172,7 +172,8 @@ class Producer:
         self.pace = pace
         self.producer_id = -1
         self.producer_epoch = -1
-        self._partitions = partitions
+        self.partitions = partitions
+        self.codec = self.rng.randrange(5)
         world.spawn(self.loop, self._run())
 
     async def _run(self) -> None:
@@ -188,10 +189,13 @@ class Producer:
             except Lost:
                 pass
             await self.directory.back_off()
-        lanes = [self.world.spawn(self.loop, Lane(self, index).run()) for index in range(self._partitions)]
+        await self._write()
+        self.is_done = True
+
+    async def _write(self) -> None:
+        lanes = [self.world.spawn(self.loop, Lane(self, index).run()) for index in range(self.partitions)]
         for lane in lanes:
             await lane
-        self.is_done = True
 
 
 class Lane:
@@ -286,6 +290,7 @@ class Lane:
             producer_id=producer.producer_id,
             producer_epoch=producer.producer_epoch,
             base_sequence=batch.sequence,
+            codec=producer.codec,
         )
         part = PartitionProduceData(self._index, memoryview(records))
         return ProduceRequest(None, producer.acks, 2000, [TopicProduceData(producer.topic, partition_data=[part])])

@@ -5,14 +5,15 @@ session      a fetch session (KIP-227), from the leader: names its place only wh
 rack         says where it is and goes where it is sent (KIP-392): what it is told of watermarks may be older there
 """
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from headrace.wire.batch import iter_headers
+from headrace.wire.batch import CorruptBatch, crc_ok, iter_headers
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from headrace.wire.messages.offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from headrace.wire.records import read_records
+from headrace.wire.records import Record, read_records
 from sim.checks import Checks
 from sim.clients import Directory, Refusal
 from sim.wireclient import Lost, WireClient
@@ -55,6 +56,9 @@ class Reader:
         self._preferred = -1
         self._session = (0, 0)
         self._told = -1
+        self._epoch = -1
+        self._stamps: deque[tuple[int, int]] = deque(maxlen=20)
+        """Offset and timestamp of what was read last."""
 
     async def run(self) -> None:
         directory = self._consumer.directory
@@ -66,7 +70,7 @@ class Reader:
                         await self._look(link)
                 finally:
                     link.close()
-            except (Lost, Refusal):
+            except (Lost, Refusal, CorruptBatch):
                 directory.doubt(self._topic, self._index)
                 await directory.back_off()
 
@@ -87,6 +91,8 @@ class Reader:
         if self._rng.random() < 0.05:
             end = await self._ask(link, LATEST)
             self._checks.on_high_watermark(self._consumer.name, self._topic, self._index, end)
+        if self._stamps and self._consumer.kind != "rack" and self._rng.random() < 0.05:
+            await self._find_by_time(link, *self._rng.choice(self._stamps))
         answer = await link.ask(self._request(), FETCH)
         if answer.error_code:
             raise Refusal(f"error {answer.error_code}")
@@ -105,7 +111,11 @@ class Reader:
 
     def _request(self) -> FetchRequest:
         wanted = FetchPartition(
-            self._index, -1, self.position, partition_max_bytes=self._rng.choice((1, 4096, 1 << 20))
+            self._index,
+            -1,
+            self.position,
+            last_fetched_epoch=-1 if self._has_session else self._epoch,
+            partition_max_bytes=self._rng.choice((1, 4096, 1 << 20)),
         )
         session_id, session_epoch = self._session if self._has_session else (0, -1)
         is_known = session_epoch > 0 and self._told == self.position
@@ -124,6 +134,8 @@ class Reader:
         name, topic, index = self._consumer.name, self._topic, self._index
         if part.error_code:
             raise Refusal(f"error {part.error_code}")
+        if part.diverging_epoch is not None and part.diverging_epoch.epoch >= 0:
+            self._checks.fail("agreed", f"{name} is to cut {topic}-{index}, which it has read up to {self.position}")
         if part.preferred_read_replica >= 0:
             self._preferred = part.preferred_read_replica
             raise Refusal("a nearer replica has it")
@@ -131,10 +143,19 @@ class Reader:
             self._checks.on_high_watermark(name, topic, index, part.high_watermark)
         if self._has_session and self._rng.random() < DROPPED:
             return
-        for offset, value in _records(part.records):
-            if offset >= self.position:
-                self._checks.on_read(name, topic, index, offset, value, self.position, part.high_watermark)
-                self.position = offset + 1
+        for epoch, record in _records(part.records):
+            if record.offset >= self.position:
+                value = record.value or b""
+                self._checks.on_read(name, topic, index, record.offset, value, self.position, part.high_watermark)
+                self.position, self._epoch = record.offset + 1, epoch
+                self._stamps.append((record.offset, record.timestamp))
+
+    async def _find_by_time(self, link: WireClient, offset: int, timestamp: int) -> None:
+        """Of a record that was read: it is found, or one before it that is as new."""
+        found = await self._ask(link, timestamp)
+        if not 0 <= found <= offset and offset >= self._checks.deleted_before(self._topic, self._index):
+            detail = f"{self._topic}-{self._index} offset {offset} is of {timestamp}, found for that time is {found}"
+            self._checks.fail("by-time", detail)
 
     async def _ask(self, link: WireClient, timestamp: int) -> int:
         topics = [ListOffsetsTopic(self._topic, [ListOffsetsPartition(self._index, -1, timestamp)])]
@@ -145,8 +166,11 @@ class Reader:
         return int(part.offset)
 
 
-def _records(records: memoryview | None) -> Iterator[tuple[int, bytes]]:
+def _records(records: memoryview | None) -> Iterator[tuple[int, Record]]:
+    """Each with the leader epoch of its batch."""
     view = memoryview(records or b"")
     for position, header in iter_headers(view):
+        if not crc_ok(view, position, header.size):
+            raise Refusal("the batch is damaged")
         for record in read_records(view[position : position + header.size]):
-            yield record.offset, record.value or b""
+            yield header.leader_epoch, record

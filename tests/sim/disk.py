@@ -14,9 +14,10 @@ how long that list is, and moves that much of it to the durable side when it run
                 where its bytes should be; names made, renamed or removed may or may not be so
 
 Faults: `capacity_bytes` (DiskFull beyond it), `fail_writes` and `fail_syncs` (one DiskFailed for each text in the list,
-on a path that contains it), `flip_bit` (rot, durable and visible). `lies_about_directories` and `lies_about_files` make
-syncs of that kind do nothing: broken disks that a test of the tests must notice. A seed gives the same crash every
-time: nothing here iterates over a set.
+on a path that contains it; `fail_directory_syncs` spares files), `is_failing` (every sync and small file fails, for as
+long as it is set), `flip_bit` (rot, durable and visible). Bytes of a failed sync are in no later one, names are: see
+`inodes`. `lies_about_directories` and `lies_about_files` make syncs of that kind do nothing: broken disks that a test of
+the tests must notice. A seed gives the same crash every time: nothing here iterates over a set.
 """
 
 from random import Random
@@ -40,6 +41,8 @@ class SimDisk:
         self.capacity_bytes: int | None = None
         self.fail_writes: list[str] = []
         self.fail_syncs: list[str] = []
+        self.fail_directory_syncs: list[str] = []
+        self.is_failing = False
         self.lies_about_directories = False
         self.lies_about_files = False
         self._mount: Mount | None = None
@@ -157,6 +160,8 @@ class Mount:
 
     def write_atomic(self, path: str, content: bytes) -> None:
         self.check()
+        if self.machine.is_failing:
+            raise DiskFailed(f"{path}: simulated")
         if self.free_bytes(path) < len(content):
             raise DiskFull(f"{path}: simulated")
         inode = Inode()
@@ -176,7 +181,9 @@ class Mount:
 
     def settle(self, path: str, node: Inode | Directory, mark: int, lie: bool) -> None:
         self.check()
-        if self.machine.is_due(self.machine.fail_syncs, path):
+        machine = self.machine
+        is_named = isinstance(node, Directory) and machine.is_due(machine.fail_directory_syncs, path)
+        if machine.is_failing or is_named or machine.is_due(machine.fail_syncs, path):
             node.settle(mark, lost=True)
             raise DiskFailed(f"{path}: simulated")
         if not lie:
@@ -191,6 +198,9 @@ class Mount:
         self.check()
         capacity = self.machine.capacity_bytes
         return PLENTY_BYTES if capacity is None else capacity
+
+    def device(self, path: str) -> str:
+        return "disk"
 
     def lock(self, path: str) -> Job:
         self.check()

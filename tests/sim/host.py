@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 WALL_START = 1_700_000_000.0
 PORT = 9092
+SLOW_WORK_SECONDS = 0.5
 
 
 class SimClock:
@@ -62,6 +63,9 @@ class Host:
         self.slowness = self.usual_slowness
         self.is_hurt = False
         self.was_slow = False
+        self.disk_hangs = False
+        # A sync that was begun on a slow disk takes its time, though the disk is quick again.
+        self.slow_until = 0.0
         self.node: Node | None = None
         self.store: SimStore | None = None
         self.store_is_cut = False
@@ -80,7 +84,10 @@ class Host:
         seconds = 0.0003 + 0.002 * random()
         if random() < 0.02:
             seconds += 0.1 * random()
-        return seconds * self.slowness
+        seconds *= self.slowness
+        if seconds > SLOW_WORK_SECONDS:
+            self.slow_until = max(self.slow_until, self._world.agenda.now + seconds)
+        return seconds
 
     def start(self) -> None:
         assert self.node is None, f"{self.name} runs"
@@ -96,8 +103,9 @@ class Host:
             world.on_loop_error,
             self._rng.uniform(0, 1e6),
         )
+        self.loop.hung = lambda: self.disk_hangs
         world.loops.append(self.loop)
-        self.store = SimStore(world.shelf, world.store_clock, self._rng)
+        self.store = SimStore(world.shelf, world.store_clock, self._rng, world.slow_commits)
         self.store.is_cut = self.store_is_cut
         settings = NodeSettings(
             self.id,

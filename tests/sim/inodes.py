@@ -117,8 +117,12 @@ class Directory:
         return self.forgotten + len(self.unsynced)
 
     def settle(self, mark: int, lost: bool = False) -> None:
+        """A failed sync leaves names in the list, unlike bytes: a file system with a journal keeps what it could not
+        commit, or takes no more changes until it is mounted again. It proves no later change without the earlier."""
+        if lost:
+            return
         covered = max(0, mark - self.forgotten)
-        for names in [] if lost else self.unsynced[:covered]:
+        for names in self.unsynced[:covered]:
             _rename(self.durable, names)
         del self.unsynced[:covered]
         self.forgotten += covered

@@ -17,7 +17,7 @@ from headrace.wire.records import Record, build_batch
 from sim.disk import SimDisk
 
 PATH = "/data/orders-0"
-CONFIG = LogConfig(segment_bytes=6000, index_interval_bytes=700)
+CONFIG = LogConfig(segment_bytes=6000, index_interval_bytes=700, snapshot_batches=3)
 PRODUCERS = (11, 12, 13)
 
 
@@ -170,6 +170,7 @@ class LogStorm:
         self.log.truncate_to(end, self.now)
         del self.batches[kept:]
         assert self.log.end_offset == end, (self.log.end_offset, end)
+        expect_duplicates(self.log, self.batches)
         self.epoch += 1
 
     def _advance_start(self) -> None:
@@ -177,7 +178,7 @@ class LogStorm:
         if starts:
             self.log.advance_start(self.rng.choice(starts[: len(starts) // 2 + 1]))
         self._checkpoint()
-        for path in self.log.retire_segments():
+        for path in self.log.retire_segments(self.log.start_offset):
             if self.rng.random() < 0.7:
                 self.log._disk.unlink(path)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sim.network import Network
 
 STEPS_PER_MOMENT_MAX = 200_000
+HUNG_LOOK_SECONDS = 0.05
 
 OnError = Callable[["HostLoop", dict[str, Any]], None]
 
@@ -146,6 +147,8 @@ class HostLoop(asyncio.AbstractEventLoop):
         self._on_error = on_error
         # Where this loop's clock started: nobody else's, so that code which compares two clocks is found out.
         self._epoch = epoch
+        self.hung: Callable[[], bool] = bool
+        """Whether work that was given to a thread stands still now, though its time has come."""
 
     # -- the world's side ------------------------------------------------------------------------------------------
 
@@ -223,6 +226,9 @@ class HostLoop(asyncio.AbstractEventLoop):
         return future
 
     def _work(self, future: asyncio.Future[Any], func: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        if self.hung():
+            self.call_later(HUNG_LOOK_SECONDS, self._work, future, func, args)
+            return
         try:
             result = func(*args)
         except Exception as error:

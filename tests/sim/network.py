@@ -49,6 +49,10 @@ class Network:
     def is_cut(self, source: str, target: str) -> bool:
         return (source, target) in self._cuts
 
+    def is_fine(self, one: str, other: str) -> bool:
+        """Both ways, at the usual speed."""
+        return not any(link in self._cuts or link in self._slow for link in ((one, other), (other, one)))
+
     def cut(self, source: str, target: str) -> None:
         """One way. A connection over it stalls until the link is mended, or is reset meanwhile."""
         self._cuts[source, target] = None

@@ -2,6 +2,7 @@
 
 make sim SEED=123 SCENARIO=mixed BROKERS=3      one, with every line of what happened
 make sim SEEDS=1000                             many; scenarios and cluster sizes take turns
+make sim SEEDS=1000 SCENARIO=etcd               over an adapter of the metadata store alone: etcd, sqlite
 """
 
 import argparse
@@ -12,7 +13,8 @@ import traceback
 from collections.abc import Iterator
 
 from sim.checks import Breach
-from sim.faults import SCENARIOS
+from sim.scenarios import SCENARIOS
+from sim.store_runner import STORE_STORMS, play_store_storms
 from sim.storm import Outcome, Plan, plan_for, run_storm
 
 PROCESSES = 2
@@ -20,6 +22,9 @@ PROCESSES = 2
 
 def main() -> int:
     options = _parser().parse_args()
+    if options.scenario in STORE_STORMS:
+        first, count = (options.first, options.seeds) if options.seed is None else (options.seed, 1)
+        return play_store_storms(options.scenario, range(first, first + count), options.processes)
     if options.seed is not None:
         return _play(plan_for(options.seed, options.scenario or "mixed", options.brokers or 3))
     return _play_many(list(plans(options.first, options.seeds, options.scenario, options.brokers)), options.processes)
@@ -30,7 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, help="play this one, and tell everything")
     parser.add_argument("--seeds", type=int, default=100, help="play so many")
     parser.add_argument("--first", type=int, default=1, help="the first of them")
-    parser.add_argument("--scenario", choices=list(SCENARIOS), help="this one only")
+    parser.add_argument("--scenario", choices=[*SCENARIOS, *STORE_STORMS], help="this one only")
     parser.add_argument("--brokers", type=int, choices=(1, 3, 5), help="always so many")
     parser.add_argument("--processes", type=int, default=PROCESSES)
     return parser

@@ -13,6 +13,7 @@ from headrace.base.clock import Clock
 from headrace.base.errors import StoreUnreachable
 from headrace.cluster.store import Changes, Lease, Snapshot
 from headrace.stores.memory import MemoryShelf, MemoryStore
+from sim.slow_store import SlowCommits
 
 T = TypeVar("T")
 
@@ -21,8 +22,10 @@ LOOK_SECONDS = 0.05
 
 
 class SimStore:
-    def __init__(self, shelf: MemoryShelf, clock: Clock, rng: Random) -> None:
+    def __init__(self, shelf: MemoryShelf, clock: Clock, rng: Random, slow: SlowCommits) -> None:
         self.is_cut = False
+        self._shelf = shelf
+        self._slow = slow
         self._store = MemoryStore(shelf, clock)
         self._rng = rng
 
@@ -30,7 +33,10 @@ class SimStore:
         return await self._call(self._store.load)
 
     async def commit(self, puts: Mapping[str, bytes | None], expect: Mapping[str, int]) -> int:
-        return await self._call(lambda: self._store.commit(puts, expect))
+        if not self._slow.seconds_max:
+            return await self._call(lambda: self._store.commit(puts, expect))
+        slow, shelf = self._slow, self._shelf
+        return await self._call(lambda: slow.commit(shelf, puts, expect, self._rng, DEADLINE_SECONDS))
 
     async def acquire(self, name: str, holder: str, epoch: int, ttl_ms: int) -> Lease:
         return await self._call(lambda: self._store.acquire(name, holder, epoch, ttl_ms))
@@ -46,7 +52,7 @@ class SimStore:
 
     async def watch(self, after: int) -> AsyncIterator[Changes]:
         async for changes in self._store.watch(after):
-            await self._until_heard()
+            await self._until_news()
             yield changes
 
     async def watch_leases(self) -> AsyncIterator[Mapping[str, Lease]]:
@@ -68,6 +74,10 @@ class SimStore:
         if self.is_cut:
             await asyncio.sleep(self._rng.uniform(0.3, 1.0) * DEADLINE_SECONDS)
             raise StoreUnreachable("the store is cut off")
+
+    async def _until_news(self) -> None:
+        await self._slow.until_news(self._rng)
+        await self._until_heard()
 
     async def _until_heard(self) -> None:
         """News over a cut line comes late; a watch that is silent for long is given up, as a broken stream is."""

@@ -8,7 +8,8 @@ and the command that plays it again.
 
 import gc
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from random import Random
 from typing import Any, NamedTuple
 
@@ -17,7 +18,11 @@ from headrace.wire.records import read_records
 from sim.checks import READ_BYTES, Breach, Checks
 from sim.clients import Directory, Producer, create_topic
 from sim.consumers import Consumer
-from sim.faults import SCENARIOS, Fault, Faults
+from sim.faults import SCENARIOS as OWN
+from sim.faults import Fault, Faults
+from sim.liveness import Liveness
+from sim.mixed_clients import BulkProducer, ImpatientProducer
+from sim.scenarios import SCENARIOS
 from sim.transactions import LEDGER, CommittedReader, Ledger, TransactionalProducer
 from sim.world import LogLines, World
 
@@ -41,6 +46,10 @@ class Plan(NamedTuple):
     """Mean seconds between two faults."""
     topic_config: tuple[tuple[str, str], ...] = ()
     acks: int = -1
+    others: tuple[str, ...] = ()
+    """Producers of other habits: see `mixed_clients`."""
+    is_narrow: bool = False
+    """The scenario's own faults only: teeth are found sooner where nothing else happens."""
     calm: float = 90.0
     """Seconds in which everybody must have recovered."""
 
@@ -55,6 +64,10 @@ def plan_for(seed: int, scenario: str, brokers: int) -> Plan:
     config = {"min.insync.replicas": rng.choice(("1", "2", "2", "2", "3"))} if brokers > 1 else {}
     if scenario == "relaxed":
         config["flush.messages"] = str(1 << 40)
+    if scenario in ("cuts", "lone-leaders"):
+        return Plan(seed, scenario, brokers, 10.0, 1, 4, 1, 0.02, 0.6, tuple(config.items()))
+    if scenario == "churn":
+        return Plan(seed, scenario, brokers, 10.0, 1, 6, 1, 0.02, 0.4, (("min.insync.replicas", "2"),))
     return Plan(
         seed,
         scenario,
@@ -66,6 +79,7 @@ def plan_for(seed: int, scenario: str, brokers: int) -> Plan:
         topic_config=tuple(config.items()),
         # Alone, a broker's own sync is all there is.
         acks=rng.choice((-1, 1)) if brokers == 1 else -1,
+        others=rng.choice(((), ("bulk",), ("impatient",), ("bulk", "impatient"))),
     )
 
 
@@ -98,6 +112,14 @@ def run_storm(
     overrides = {**_overrides(plan), **settings}
     world = World(f"{plan.scenario}/{plan.brokers}/{plan.seed}", plan.brokers, overrides, verbose)
     checks = Checks(world)
+    with heard(world, verbose):
+        make(plan, world, checks).run()
+    return outcome_of(plan, world, checks)
+
+
+@contextmanager
+def heard(world: World, verbose: bool) -> Iterator[None]:
+    """The brokers' log is part of the world's story; at the end the world ends too."""
     logger = logging.getLogger("headrace")
     handler = LogLines(world)
     before = (logger.level, logger.propagate)
@@ -106,13 +128,16 @@ def run_storm(
     logger.propagate = False
     gc.disable()
     try:
-        make(plan, world, checks).run()
+        yield
     finally:
         world.end()
         logger.removeHandler(handler)
         logger.setLevel(before[0])
         logger.propagate = before[1]
         gc.enable()
+
+
+def outcome_of(plan: Plan, world: World, checks: Checks) -> Outcome:
     return Outcome(
         plan, checks.breach, world.digest, checks.acks, checks.reads, world.agenda.steps, world.agenda.now, world.lines
     )
@@ -123,6 +148,7 @@ def _overrides(plan: Plan) -> dict[str, str]:
         "auto.create.topics.enable": "false",
         "offsets.topic.num.partitions": "3",
         "transaction.state.log.num.partitions": "3",
+        "log.retention.check.interval.ms": "1000",
         "group.min.session.timeout.ms": "1000",
         "group.initial.rebalance.delay.ms": "500",
         "group.consumer.session.timeout.ms": "6000",
@@ -146,7 +172,8 @@ class Storm:
         self._checks = checks
         self._rng: Random = world.rng("storm")
         self._faults = Faults(world, checks, self._rng)
-        self._producers: list[Producer] = []
+        self._liveness = Liveness(world, checks)
+        self._producers: list[Producer | BulkProducer] = []
         self._consumers: list[Consumer] = []
         self._transactional: list[TransactionalProducer] = []
         self._committed_readers: list[CommittedReader] = []
@@ -164,7 +191,11 @@ class Storm:
 
     def _run(self, seconds: float) -> None:
         self._world.agenda.run(seconds)
+        self._look()
+
+    def _look(self) -> None:
         self._checks.inspect()
+        self._liveness.look()
 
     def _start(self) -> None:
         world, plan = self._world, self._plan
@@ -191,11 +222,23 @@ class Storm:
             Producer(world, self._checks, number, TOPIC, plan.partitions, plan.pace, plan.acks)
             for number in range(plan.producers)
         ]
+        self._producers += self._other_producers()
         self._consumers = [
             Consumer(world, self._checks, number, TOPIC, plan.partitions) for number in range(plan.consumers)
         ]
         if plan.scenario == "transactions":
             self._start_transactions()
+
+    def _other_producers(self) -> list[Producer | BulkProducer]:
+        """Of other habits, at a slower pace: the storm must stay short."""
+        world, plan, checks = self._world, self._plan, self._checks
+        pace = max(0.1, plan.pace) * 2
+        found: list[Producer | BulkProducer] = []
+        if "bulk" in plan.others:
+            found.append(BulkProducer(world, checks, 0, TOPIC, plan.partitions, pace))
+        if "impatient" in plan.others:
+            found.append(ImpatientProducer(world, checks, 90, TOPIC, plan.partitions, pace, plan.acks))
+        return found
 
     def _start_transactions(self) -> None:
         world, plan = self._world, self._plan
@@ -209,7 +252,9 @@ class Storm:
             for number, name in enumerate(("first", "second", "shared", "shared"))
         ]
         self._committed_readers = [
-            CommittedReader(world, self._checks, self._ledger, index) for index in range(LEDGER_PARTITIONS)
+            CommittedReader(world, self._checks, self._ledger, index, rack)
+            for rack in ("", "rack 1")
+            for index in range(LEDGER_PARTITIONS)
         ]
 
     def _can_be_written(self) -> bool:
@@ -217,15 +262,16 @@ class Storm:
 
     def _rage(self) -> None:
         world, plan, rng = self._world, self._plan, self._rng
-        kinds: list[Fault] = list(SCENARIOS[plan.scenario])
-        weights = list(SCENARIOS[plan.scenario].values())
+        faults = (OWN if plan.is_narrow else SCENARIOS)[plan.scenario]
+        kinds: list[Fault] = list(faults)
+        weights = list(faults.values())
         self._run(rng.uniform(0.5, 2.0))
         end = world.agenda.now + plan.seconds
         due = world.agenda.now
         while world.agenda.now < end and not self._is_over:
             if world.agenda.now >= due:
                 rng.choices(kinds, weights)[0](self._faults)
-                self._checks.inspect()
+                self._look()
                 due = world.agenda.now + rng.expovariate(1 / plan.gap)
             self._run(min(LOOK_SECONDS, max(0.001, due - world.agenda.now)))
 
@@ -259,12 +305,25 @@ class Storm:
         for producer in [*self._producers, *self._transactional]:
             if not producer.is_done:
                 return f"producer {producer.name} is not done"
-        return self._undecided()
+        return self._undecided() or self._unstable()
+
+    def _unstable(self) -> str:
+        """A replica that does not know of the end of a transaction: who reads committed records there never goes on."""
+        for topic in self._checks.image().topics.values():
+            for index, state in enumerate(topic.partitions):
+                for broker_id in state.replicas:
+                    replica = self._world.hosts[broker_id - 1].partition(topic.name, index)
+                    if replica is None or replica.last_stable_offset != replica.log.end_offset:
+                        where = "absent" if replica is None else f"stable up to {replica.last_stable_offset}"
+                        return f"{topic.name}-{index} on broker {broker_id} is {where}"
+        return ""
 
     def _undecided(self) -> str:
-        """Where a transaction hangs: its readers never come to the end."""
-        for index, reader in enumerate(self._committed_readers):
-            leader = self._world.hosts[self._checks.state(LEDGER, index).leader - 1].partition(LEDGER, index)
+        """Where a transaction hangs: its readers never come to the end, on any replica."""
+        for number, reader in enumerate(self._committed_readers):
+            index = number % LEDGER_PARTITIONS
+            state = self._checks.state(LEDGER, index)
+            leader = self._world.hosts[state.leader - 1].partition(LEDGER, index) if state.leader > 0 else None
             if leader is None or reader.position != leader.log.end_offset:
                 end = "nowhere" if leader is None else leader.log.end_offset
                 return f"{LEDGER}-{index} ends at {end}, its committed reader is at {reader.position}"

@@ -9,61 +9,14 @@ import pytest
 
 from headrace.broker.membership import MARGIN_SHARE
 from headrace.log import checkpoint
+from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
-from sim.checks import Checks
-from sim.clients import Directory, Producer, create_topic, delete_records, move_partition
+from sim.clients import Directory, Producer, delete_records, move_partition
+from sim.cluster import LEASE_SECONDS, TOPIC, Cluster
 from sim.consumers import Consumer
 from sim.host import PORT
 from sim.store import SimStore
 from sim.wireclient import WireClient
-from sim.world import World
-
-TOPIC = "orders"
-LEASE_SECONDS = 2.0
-
-
-class Cluster:
-    """A few brokers, and clients when they are asked for."""
-
-    def __init__(self, brokers: int) -> None:
-        self.world = World("found", brokers, {"auto.create.topics.enable": "false"})
-        self.checks = Checks(self.world)
-        self.agenda = self.world.agenda
-
-    def start(self) -> None:
-        self.world.start_all()
-        self.until(lambda: all(host.is_serving for host in self.world.hosts))
-
-    def run(self, seconds: float) -> None:
-        self.agenda.run(seconds)
-        self.checks.inspect()
-        assert self.checks.breach is None, self.checks.breach
-
-    def until(self, done: Any) -> None:
-        reached = self.agenda.run(30.0, done)
-        self.checks.inspect()
-        assert self.checks.breach is None, self.checks.breach
-        assert reached, "it does not come to pass"
-
-    def create_topic(self, factor: int = 3, **config: str) -> None:
-        loop = self.world.client_loop("admin")
-        settings = {name.replace("_", "."): value for name, value in config.items()}
-        factor = min(factor, len(self.world.hosts))
-        work = create_topic(Directory(self.world, loop, Random(1)), TOPIC, 1, factor, settings)
-        self.until(self.world.spawn(loop, work).done)
-
-    @property
-    def state(self) -> Any:
-        return self.checks.state(TOPIC, 0)
-
-    def partition(self, broker_id: int) -> Any:
-        return self.world.hosts[broker_id - 1].partition(TOPIC, 0)
-
-    def produce(self, seconds: float) -> None:
-        producer = Producer(self.world, self.checks, len(self.world.loops), TOPIC, 1, pace=0.05)
-        self.run(seconds)
-        producer.stopping = True
-        self.until(lambda: producer.is_done)
 
 
 @pytest.fixture
@@ -306,3 +259,22 @@ async def create_on(loop: Any, asked: Any, named: int) -> int:
     answer = await link.ask(request, 5, 5.0)
     link.close()
     return int(answer.topics[0].error_code)
+
+
+@three
+def test_a_topic_that_cannot_be_placed_while_the_store_is_away_is_refused_with_a_code(cluster: Cluster) -> None:
+    cluster.start()
+    first, *others = cluster.world.hosts
+    cluster.world.kill(others[0])
+    cluster.run(LEASE_SECONDS + 1.0)
+    first.cut_store(True)
+    loop = cluster.world.client_loop("admin")
+
+    async def create() -> int:
+        link = await WireClient.open(loop, (first.address, PORT))
+        answer = await link.ask(CreateTopicsRequest([CreatableTopic(TOPIC, 1, 3)], timeout_ms=3000), 5, 5.0)
+        return int(answer.topics[0].error_code)
+
+    task = cluster.world.spawn(loop, create())
+    cluster.until(task.done)
+    assert task.result() == ErrorCode.REQUEST_TIMED_OUT

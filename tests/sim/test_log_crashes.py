@@ -8,6 +8,7 @@ import os
 import pytest
 
 import headrace.log.scan
+from headrace.log.snapshots import Snapshots
 from sim.log_storm import LogStorm, Rules
 
 SEEDS = int(os.environ.get("CRASH_SEEDS", "1000"))
@@ -45,6 +46,11 @@ def test_a_broken_rule_is_noticed(rules: Rules) -> None:
 
 def test_a_recovery_that_trusts_every_byte_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(headrace.log.scan, "crc_ok", lambda buf, pos, size: True)
+    assert seeds_that_fail(Rules()) > 0
+
+
+def test_snapshots_of_a_history_that_was_cut_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Snapshots, "remove_above", lambda self, offset: None)
     assert seeds_that_fail(Rules()) > 0
 
 

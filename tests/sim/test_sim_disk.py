@@ -157,6 +157,25 @@ def test_a_failed_sync_loses_what_it_covered_for_good() -> None:
     assert after_crash(machine, 1) == b"synced"
 
 
+def test_names_of_a_failed_sync_are_on_disk_with_the_next_and_not_before() -> None:
+    """As with a journal: it keeps what it could not commit, or takes no more changes, but never goes on without."""
+    for syncs, expected in ((0, {None, b"content"}), (1, {b"content"})):
+        found = set()
+        for seed in SEEDS:
+            machine = SimDisk()
+            disk = machine.mount()
+            file = disk.open("/file", create=True)
+            file.append(b"content")
+            file.sync_job()()
+            machine.fail_syncs.append("/")
+            with pytest.raises(DiskFailed):
+                disk.sync_dir_job("/")()
+            for _ in range(syncs):
+                disk.sync_dir_job("/")()
+            found.add(after_crash(machine, seed))
+        assert found == expected
+
+
 def test_faults() -> None:
     machine = machine_with(b"12345")
     disk = machine.mount()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.faults import SCENARIOS
+from sim.scenarios import SCENARIOS
 from sim.storm import Plan, plan_for, run_storm
 
 SEEDS = {1: range(1, 2), 3: range(1, 4), 5: range(1, 2)}

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-from headrace.wire.batch import iter_headers
+from headrace.wire.batch import CorruptBatch, crc_ok, iter_headers
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.coordinators import FindCoordinatorRequest
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -321,41 +321,58 @@ def _code(answer: Any) -> int:
 
 
 class CommittedReader:
-    """Follows one partition of the ledger, and sees what a read_committed consumer shows its program."""
+    """Follows one partition of the ledger, and sees what a read_committed consumer shows its program.
 
-    def __init__(self, world: World, checks: Checks, ledger: Ledger, index: int) -> None:
+    With a rack it goes where it is sent (KIP-392); what is stable there may be less than the leader said.
+    """
+
+    def __init__(self, world: World, checks: Checks, ledger: Ledger, index: int, rack: str = "") -> None:
         self.position = 0
+        self._rack = rack
+        self._preferred = -1
         self._index = index
         self._stable = 0
         self._checks = checks
         self._ledger = ledger
-        loop = world.client_loop(f"committed reader {index}")
-        self._directory = Directory(world, loop, world.rng(f"committed reader {index}"))
+        name = f"committed reader {index}{rack and ' of '}{rack}"
+        loop = world.client_loop(name)
+        self._directory = Directory(world, loop, world.rng(name))
         world.spawn(loop, self._run())
 
     async def _run(self) -> None:
         while True:
             try:
-                link = await self._directory.leader_link(LEDGER, self._index)
+                link = await self._open()
                 try:
                     while True:
                         self._take(await link.ask(self._request(), FETCH))
                 finally:
                     link.close()
-            except (Lost, Refusal):
+            except (Lost, Refusal, CorruptBatch):
                 self._directory.doubt(LEDGER, self._index)
                 await self._directory.back_off()
+
+    async def _open(self) -> WireClient:
+        preferred, self._preferred = self._preferred, -1
+        if preferred >= 0:
+            return await self._directory.link_to(preferred)
+        return await self._directory.leader_link(LEDGER, self._index)
 
     def _request(self) -> FetchRequest:
         wanted = FetchPartition(self._index, -1, self.position, partition_max_bytes=1 << 20)
         topics = [FetchTopic(LEDGER, partitions=[wanted])]
-        return FetchRequest(max_wait_ms=300, min_bytes=1, isolation_level=READ_COMMITTED, topics=topics)
+        return FetchRequest(
+            max_wait_ms=300, min_bytes=1, isolation_level=READ_COMMITTED, topics=topics, rack_id=self._rack
+        )
 
     def _take(self, answer: Any) -> None:
         part = answer.responses[0].partitions[0]
         if part.error_code:
             raise Refusal(f"error {part.error_code}")
-        if 0 <= part.last_stable_offset < self._stable:
+        if part.preferred_read_replica >= 0:
+            self._preferred = part.preferred_read_replica
+            raise Refusal("a nearer replica has it")
+        if 0 <= part.last_stable_offset < self._stable and not self._rack:
             self._checks.fail("stable", f"{LEDGER}-{self._index}: {self._stable}, then {part.last_stable_offset}")
         self._stable = max(self._stable, part.last_stable_offset)
         for offset, value in self._shown(part):
@@ -367,6 +384,8 @@ class CommittedReader:
         skipped: set[int] = set()
         view = memoryview(part.records or b"")
         for position, header in iter_headers(view):
+            if not crc_ok(view, position, header.size):
+                raise Refusal("the batch is damaged")
             while aborted and aborted[0][0] <= header.last_offset:
                 skipped.add(aborted.pop(0)[1])
             if header.is_control:

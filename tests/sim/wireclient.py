@@ -72,6 +72,13 @@ class WireClient(asyncio.Protocol):
         self._transport.write(b"".join(request_frame(request, version, self._next_id, self._name)))
         return future
 
+    def tell(self, request: Request, version: int) -> None:
+        """One that has no reply: a Produce with acks=0."""
+        if self.is_lost:
+            raise Lost("closed")
+        self._next_id += 1
+        self._transport.write(b"".join(request_frame(request, version, self._next_id, self._name)))
+
     async def ask(self, request: Request, version: int, seconds_max: float = 3.0) -> Any:
         return await self.until_answered(self.send(request, version), seconds_max)
 

@@ -14,11 +14,13 @@ from random import Random
 from typing import Any
 
 from headrace.base.errors import StoreUnreachable
+from headrace.cluster.broker_settings import settings_for
 from headrace.cluster.store import LeaseHeld, LeaseLost
 from headrace.stores.memory import MemoryShelf
 from sim.host import Host, SimClock
 from sim.loop import Agenda, HostLoop
 from sim.network import Network
+from sim.slow_store import SlowCommits
 from sim.transport import End
 
 RESTART_SECONDS = (0.2, 1.0)
@@ -29,11 +31,13 @@ EXPECTED_EXITS = (StoreUnreachable, LeaseHeld, LeaseLost)
 class World:
     def __init__(self, seed: str, brokers: int, overrides: Mapping[str, str], verbose: bool = False) -> None:
         self.seed = seed
-        self.overrides = dict(overrides)
+        # As `headrace up` starts so many brokers: internal topics have their replicas too.
+        self.overrides = {**settings_for(brokers), **overrides}
         self.agenda = Agenda()
         self.network = Network(self.agenda, self.rng("network"))
         self.network.on_arrival = self._on_arrival
         self.shelf = MemoryShelf()
+        self.slow_commits = SlowCommits(self.agenda)
         self.store_clock = SimClock(self.agenda, "store")
         self.loops: list[HostLoop] = []
         self.hosts = [Host(self, number, self.rng(f"host {number}")) for number in range(1, brokers + 1)]

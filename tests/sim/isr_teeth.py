@@ -1,0 +1,88 @@
+"""Brokers with one rule about in-sync sets taken away, as in `teeth`: what makes an ack true, and what keeps acks going."""
+
+from typing import Any
+
+from pytest import MonkeyPatch
+
+from headrace.broker.isr_keeper import IsrKeeper
+from headrace.broker.partition import Partition
+from headrace.replica.leader import LeaderReplica
+from sim.storm import plan_for
+from sim.teeth import Tooth
+
+
+def settings_end_proposals(patch: MonkeyPatch) -> None:
+    """A change of a topic's settings does not end a proposal that is on its way."""
+
+    def careless(self: LeaderReplica, min_isr: int) -> None:
+        self._min_isr = min_isr
+        self._end_proposal()
+
+    patch.setattr(LeaderReplica, "on_min_isr", careless)
+
+
+def doubtful_proposals_are_given_up(patch: MonkeyPatch) -> None:
+    """A proposal whose outcome is not known counts until a state or a refusal shows it."""
+    patch.setattr(LeaderReplica, "on_proposal_sent", lambda self: None)
+
+
+def nobody_looks_after_a_proposal_was_given_up(patch: MonkeyPatch) -> None:
+    """When a proposal is given up, the watermark is looked at again."""
+    doubtful_proposals_are_given_up(patch)
+    patch.setattr(Partition, "withdraw_proposal", lambda self: self.leader is None or self.leader.withdraw_proposal())
+    patch.setattr(
+        Partition,
+        "on_proposal_refused",
+        lambda self: None if self.leader is None else self.leader.on_proposal_refused(),
+    )
+
+
+def the_smaller_set_counts(patch: MonkeyPatch) -> None:
+    """While a change of the in-sync set is on its way, the larger of the two sets holds the watermark back."""
+    advance = LeaderReplica.advance
+
+    def hasty(self: LeaderReplica, own_end: int) -> int:
+        proposed, self._proposed = self._proposed, None
+        try:
+            return advance(self, own_end)
+        finally:
+            self._proposed = proposed
+
+    patch.setattr(LeaderReplica, "advance", hasty)
+
+
+def any_conflict_ends_a_proposal(patch: MonkeyPatch) -> None:
+    """A conflict on the partition's own key does not end a proposal."""
+    patch.setattr(IsrKeeper, "_on_conflict", lambda self, partition, conflict: partition.on_proposal_refused())
+
+
+def joiners_need_only_the_watermark(patch: MonkeyPatch) -> None:
+    """A replica joins the in-sync set only with everything of earlier epochs too."""
+    propose = LeaderReplica.propose_joiner
+
+    def hasty(self: LeaderReplica, follower_id: int, now: float) -> Any:
+        start, self.epoch_start_offset = self.epoch_start_offset, 0
+        try:
+            return propose(self, follower_id, now)
+        finally:
+            self.epoch_start_offset = start
+
+    patch.setattr(LeaderReplica, "propose_joiner", hasty)
+
+
+def stalled_followers_stay(patch: MonkeyPatch) -> None:
+    """A follower that stopped fetching leaves the in-sync set."""
+    patch.setattr(LeaderReplica, "propose_without_stalled", lambda self, *times: None)
+
+
+CHURN = plan_for(1, "churn", 3)
+UNSAFE = ("synced-ack", "in-sync", "no-ack-lost", "agreed", "watermark")
+
+SEEDS = 40
+
+# Those that a directed story shows are in `test_isr_found`.
+ISR_TEETH = (
+    Tooth("settings-end-proposals", settings_end_proposals, UNSAFE, CHURN),
+    Tooth("the-smaller-set-counts", the_smaller_set_counts, UNSAFE, CHURN),
+    Tooth("joiners-need-only-the-watermark", joiners_need_only_the_watermark, UNSAFE, CHURN),
+)

@@ -1,0 +1,20 @@
+"""All mutants there are, in the order of the table in docs/guarantees.md."""
+
+from sim.disk_teeth import DISK_TEETH
+from sim.isr_teeth import ISR_TEETH
+from sim.mutant import Mutant
+from sim.mutants.coordination import COORDINATION
+from sim.mutants.replication import REPLICATION
+from sim.mutants.storage import STORAGE
+from sim.teeth import TEETH
+from sim.transaction_teeth import TRANSACTION_TEETH
+
+MUTANTS: tuple[Mutant, ...] = (
+    *TEETH,
+    *ISR_TEETH,
+    *DISK_TEETH,
+    *TRANSACTION_TEETH,
+    *REPLICATION,
+    *STORAGE,
+    *COORDINATION,
+)

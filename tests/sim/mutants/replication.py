@@ -1,0 +1,267 @@
+"""Rules of in-sync sets, watermarks and elections, taken away one by one."""
+
+from pytest import MonkeyPatch
+
+from headrace.broker.fetcher import Fetcher
+from headrace.broker.follow_session import FollowSession
+from headrace.broker.handlers.fetch import ActiveFetch
+from headrace.broker.isr_keeper import IsrKeeper
+from headrace.broker.partition import Partition
+from headrace.cluster import elect, isr, reassign, rejoin, rewrite
+from headrace.replica import follower
+from headrace.replica.leader import LeaderReplica
+from sim import handover_stories as handovers
+from sim import isr_stories as stories
+from sim.mutant import Break, Mutant, edit
+from sim.mutants.plans import CHURN, CUTS, DARK, HANGS, LONE, MIXED, MOVES, SAFETY, STORE
+from sim.story import Story
+
+ALL = (*SAFETY, *HANGS)
+FALSE_ACK = ("agreed", "no-ack-lost", "synced-ack")
+LACKING = ("in-sync", "synced-ack")
+"""Somebody counts as in sync who lacks what was acknowledged."""
+
+
+def one_is_enough_to_commit(patch: MonkeyPatch) -> None:
+    """Nothing is committed while fewer than min.insync.replicas are in sync."""
+    edit(patch, LeaderReplica.advance, ("if not self.has_min_isr:", "if False:"))
+
+
+def appends_without_min_isr(patch: MonkeyPatch) -> None:
+    """A write with acks=all is refused while fewer than min.insync.replicas are in sync."""
+    edit(patch, Partition.append, ("if acks == -1 and not leader.has_min_isr:", "if False:"))
+
+
+def joiners_lack_the_watermark(patch: MonkeyPatch) -> None:
+    """A replica joins the in-sync set only with everything below the high watermark."""
+    edit(patch, LeaderReplica.propose_joiner, ("max(self.high_watermark, self.epoch_start_offset)", "0"))
+
+
+def conflicts_end_proposals(patch: MonkeyPatch) -> None:
+    """A conflict on the partition's own key does not end a proposal: the newer state that caused it will."""
+    edit(patch, IsrKeeper._on_conflict, ("if own not in conflict.keys:", "if True:"))
+
+
+def proposals_in_doubt_are_dropped(patch: MonkeyPatch) -> None:
+    """A proposal whose outcome is not known counts until a state or a refusal shows it."""
+    edit(patch, LeaderReplica.withdraw_proposal, ("if self._is_sent:", "if False:"))
+
+
+def dropped_proposals_move_nothing(patch: MonkeyPatch) -> None:
+    """When a proposal is given up, the watermark is looked at again: nothing else may ever do so."""
+    edit(patch, Partition.withdraw_proposal, ("self._advance()", "pass"))
+    edit(patch, Partition.on_proposal_refused, ("self._advance()", "pass"))
+
+
+def registrations_are_not_compared(patch: MonkeyPatch) -> None:
+    """A joiner is committed only under the registration with which it fetched."""
+    edit(
+        patch, isr.alter_isr, ("expect[broker_key(broker_id)] = _registered_revision(image, broker_id, epoch)", "pass")
+    )
+    edit(patch, IsrKeeper._check_alive, ("if self._broker.live.get(broker_id) != epoch:", "if False:"))
+
+
+def tails_count_as_the_leaders(patch: MonkeyPatch) -> None:
+    """A follower's watermark covers only what a fetch has shown to be its leader's."""
+    edit(patch, Partition.on_leader_word, ("min(high_watermark, matching_end, ", "min(high_watermark, "))
+
+
+def partitions_are_not_compared(patch: MonkeyPatch) -> None:
+    """A change of the in-sync set is committed only if the partition is as its leader knew it."""
+    edit(patch, isr.alter_isr, ("expect = {key: expected.revision}", "expect = {}"))
+
+
+def elections_are_not_compared(patch: MonkeyPatch) -> None:
+    """An election is committed only if the partition is as the controller knew it."""
+    edit(patch, rewrite._commit, ("expect[key] = topic.partitions[index].revision", "pass"))
+
+
+def old_lives_count(patch: MonkeyPatch) -> None:
+    """A fetch of an earlier life of a follower is ignored."""
+    edit(patch, LeaderReplica.on_fetch, (" or broker_epoch < follower.broker_epoch", ""))
+
+
+def fetches_of_other_epochs_count(patch: MonkeyPatch) -> None:
+    """A fetch counts only in the epoch in which its leader leads."""
+    edit(
+        patch,
+        ActiveFetch._check_may_read,
+        ("partition.check_leader(entry.current_leader_epoch)", "partition.check_leader()"),
+    )
+
+
+def any_replica_leads(patch: MonkeyPatch) -> None:
+    """When every in-sync replica is dead, the partition waits for one of them."""
+    edit(patch, elect.elect, ("if unclean:", "if True:"))
+
+
+def leaders_from_outside(patch: MonkeyPatch) -> None:
+    """A leader is chosen from the in-sync replicas."""
+    edit(patch, elect.choose_leader, ("each in state.isr and each in live", "each in live"))
+    patch.setattr(elect, "check_sound", lambda state: None)
+    patch.setattr(rewrite, "check_sound", lambda state: None)
+
+
+def nobody_is_eligible(patch: MonkeyPatch) -> None:
+    """Who leaves the in-sync set while too few are left stays eligible to lead."""
+    edit(patch, elect.with_isr, ("if len(members) < min_isr:", "if False:"))
+
+
+def eligible_for_ever(patch: MonkeyPatch) -> None:
+    """Once enough are in sync again, nobody outside may lead."""
+    edit(patch, elect.with_isr, ("if len(members) < min_isr:", "if True:"))
+
+
+def commits_while_others_may_lead(patch: MonkeyPatch) -> None:
+    """Nothing is committed while somebody outside the in-sync set may still lead, whatever min.insync.replicas says."""
+    edit(patch, elect.min_isr_to_commit, (" if state.elr else least", " if False else least"))
+
+
+def waiters_outlive_their_leader(patch: MonkeyPatch) -> None:
+    """Who waits for an ack is told when its leader no longer leads in that epoch."""
+    edit(patch, Partition.on_state, ("self._lose_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)", "pass"))
+
+
+def restarted_leaders_go_on(patch: MonkeyPatch) -> None:
+    """A broker that restarts stands down: its new life never leads in an epoch of the old one."""
+    edit(patch, rejoin.stood_down, ("if state.leader != broker_id:", "if True:"))
+
+
+def laggards_stay(patch: MonkeyPatch) -> None:
+    """A follower that fell behind leaves the in-sync set."""
+    patch.setattr(LeaderReplica, "propose_without_laggards", lambda self, *rest: None)
+
+
+def waiting_joiners_are_forgotten(patch: MonkeyPatch) -> None:
+    """A replica whose proposal came to nothing is proposed again."""
+    patch.setattr(LeaderReplica, "propose_waiting", lambda self, live, now: None)
+
+
+def cuts_go_too_far(patch: MonkeyPatch) -> None:
+    """A follower cuts only what its leader does not have."""
+    edit(patch, follower.cut_for, ("return min(own_end, leader_end)", "return 0"))
+
+
+def cuts_are_too_short(patch: MonkeyPatch) -> None:
+    """A follower cuts to the last point that both histories have."""
+    edit(patch, follower.cut_for, ("return min(own_end, leader_end)", "return max(own_end, leader_end)"))
+
+
+def later_epochs_are_copied(patch: MonkeyPatch) -> None:
+    """A follower takes no batch of a later epoch than the one it asked in."""
+    edit(patch, follower.sound_batches, ("or header.leader_epoch > leader_epoch", ""))
+
+
+def answers_of_other_epochs_are_taken(patch: MonkeyPatch) -> None:
+    """A follower takes an answer only in the epoch in which it asked."""
+    edit(patch, Fetcher._take, ("if partition.leader_epoch == position.leader_epoch:", "if True:"))
+
+
+def cuts_of_other_epochs(patch: MonkeyPatch) -> None:
+    """A cut that had to wait for its recovery point is done only in the epoch in which it was decided."""
+    edit(
+        patch,
+        Fetcher._cut,
+        ("if not partition.is_leader and partition.leader_epoch == position.leader_epoch:", "if True:"),
+    )
+
+
+def tails_are_not_proven_first(patch: MonkeyPatch) -> None:
+    """A follower has its own tail on disk before it fetches, and names the end of all that it has."""
+
+    async def at_once(self: Fetcher) -> None:
+        self._unproven = {}
+
+    patch.setattr(Fetcher, "_until_proven", at_once)
+    edit(patch, FollowSession._position, (" or not partition.is_proven", ""))
+
+
+def the_leaders_word_counts_beyond_the_log(patch: MonkeyPatch) -> None:
+    """A follower's watermark never passes what it has itself."""
+    edit(patch, Partition.on_leader_word, ("min(high_watermark, matching_end, self.log.end_offset)", "high_watermark"))
+
+
+def gone_replicas_keep_their_epoch(patch: MonkeyPatch) -> None:
+    """The epoch rises when a replica is taken from a partition, so that it cannot be counted again."""
+    edit(patch, reassign._keep, ("kept._replace(leader_epoch=kept.leader_epoch + 1)", "kept"))
+
+
+def moves_end_early(patch: MonkeyPatch) -> None:
+    """A move is done only when all its new replicas are in sync."""
+    edit(
+        patch,
+        reassign.finish,
+        (" or not set(after) <= set(state.isr)", " or not set(after) & set(state.isr)"),
+    )
+
+
+def moves_drop_in_sync_replicas(patch: MonkeyPatch) -> None:
+    """A move that would leave too few in-sync replicas is refused."""
+    edit(patch, reassign._turn, ("if len(after.isr) < min(", "if False and len(after.isr) < min("))
+
+
+def _told(
+    name: str, breaks: Break, caught_by: tuple[str, ...], story: Story, beside: tuple[Break, str] | None = None
+) -> Mutant:
+    """One that no storm finds soon: only a few things in one order miss its rule."""
+    return Mutant(name, breaks, caught_by, story.plan, play=story.play, beside=beside)
+
+
+REPLICATION = (
+    Mutant("one-is-enough-to-commit", one_is_enough_to_commit, ALL, LONE, (CHURN,)),
+    Mutant(
+        "appends-without-min-isr",
+        appends_without_min_isr,
+        ALL,
+        LONE,
+        (CHURN,),
+        beside=(
+            one_is_enough_to_commit,
+            "it only refuses early: what is appended is not committed; taken away with that",
+        ),
+    ),
+    Mutant("joiners-lack-the-watermark", joiners_lack_the_watermark, ALL, CHURN, (STORE,)),
+    _told("conflicts-end-proposals", conflicts_end_proposals, LACKING, stories.LATE_NEWS),
+    _told("proposals-in-doubt-are-dropped", proposals_in_doubt_are_dropped, LACKING, stories.LATE_JOINER),
+    _told("dropped-proposals-move-nothing", dropped_proposals_move_nothing, ("goes-on",), stories.OTHER_LIFE),
+    _told("registrations-are-not-compared", registrations_are_not_compared, LACKING, stories.LOST_POWER),
+    _told(
+        "tails-count-as-the-leaders",
+        tails_count_as_the_leaders,
+        ("identical",),
+        handovers.UNSYNCED,
+        (
+            tails_are_not_proven_first,
+            "a fetch names the end of a log that is proven, and so shows all of it; taken away with that",
+        ),
+    ),
+    _told("partitions-are-not-compared", partitions_are_not_compared, (*LACKING, "one-leader"), stories.LATE_LEADER),
+    Mutant("elections-are-not-compared", elections_are_not_compared, ALL, CUTS, (CHURN,)),
+    _told("old-lives-count", old_lives_count, LACKING, stories.LAST_LIFE),
+    Mutant("fetches-of-other-epochs-count", fetches_of_other_epochs_count, ALL, CUTS, (CHURN,)),
+    Mutant("any-replica-leads", any_replica_leads, ALL, DARK, (MIXED,)),
+    Mutant("leaders-from-outside", leaders_from_outside, ALL, DARK, (MIXED,)),
+    _told("nobody-is-eligible", nobody_is_eligible, ("goes-on",), stories.ALONE),
+    _told("eligible-for-ever", eligible_for_ever, ("goes-on",), stories.AWAY),
+    _told("commits-while-others-may-lead", commits_while_others_may_lead, LACKING, stories.LOWERED),
+    _told(
+        "waiters-outlive-their-leader",
+        waiters_outlive_their_leader,
+        ("agreed", "no-ack-lost", "synced-ack"),
+        handovers.TAIL,
+    ),
+    Mutant("restarted-leaders-go-on", restarted_leaders_go_on, ALL, DARK, (MIXED,)),
+    _told("laggards-stay", laggards_stay, ("goes-on",), stories.LAST),
+    _told("waiting-joiners-are-forgotten", waiting_joiners_are_forgotten, ("caught-up",), stories.QUIET),
+    _told("cuts-go-too-far", cuts_go_too_far, LACKING, handovers.SUCCESSOR_DIES),
+    Mutant("cuts-are-too-short", cuts_are_too_short, ALL, CUTS, (CHURN,)),
+    Mutant("later-epochs-are-copied", later_epochs_are_copied, ALL, CUTS, (CHURN,)),
+    Mutant("answers-of-other-epochs-are-taken", answers_of_other_epochs_are_taken, ALL, CUTS, (CHURN,)),
+    _told("cuts-of-other-epochs", cuts_of_other_epochs, (*LACKING, "no-ack-lost", "identical"), handovers.BACK),
+    _told(
+        "the-leaders-word-counts-beyond-the-log", the_leaders_word_counts_beyond_the_log, ("identical",), stories.STEPS
+    ),
+    Mutant("gone-replicas-keep-their-epoch", gone_replicas_keep_their_epoch, ALL, MOVES),
+    Mutant("moves-end-early", moves_end_early, ALL, MOVES),
+    Mutant("moves-drop-in-sync-replicas", moves_drop_in_sync_replicas, ALL, MOVES),
+)

@@ -1,0 +1,152 @@
+"""Rules of logs, syncs, checkpoints and recovery, taken away one by one."""
+
+from pytest import MonkeyPatch
+
+from headrace.broker.checkpoints import Checkpoints
+from headrace.broker.directory import DataDirectory
+from headrace.broker.flusher import Flusher
+from headrace.broker.membership import Membership
+from headrace.broker.partitions import Partitions
+from headrace.cluster import rejoin
+from headrace.log import recovery, scan
+from headrace.log.log import Log
+from headrace.log.snapshots import Snapshots
+from headrace.log.sync import SyncState
+from sim.mutant import Mutant, edit
+from sim.mutants.plans import BUSY, CUTS, DARK, DISKS, HANGS, MIXED, ROT, SAFETY
+
+ALL = (*SAFETY, *HANGS, "no-bug")
+
+
+def truncations_void_nothing(patch: MonkeyPatch) -> None:
+    """A truncation voids a sync that is under way: it proved other bytes."""
+    edit(patch, SyncState.on_synced, ("ticket.truncations == self.truncations and ", ""))
+
+
+def truncations_keep_the_synced_end(patch: MonkeyPatch) -> None:
+    """A truncation takes back what was proven above it."""
+    edit(patch, SyncState.on_truncated, ("min(self.synced_end, end_offset)", "self.synced_end"))
+
+
+def sealed_files_are_not_synced(patch: MonkeyPatch) -> None:
+    """A roll leaves the sealed file to the next sync, before which nothing in it counts."""
+    edit(patch, Log.roll, ("sealed.seal()", "sealed.seal(); self._sync.forget(sealed.log_path)"))
+
+
+def new_segments_are_not_named(patch: MonkeyPatch) -> None:
+    """The directory that names a new segment is synced before anything in it counts."""
+    edit(patch, Log._begin_at, ("self._sync.touch_directory(self.path)", "pass"))
+
+
+def recovered_logs_count_as_synced(patch: MonkeyPatch) -> None:
+    """After an unclean stop nothing above the recovery point counts before it was synced again."""
+    take_up = Log._take_up
+
+    def trusting(self: Log, recovered: recovery.Recovered, synced_end: int, *rest: object) -> None:
+        take_up(self, recovered, recovered.segments[-1].next_offset, *rest)
+
+    patch.setattr(Log, "_take_up", trusting)
+
+
+def checkpoints_run_ahead(patch: MonkeyPatch) -> None:
+    """A recovery point is never above what is synced."""
+    edit(patch, Checkpoints._note, ("partition.log.synced_end", "partition.log.end_offset"))
+
+
+def cuts_leave_the_recovery_point(patch: MonkeyPatch) -> None:
+    """A lower recovery point is on disk before a log is cut."""
+    edit(
+        patch,
+        Checkpoints._before_cut,
+        ("await self._save_file(self._recovery_points_path, dict(self.recovery_points), frees=True)", "pass"),
+        ("self.recovery_points[name] = min(partition.log.synced_end, offset)", "pass"),
+    )
+
+
+def states_survive_cuts(patch: MonkeyPatch) -> None:
+    """After a cut, producers and epochs are what the rest of the log says."""
+    edit(patch, Log._after_cut, ("_, self._state =", "_ ="))
+
+
+def snapshots_survive_cuts(patch: MonkeyPatch) -> None:
+    """A snapshot above a cut, or above the recovery point, is of a history that may be gone."""
+    patch.setattr(Snapshots, "remove_above", lambda self, offset: None)
+
+
+def segments_need_not_join(patch: MonkeyPatch) -> None:
+    """Recovery goes on into a segment only if it begins where the last one ended."""
+    edit(patch, recovery._Scan.goes_on, ("return self.unsound_bytes == 0 and", "return True or"))
+
+
+def epochs_may_fall(patch: MonkeyPatch) -> None:
+    """Recovery ends a log before a batch of an earlier epoch than the one before it."""
+    edit(patch, scan.sound_batches, (" or header.leader_epoch < epoch", ""))
+
+
+def clean_marks_stay(patch: MonkeyPatch) -> None:
+    """The mark of a clean stop is gone before anything is written."""
+    edit(patch, DataDirectory.take_clean_mark, ("self._disk.unlink(mark)", "pass"))
+
+
+def failed_syncs_count(patch: MonkeyPatch) -> None:
+    """After a sync that failed the broker stops: what reached the disk is unknown."""
+    edit(patch, Flusher._end_round, ("if error is not None:", "if False:"))
+
+
+def damage_is_not_named(patch: MonkeyPatch) -> None:
+    """A broker that registers names what recovery found damaged, and leaves those in-sync sets."""
+    edit(patch, Partitions._note_damage, ("self._damaged[topic_id, id.partition] = id", "pass"))
+
+
+def damage_below_the_recovery_point_is_not_seen(patch: MonkeyPatch) -> None:
+    """A log that ends below its recovery point is damaged."""
+    edit(patch, Partitions._note_damage, ("report.below_recovery_point or ", ""))
+
+
+def rot_is_taken_for_a_torn_end(patch: MonkeyPatch) -> None:
+    """A sound batch behind the cut says that more than a torn end is gone."""
+    edit(patch, Partitions._note_damage, (" or is_rot", ""))
+
+
+def doubted_brokers_are_not_fenced_first(patch: MonkeyPatch) -> None:
+    """A broker with something to give up is fenced by a commit of its own before that is decided."""
+    edit(patch, rejoin.rejoin, ("if doubts and known is not None and known.epoch != FENCED:", "if False:"))
+
+
+def syncs_outlive_the_lease(patch: MonkeyPatch) -> None:
+    """The lease is looked at after every round of syncs, before anything is acknowledged."""
+    edit(patch, Flusher._end_round, ("self._check_lease()", "pass"))
+
+
+def leases_count_from_their_answer(patch: MonkeyPatch) -> None:
+    """A lease counts from before its renewal was sent, not from later."""
+    edit(
+        patch,
+        Membership._set_deadline,
+        ("known_at = min(sent_at, self._broker.metadata.as_of())", "known_at = self._broker.clock.now().mono + 1.0"),
+    )
+
+
+STANDING = CUTS._replace(scenario="pauses")
+
+STORAGE = (
+    Mutant("truncations-void-nothing", truncations_void_nothing, ALL, CUTS, (MIXED,)),
+    Mutant("truncations-keep-the-synced-end", truncations_keep_the_synced_end, ALL, CUTS, (MIXED,)),
+    Mutant("sealed-files-are-not-synced", sealed_files_are_not_synced, ALL, BUSY),
+    Mutant("new-segments-are-not-named", new_segments_are_not_named, ALL, BUSY),
+    Mutant("recovered-logs-count-as-synced", recovered_logs_count_as_synced, ALL, DISKS, (MIXED,)),
+    Mutant("checkpoints-run-ahead", checkpoints_run_ahead, ALL, BUSY, (DARK,)),
+    Mutant("cuts-leave-the-recovery-point", cuts_leave_the_recovery_point, ALL, CUTS, (MIXED,)),
+    Mutant("states-survive-cuts", states_survive_cuts, ALL, CUTS, (MIXED,)),
+    Mutant("snapshots-survive-cuts", snapshots_survive_cuts, ALL, CUTS, (MIXED,)),
+    Mutant("segments-need-not-join", segments_need_not_join, ALL, BUSY, (DARK,)),
+    Mutant("epochs-may-fall", epochs_may_fall, ALL, CUTS, (DARK,)),
+    Mutant("clean-marks-stay", clean_marks_stay, ALL, DARK, (MIXED,)),
+    Mutant("failed-syncs-count", failed_syncs_count, ALL, DISKS, (MIXED,)),
+    Mutant("damage-is-not-named", damage_is_not_named, ALL, ROT),
+    Mutant("damage-below-the-recovery-point-is-not-seen", damage_below_the_recovery_point_is_not_seen, ALL, ROT),
+    Mutant("rot-is-taken-for-a-torn-end", rot_is_taken_for_a_torn_end, ALL, ROT),
+    Mutant("doubted-brokers-are-not-fenced-first", doubted_brokers_are_not_fenced_first, ALL, ROT),
+    Mutant("syncs-outlive-the-lease", syncs_outlive_the_lease, ALL, STANDING),
+    Mutant("leases-count-from-their-answer", leases_count_from_their_answer, ALL, STANDING, (MIXED,)),
+)

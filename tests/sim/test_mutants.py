@@ -1,0 +1,83 @@
+"""Mutants fit the code they are made for, and the table of the documents lists exactly those that there are."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.checks import Breach
+from sim.faults import SCENARIOS
+from sim.mutant import Mutant, Stale, edit
+from sim.mutants.catalog import MUTANTS
+from sim.mutants.report import Result, rows, write_into
+from sim.mutants.runner import choose
+from sim.storm import Plan, run_storm
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "guarantees.md"
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_mutant_fits_the_code(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant.take_away(monkeypatch)
+    assert mutant.rule.endswith("."), "the docstring of what takes a rule away is that rule, in a sentence"
+    # Who is told a story, or plays storms of its own, has a plan that names it.
+    assert mutant.play is not run_storm or all(plan.scenario in SCENARIOS for plan in (mutant.plan, *mutant.others))
+
+
+def test_names_are_unique() -> None:
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
+
+
+def test_the_table_lists_exactly_the_mutants_that_there_are() -> None:
+    assert list(rows(DOCUMENT.read_text())) == [mutant.name for mutant in MUTANTS], (
+        "make mutants ARGS=--markdown=docs/guarantees.md writes it anew"
+    )
+
+
+def test_the_parts_are_all_of_them() -> None:
+    parts = [choose([], f"{number}/3") for number in (1, 2, 3)]
+    assert sorted(each.name for part in parts for each in part) == sorted(each.name for each in MUTANTS)
+
+
+def test_an_unknown_name_and_an_odd_part_are_refused() -> None:
+    with pytest.raises(ValueError, match="no mutant is called"):
+        choose(["no-such-mutant"], "1/1")
+    with pytest.raises(ValueError, match="--part"):
+        choose([], "5/4")
+
+
+def _half(number: int) -> int:
+    return number // 2
+
+
+def test_a_guard_is_edited_out_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        edit(patch, _half, ("number // 2", "number // 3"))
+        assert _half(6) == 2
+    assert _half(6) == 3
+
+
+def test_an_edit_that_no_longer_fits_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Stale, match="0 times"):
+        edit(monkeypatch, _half, ("number // 4", "number"))
+
+
+def test_a_breach_that_does_not_come_from_the_rule_is_stale() -> None:
+    mutant = Mutant("m", lambda patch: None, ("synced-ack", "no-bug"), Plan())
+    mutant.check(Breach("synced-ack", "as expected"))
+    with pytest.raises(Stale):
+        mutant.check(Breach("dense", "another"))
+    with pytest.raises(Stale):
+        mutant.check(Breach("no-bug", "TypeError: hasty() takes 2 positional arguments"))
+
+
+def test_the_table_is_written_in_its_place_and_keeps_what_was_not_played_now(tmp_path: Path) -> None:
+    path = tmp_path / "document.md"
+    path.write_text(DOCUMENT.read_text())
+    first, second = MUTANTS[:2]
+    before = rows(path.read_text())
+    write_into(path, MUTANTS[:2], [Result(first.name, "caught", "dense", "mixed", 3)])
+    after = rows(path.read_text())
+    assert list(after) == [first.name, second.name]
+    assert after[first.name].endswith("| dense | mixed | 3 |")
+    assert after[second.name] == before[second.name]
+    assert path.read_text().endswith(DOCUMENT.read_text()[-200:])
