@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headrace.cli.ports import free_port
+
 READY_SECONDS_MAX = 30.0
 
 
@@ -172,12 +174,8 @@ def _environment() -> dict[str, str]:
 
 
 def free_ports(count: int) -> list[int]:
-    """All held at once before any is given away, so that no two are the same."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    """Different ones, below the range of outgoing connections: none takes them before their member starts, or restarts."""
+    ports: set[int] = set()
+    while len(ports) < count:
+        ports.add(free_port("127.0.0.1"))
+    return sorted(ports)

@@ -18,6 +18,7 @@ from uuid import uuid4
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, PartitionMetadata
 
+from chaos.freezer import Freezer
 from chaos.ledger import Place
 from chaos.store_lock import writers_to
 from headrace.base.errors import UserError
@@ -44,11 +45,12 @@ class Child(ServeChild):
 
 @dataclass
 class Host:
-    """Where one broker runs: its address, and what its command line is wrapped in."""
+    """Where one broker runs: its address, its rack, and what its command line is wrapped in."""
 
     id: int
     address: str = "127.0.0.1"
     wrap: Callable[[list[str]], list[str]] = field(default=lambda command: command)
+    rack: str = ""
 
 
 class Cluster:
@@ -68,6 +70,7 @@ class Cluster:
                 ServeOptions(
                     id=host.id,
                     host=host.address,
+                    rack=host.rack,
                     port=ports.pop(),
                     metrics_port=ports.pop(),
                     data=str(data),
@@ -80,6 +83,7 @@ class Cluster:
             for host in hosts
         }
         self._paused: set[int] = set()
+        self._frozen: dict[int, Freezer] = {}
         self._admin: AdminClient | None = None
 
     # -- lives -----------------------------------------------------------------------------------------------------
@@ -113,11 +117,19 @@ class Cluster:
             os.kill(self._children[broker].pid, signal.SIGKILL)
         for broker in brokers:
             self._children[broker].kill()
+            if broker in self._frozen:
+                self._frozen.pop(broker).thaw()
             self._paused.discard(broker)
 
     def pause(self, broker: int) -> None:
         self._paused.add(broker)
         os.kill(self._children[broker].pid, signal.SIGSTOP)
+
+    def freeze(self, broker: int) -> None:
+        """All its threads at once and its children too, by the kernel, as `docker pause` does; needs `has_freezer`."""
+        self._paused.add(broker)
+        freezer = self._frozen[broker] = Freezer(self._children[broker].pid)
+        freezer.freeze()
 
     def pause_in_a_write(self, broker: int) -> None:
         """In the midst of a write to the embedded store, whose lock it then holds. Topics are created to have writes."""
@@ -134,6 +146,8 @@ class Cluster:
 
     def resume(self, broker: int) -> None:
         """Starts it again where the others have ended it, for it held the lock of the store."""
+        if broker in self._frozen:
+            self._frozen.pop(broker).thaw()
         if broker in self._paused:
             self._paused.discard(broker)
             child = self._children[broker]

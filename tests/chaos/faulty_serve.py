@@ -6,6 +6,7 @@ ORDERS is a file that the test writes while the broker runs, read before every s
 
     {"write_errno": 5}      a write fails            {"write_share": 0.5}    a write takes only a part of what it is given
     {"sync_errno": 5}       a sync fails             {"sync_seconds": 0.5}   a sync takes long
+    {"sync_hangs": 1}       no sync comes back before this order is taken back
 """
 
 import json
@@ -18,6 +19,8 @@ from unittest.mock import patch
 
 from headrace.base.syncs import ThreadsOnly
 from headrace.cli.serve import main
+
+HUNG_LOOK_SECONDS = 0.05
 
 
 class FaultyCalls:
@@ -47,6 +50,8 @@ class FaultyCalls:
     def _before_sync(self) -> None:
         orders = self._read()
         time.sleep(orders.get("sync_seconds", 0))
+        while self._read().get("sync_hangs"):
+            time.sleep(HUNG_LOOK_SECONDS)
         _fail(orders.get("sync_errno"))
 
     def _read(self) -> dict[str, Any]:

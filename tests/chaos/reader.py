@@ -6,13 +6,19 @@ from collections.abc import Iterable
 from chaos.ledger import Found, Place, Written
 from kafka import KafkaConsumer, TopicPartition
 
-READ_SECONDS = 60.0
+READ_SECONDS = 180.0
 
 
-def read_all(bootstrap: str, places: Iterable[Place]) -> dict[Place, list[Found]]:
+def read_all(
+    bootstrap: str, places: Iterable[Place], isolation_level: str = "read_uncommitted"
+) -> dict[Place, list[Found]]:
     wanted = [TopicPartition(*place) for place in places]
     consumer = KafkaConsumer(
-        bootstrap_servers=bootstrap, auto_offset_reset="earliest", enable_auto_commit=False, check_crcs=True
+        bootstrap_servers=bootstrap,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        check_crcs=True,
+        isolation_level=isolation_level,
     )
     try:
         consumer.assign(wanted)

@@ -26,7 +26,10 @@ _PATIENT = {
 
 
 class Watch:
-    def __init__(self) -> None:
+    """With a `rack` it asks to read from the replica that stands there (KIP-392)."""
+
+    def __init__(self, rack: str = "") -> None:
+        self._rack = rack
         self.failures: list[str] = []
         self._seen: defaultdict[Place, dict[int, Written]] = defaultdict(dict)
         self._stop = threading.Event()
@@ -59,7 +62,7 @@ class Watch:
         return broken
 
     def _run(self, bootstrap: str, places: list[Place]) -> None:
-        consumer = Consumer({"bootstrap.servers": bootstrap, **_PATIENT})
+        consumer = Consumer({"bootstrap.servers": bootstrap, "client.rack": self._rack, **_PATIENT})
         consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for topic, partition in places])
         while not self._stop.is_set():
             for message in consumer.consume(500, timeout=0.1):

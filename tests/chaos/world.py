@@ -11,25 +11,38 @@ CHAOS_SEED plays the same choices again, as far as a real machine can.
 import os
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Self
 
 from chaos.cluster import CALM_SECONDS, Cluster, until
-from chaos.ledger import Ledger, Place
+from chaos.guest import Guest
+from chaos.ledger import Found, Ledger, Place
 from chaos.load import Load
 from chaos.reader import read_all
 from chaos.replicas import differences
 from chaos.watch import Watch
 
-DURABLE = {"segment.bytes": str(1 << 20)}
-RELAXED = {**DURABLE, "flush.messages": "1000000", "flush.ms": "600000"}
+# Segments of the default size, as users have them: what grows with a segment is seen.
+DURABLE: Mapping[str, str] = {}
+RELAXED = {"flush.messages": "1000000", "flush.ms": "600000"}
+# Rolls in the midst of every fault.
+ROLLED = {"segment.bytes": str(1 << 20)}
 # Some thousand records a second: enough to be in the midst of something always, and soon read back.
 BURST_SECONDS = 0.02
 
 
 class World:
-    def __init__(self, cluster: Cluster, topics: Mapping[str, Mapping[str, str]] | None = None) -> None:
+    """`guests` are clients of other kinds beside the ledger's; `racks` those of brokers that readers ask for."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        topics: Mapping[str, Mapping[str, str]] | None = None,
+        guests: Sequence[Guest] = (),
+        racks: Sequence[str] = (),
+        burst_seconds: float = BURST_SECONDS,
+    ) -> None:
         seed = int(os.environ.get("CHAOS_SEED", random.randrange(1 << 32)))
         print(f"play again: CHAOS_SEED={seed}")
         self.rng = random.Random(seed)
@@ -37,8 +50,10 @@ class World:
         self.ledger = Ledger()
         self.places: list[Place] = []
         self.loads: list[Load] = []
-        self.watch = Watch()
-        self._topics = topics or {"durable": DURABLE, "relaxed": RELAXED}
+        self.watches = [Watch(rack) for rack in ("", *racks)]
+        self.guests = guests
+        self._burst_seconds = burst_seconds
+        self._topics = topics or {"durable": DURABLE, "relaxed": RELAXED, "rolled": ROLLED}
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -61,18 +76,24 @@ class World:
             self._load("idempotent-1", self.places, idempotent=True),
             self._load("idempotent-2", self.places[:1], idempotent=True),
         ]
-        self.watch.start(self.cluster.bootstrap, self.places)
+        for watch in self.watches:
+            watch.start(self.cluster.bootstrap, self.places)
         for load in self.loads:
             load.start()
+        for guest in self.guests:
+            guest.begin(self.cluster, self.rng)
 
     def _abandon_clients(self) -> None:
         for load in self.loads:
             load.abandon()
-        self.watch.stop()
+        for guest in self.guests:
+            guest.abandon()
+        for watch in self.watches:
+            watch.stop()
 
     def _load(self, name: str, places: list[Place], *, idempotent: bool) -> Load:
         return Load(
-            name, self.cluster.bootstrap, self.ledger, places, idempotent=idempotent, burst_seconds=BURST_SECONDS
+            name, self.cluster.bootstrap, self.ledger, places, idempotent=idempotent, burst_seconds=self._burst_seconds
         )
 
     def suffer(self, fault: "Callable[[World], None]") -> None:
@@ -117,25 +138,30 @@ class World:
         cluster = self.cluster
         cluster.until_whole(self.places)
         self.until_progress()
-        for load in self.loads:
-            load.stop()
-        failures = [failure for client in (*self.loads, self.watch) for failure in client.failures]
+        for client in (*self.loads, *self.guests):
+            client.stop() if isinstance(client, Load) else client.end()
+        failures = [failure for client in (*self.loads, *self.watches, *self.guests) for failure in client.failures]
         assert failures == [], _some(failures)
         found = read_all(cluster.bootstrap, self.places)
-        self.watch.stop()
-        assert self.watch.count > 0
         broken = self.ledger.check(found, [load.name for load in self.loads if load.idempotent], one_leader=False)
+        broken += [line for guest in self.guests for line in guest.check()]
+        broken += [line for watch in self.watches for line in self._judge_watch(watch, found)]
         assert broken == [], _some(broken)
-        unseen = self.watch.check(found) + self.watch.failures
-        assert unseen == [], _some(unseen)
         cluster.until_whole(self.places)
         cluster.stop(*cluster.ids)
         unlike = differences({broker: cluster.folder(broker) for broker in cluster.ids}, self.places)
         assert unlike == [], _some(unlike)
         self._note_gaps()
 
+    def _judge_watch(self, watch: Watch, found: Mapping[Place, list[Found]]) -> list[str]:
+        watch.stop()
+        assert watch.count > 0
+        return watch.check(found) + watch.failures
+
     def _note_gaps(self) -> None:
         longest = max(self.loads[1].longest_gap.values())
+        for guest in self.guests:
+            print(f"{guest.name}: {guest.done} pieces of work")
         print(f"{self.ledger.count} acks; the longest gap of a partition was {longest:.2f} s")
 
 

@@ -54,9 +54,10 @@ async def test_a_commit_whose_reply_is_lost_is_done_once_and_is_no_conflict(worl
 @story
 async def test_a_blind_put_whose_reply_is_lost_does_not_undo_what_came_after_it(world: WiredWorld) -> None:
     near, far = await world.near(), await world.open()
+    before = (await far.load()).revision
     world.relay.replies_to_lose = 1
     committing = asyncio.create_task(near.commit({"a": b"1"}, {}))
-    assert (await first(far.watch((await far.load()).revision))).changes[0].value == b"1"
+    assert (await first(far.watch(before))).changes[0].value == b"1"
     newer = await far.commit({"a": b"2"}, {})
     older = await committing
     assert older < newer

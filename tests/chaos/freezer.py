@@ -1,0 +1,53 @@
+"""The kernel's freezer: every thread of a process stands still at once, as under `docker pause` or a laptop's sleep.
+
+Unlike SIGSTOP it shows in no state of the process, and nobody can wake it with SIGCONT. Needs root and cgroup v2. A group
+of ours is made for the time it lasts, and the process goes back to where it was.
+"""
+
+import os
+import time
+from pathlib import Path
+
+FREEZE_SECONDS = 10.0
+
+
+def has_freezer() -> bool:
+    return os.geteuid() == 0 and _root() is not None
+
+
+class Freezer:
+    def __init__(self, pid: int) -> None:
+        root = _root()
+        assert root is not None, "no cgroup v2 here"
+        self._pid = pid
+        self._before = root / _group_of(pid).lstrip("/")
+        self._group = root / f"headrace-chaos-{os.getpid()}-{pid}"
+
+    def freeze(self) -> None:
+        self._group.mkdir()
+        (self._group / "cgroup.procs").write_text(str(self._pid))
+        self._order("1")
+
+    def thaw(self) -> None:
+        """Also of one that was killed meanwhile."""
+        self._order("0")
+        for pid in (self._group / "cgroup.procs").read_text().split():
+            (self._before / "cgroup.procs").write_text(pid)
+        self._group.rmdir()
+
+    def _order(self, frozen: str) -> None:
+        (self._group / "cgroup.freeze").write_text(frozen)
+        deadline = time.monotonic() + FREEZE_SECONDS
+        while f"frozen {frozen}" not in (self._group / "cgroup.events").read_text():
+            assert time.monotonic() < deadline, f"the kernel did not say frozen {frozen}"
+            time.sleep(0.005)
+
+
+def _root() -> Path | None:
+    mounts = (line.split() for line in Path("/proc/mounts").read_text().splitlines())
+    return next((Path(place) for _, place, kind, *_ in mounts if kind == "cgroup2"), None)
+
+
+def _group_of(pid: int) -> str:
+    lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+    return next(line.removeprefix("0::") for line in lines if line.startswith("0::"))
