@@ -14,7 +14,7 @@ RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test check bench verify fuzz sim tools clean
+.PHONY: help install up test check bench verify fuzz sim mutants tools clean
 
 help: ## List these targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -36,7 +36,7 @@ check: $(DEV_STAMP) ## Lint, format, types and import layers
 bench: $(DEV_STAMP) tools ## Headrace and Apache Kafka side by side on this machine
 	@$(BIN)/python -m bench $(ARGS)
 
-verify: $(DEV_STAMP) tools ## Everything: check, all tests and the long ones (up to 90 minutes), with a summary
+verify: $(DEV_STAMP) tools ## Everything, up to three hours, with a summary; one part: make verify ARGS=chaos
 	@$(BIN)/python tools/verify.py $(ARGS)
 
 fuzz: $(DEV_STAMP) ## Random bytes against the frame and message decoders for SECONDS=600
@@ -45,6 +45,9 @@ fuzz: $(DEV_STAMP) ## Random bytes against the frame and message decoders for SE
 sim: $(DEV_STAMP) ## Storms over the real broker on virtual time: SEEDS=1000, or one with its story: SEED=123
 	@$(BIN)/python -m tests.sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(SCENARIO),--scenario $(SCENARIO)) \
 	  $(if $(BROKERS),--brokers $(BROKERS)) $(ARGS)
+
+mutants: $(DEV_STAMP) ## Each rule taken away until a storm notices: ARGS="NAME --storms 50", "--part 1/4", "--list"
+	@$(BIN)/python -m tests.sim.mutants $(ARGS)
 
 tools: $(DEV_STAMP) # kcat, Java, Maven and Go, and the client programs the tests drive
 	@$(BIN)/python tools/ensure_tools.py
