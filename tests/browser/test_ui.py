@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -132,10 +133,12 @@ def test_messages_are_searched_and_exported(pages: Pages, topic: str) -> None:
 
 
 def test_a_page_of_messages_holds_so_many_bytes(pages: Pages, broker: Broker) -> None:
-    topic = f"large-{uuid.uuid4().hex[:8]}"
+    topic, now_ms = f"large-{uuid.uuid4().hex[:8]}", int(time.time() * 1000)
     producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
     for number in range(12):
-        producer.produce(topic, bytes(900_000), key=f"key-{number:02}", partition=number % 2, timestamp=1000 + number)
+        # Of today: retention by time deletes what is older than a week, at any moment.
+        at_ms = now_ms + number
+        producer.produce(topic, bytes(900_000), key=f"key-{number:02}", partition=number % 2, timestamp=at_ms)
     assert producer.flush(MS / 1000) == 0
     pages.open(f"/ui/messages?topic={topic}", "Messages")
     pages.see("8 messages, 12 read; a page holds no more than 8 MB")

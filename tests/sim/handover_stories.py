@@ -72,6 +72,9 @@ def a_leader_hands_over_a_tail_that_is_on_no_disk(cluster: BusyCluster) -> None:
     cluster.world.network.mend_all()
     cluster.watch(6.0)
     former.slowness = 1.0
+    # Work that its disk began while it was slow may still take minutes.
+    cluster.stop_producers()
+    cluster.run(max(0.0, former.slow_until - cluster.agenda.now))
     cluster.until(lambda: len(cluster.state.isr) == 3)
 
 

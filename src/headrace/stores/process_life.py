@@ -65,18 +65,23 @@ def sweep(beside: Path, asked_for: Collection[str]) -> None:
 
 
 def _locked_file(path: Path) -> int:
-    # Locked before it has its name: whoever finds it finds it locked.
-    unnamed = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    fd = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        unnamed.rename(path)
-    except BaseException:
-        with suppress(OSError):
-            unnamed.unlink(missing_ok=True)
-        os.close(fd)
-        raise
-    return fd
+    """A new file at `path`, locked before it has that name: whoever finds it finds it locked."""
+    while True:
+        unnamed = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+        fd = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            unnamed.rename(path)
+        except FileNotFoundError:
+            # Another process swept it in the moment before it was locked, as the leavings of a crash.
+            os.close(fd)
+        except BaseException:
+            with suppress(OSError):
+                unnamed.unlink(missing_ok=True)
+            os.close(fd)
+            raise
+        else:
+            return fd
 
 
 def _is_at(fd: int, path: Path) -> bool:

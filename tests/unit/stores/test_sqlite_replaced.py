@@ -9,6 +9,7 @@ import pytest
 
 from headrace.base.errors import UserError
 from headrace.cluster.store import LeaseLost, StoreWentBack
+from headrace.stores import process_life
 from headrace.stores.memory import MemoryShelf, MemoryStore
 from headrace.stores.process_life import ProcessLife, is_over, sweep
 from store_world import HandClock, SqliteWorld, World, first, story
@@ -129,3 +130,23 @@ def test_the_store_in_memory_tells_of_it_too() -> None:
     shelf.commit({"a": b"1"}, {})
     with pytest.raises(StoreWentBack):
         asyncio.run(first(MemoryStore(shelf, HandClock()).watch(5)))
+
+
+def test_a_life_that_another_process_sweeps_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brokers that start together sweep while others make their files."""
+    beside = tmp_path / "metadata.sqlite"
+    lock, swept = process_life.fcntl.flock, []
+
+    def sweep_first(fd: int, operation: int) -> None:
+        if not swept:
+            swept.extend(tmp_path.iterdir())
+            sweep(beside, ())
+        lock(fd, operation)
+
+    monkeypatch.setattr(process_life.fcntl, "flock", sweep_first)
+    life = ProcessLife(beside)
+    monkeypatch.undo()
+    assert [path.name for path in tmp_path.iterdir()] == [f"metadata.sqlite.life-{life.token}"] != swept
+    assert not is_over(beside, life.token)
