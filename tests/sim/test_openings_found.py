@@ -7,9 +7,11 @@ import pytest
 
 from headrace.base.ids import TopicPartition
 from headrace.broker.partition_directories import PartitionDirectories
-from sim.clients import Directory, create_topic
+from headrace.wire.batch import iter_headers
+from sim.clients import Directory, Producer, create_topic
 from sim.cluster import TOPIC, Cluster
 from sim.disk_teeth import vanished_replicas_are_new
+from sim.host import Host
 
 
 @pytest.fixture
@@ -114,6 +116,39 @@ def test_the_last_in_sync_that_is_opened_late_with_a_hole_does_not_lead(
     assert not cluster.partition(1).is_leader
     assert cluster.partition(1).log.end_offset < end
     assert (cluster.state.leader, cluster.state.damaged) == (-1, (1,))
+
+
+def punch_a_hole(host: Host) -> None:
+    """The disk wrote the last two batches, which no sync had proven, in another order, and the power went in between."""
+    path = f"/data/logs/{TOPIC}-0/{0:020}.log"
+    content = bytes(host.disk.file(path).content)
+    starts = [position for position, _ in iter_headers(content)]
+    host.disk.file(path).unsynced.clear()
+    host.disk.file(path).durable[:] = content
+    host.disk.flip_bit(path, starts[-2] + 70)
+
+
+def test_of_two_in_sync_that_a_power_cut_left_with_a_hole_one_leads(cluster: Cluster) -> None:
+    """Nothing that was acknowledged is gone from either."""
+    cluster.create_topic(min_insync_replicas="2")
+    cluster.produce(2.0)
+    away = cluster.world.hosts[2]
+    cluster.world.kill(away)
+    cluster.until(lambda: away.id not in cluster.state.isr)
+    left = cluster.world.hosts[:2]
+    for host in left:
+        host.slowness = 4000.0
+    producer = Producer(cluster.world, cluster.checks, len(cluster.world.loops), TOPIC, 1, pace=0.01)
+    cluster.until(lambda: all(cluster.partition(each.id).log.unsynced_messages > 5 for each in left))
+    for host in left:
+        punch_a_hole(host)
+    for host in left:
+        cluster.world.lose_power(host)
+        host.slowness = 1.0
+    cluster.start()
+    cluster.until(lambda: cluster.state.leader > 0 and set(cluster.state.isr) == {1, 2, 3})
+    producer.stopping = True
+    cluster.until(lambda: producer.is_done)
 
 
 def delete_copy(cluster: Cluster, broker_id: int) -> None:

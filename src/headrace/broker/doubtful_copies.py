@@ -37,21 +37,24 @@ class DoubtfulCopies:
         if broker.partitions.is_fenced:
             # The next registration names them all.
             return
-        for topic_id, index in list(broker.partitions.damaged):
+        for topic_id, index in broker.partitions.doubts:
             if self._plan(broker.image, topic_id, index):
                 await self._stand_down(topic_id, index)
 
     def _plan(self, image: Image, topic_id: bytes, index: int) -> list[Commit]:
-        """Nothing for one that is sound, or the last in sync, by now."""
+        """Nothing for one that is sound by now, or the last in sync and may be."""
         broker = self._broker
-        if (topic_id, index) not in broker.partitions.damaged:
-            return []
-        return stand_down(image, broker.id, topic_id, index, broker.live)
+        doubt = broker.partitions.doubts.get((topic_id, index))
+        return [] if doubt is None else stand_down(image, broker.id, topic_id, index, broker.live, doubt)
 
     async def _stand_down(self, topic_id: bytes, index: int) -> None:
-        broker, id = self._broker, self._broker.partitions.damaged[topic_id, index]
+        broker = self._broker
+        topic = broker.image.topic_by_id(topic_id)
+        assert topic is not None, "it has just been planned for"
         try:
             await broker.metadata.change(lambda image: self._plan(image, topic_id, index))
-            logger.warning("%s leaves the in-sync replicas: broker %d has no sound copy of it", id, broker.id)
+            logger.warning(
+                "%s-%d leaves the in-sync replicas: broker %d has no sound copy of it", topic.name, index, broker.id
+            )
         except Refused as refusal:
-            logger.warning("%s does not stand down yet: %s", id, refusal.message)
+            logger.warning("%s-%d does not stand down yet: %s", topic.name, index, refusal.message)

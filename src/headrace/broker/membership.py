@@ -93,15 +93,15 @@ class Membership:
         registered = None
         await self._skip_used_producer_ids()
         while registered is None:
-            image, damaged = broker.image, list(broker.partitions.damaged)
+            image, doubts = broker.image, broker.partitions.doubts
             commits, registered, unclean = rejoin(
-                image, me, damaged, self._lost_page_cache, broker.config, broker.live, _epochs_known(broker)
+                image, me, doubts, self._lost_page_cache, broker.config, broker.live, _epochs_known(broker)
             )
             revision = await commit_all(broker.metadata.store, commits)
             broker.probes.unclean_elections += unclean
             await broker.metadata.until_visible(revision)
         # Only these: what was opened meanwhile is not among them.
-        broker.partitions.on_damage_told(damaged)
+        broker.partitions.on_doubts_told(doubts)
         broker.seen_revision.on_registered()
         self._lost_page_cache = False
 

@@ -30,9 +30,10 @@ from headrace.broker.partition import Partition, checkpoint_name
 from headrace.broker.partition_directories import PartitionDirectories, Unclaimed, Vanished
 from headrace.broker.removals import Removals
 from headrace.cluster.broker_config import BrokerConfig
-from headrace.cluster.damage import is_claimed
+from headrace.cluster.damage import must_stand_down
 from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.image import Image, changed_topics
+from headrace.cluster.rejoin import Doubt, Doubts
 from headrace.cluster.topic_config import TopicConfig, default_topic_config, topic_config
 from headrace.log.config import LogConfig
 from headrace.log.log import Log
@@ -109,7 +110,7 @@ class Partitions:
         # Until we are registered: what the image says of us is about an earlier life.
         self.is_fenced = True
         # What recovery found wanting, and the cluster was not told yet.
-        self._damaged: dict[tuple[bytes, int], TopicPartition] = {}
+        self._doubts: dict[tuple[bytes, int], Doubt] = {}
         # Whatever is opened from now on may be counted on by others already.
         self._is_started = False
         self._left_over: dict[tuple[str, int], Exception] = {}
@@ -340,11 +341,12 @@ class Partitions:
             self._delete(partition)
             return False
         state = wanted.topic.partitions[wanted.number]
-        if self._is_started and (partition.topic_id, wanted.number) in self._damaged:
-            if is_claimed(state, self._broker_id):
+        doubt = self._doubts.get((partition.topic_id, wanted.number))
+        if self._is_started and doubt is not None:
+            if must_stand_down(state, self._broker_id, doubt):
                 self._withhold(partition)
                 return False
-            del self._damaged[partition.topic_id, wanted.number]
+            del self._doubts[partition.topic_id, wanted.number]
         self._hosted[partition.id] = partition
         self._update(partition, state, wanted.settings)
         return True
@@ -393,7 +395,7 @@ class Partitions:
         high_watermark = self._checkpoints.high_watermarks.get(written_as, 0)
         # A relaxed log has no recovery point to speak of, but what was committed was in the page cache, and that lived.
         lacks_committed = self._kept_page_cache and store.end_offset < high_watermark
-        self._note_damage(id, topic.id, report, state, lacks_committed)
+        self._note_damage(id, topic.id, report, lacks_committed)
         return Partition(
             id,
             topic.id,
@@ -408,42 +410,36 @@ class Partitions:
             self._moved,
         )
 
-    def _note_damage(
-        self, id: TopicPartition, topic_id: bytes, report: RecoveryReport, state: PartitionState, lacks_committed: bool
-    ) -> None:
+    def _note_damage(self, id: TopicPartition, topic_id: bytes, report: RecoveryReport, lacks_committed: bool) -> None:
         """A torn end is what a crash leaves. A hole in what was known to be on disk is damage, and is not led from.
 
         A sound batch behind the cut is rot if the page cache lived. If it did not, it may also be writes that a power
-        cut reordered before their sync: then we step back if others have what we acknowledged, but the last in-sync
-        replica would only take the partition offline.
+        cut reordered before their sync: then others are to lead, if there are any.
         """
         if report.cut_bytes:
             log.warning("%s: cut %d bytes that are not sound, at offset %s", id, report.cut_bytes, report.cut_offset)
-        is_last = state.isr == (self._broker_id,)
-        is_rot = report.valid_batch_after_cut and (self._kept_page_cache or not is_last)
+        is_rot = report.valid_batch_after_cut and self._kept_page_cache
         if report.below_recovery_point or lacks_committed or is_rot:
             log.error("%s is damaged at offset %s: it must catch up before it may lead", id, report.cut_offset)
-            self._damaged[topic_id, id.partition] = id
+            self._doubts[topic_id, id.partition] = Doubt.DAMAGED
+        elif report.valid_batch_after_cut:
+            self._doubts[topic_id, id.partition] = Doubt.UNSURE
 
     @property
-    def damaged(self) -> dict[tuple[bytes, int], TopicPartition]:
-        """What the cluster must not count on, by topic id: with a hole, or not open. The last in sync is left alone as
-        long as it is not open: nobody else could lead, and nothing is known to be wrong with it."""
-        return {**self._damaged, **self._unopened()}
-
-    def _unopened(self) -> dict[tuple[bytes, int], TopicPartition]:
+    def doubts(self) -> Doubts:
+        """Why the cluster must not count on some of our copies: they have a hole, or may have one, or are not open."""
         image = self._image
-        states = {TopicPartition(*key): image.partition(*key) for key in self._left_over}
-        return {
-            (image.topics[id.topic].id, id.partition): id
-            for id, state in states.items()
-            if state is not None and state.isr != (self._broker_id,)
+        unopened = {
+            (image.topics[topic].id, index): Doubt.UNSURE
+            for topic, index in self._left_over
+            if image.partition(topic, index) is not None
         }
+        return {**unopened, **self._doubts}
 
-    def on_damage_told(self, told: Iterable[tuple[bytes, int]]) -> None:
-        """The cluster does not count on these any more."""
+    def on_doubts_told(self, told: Doubts) -> None:
+        """The cluster does not count on these any more, or has nothing better."""
         for key in told:
-            self._damaged.pop(key, None)
+            self._doubts.pop(key, None)
 
     def _claim_all(self, turn: list[Wanted], known: Container[TopicPartition]) -> "list[bool | Exception]":
         """Runs in a thread. For each, whether its directory is new, or why it cannot be had."""

@@ -18,10 +18,18 @@ def is_claimed(state: PartitionState, broker_id: int) -> bool:
     return state.leader == broker_id or (broker_id in (*state.isr, *state.elr) and broker_id not in state.damaged)
 
 
-def stand_down(image: Image, broker_id: int, topic_id: bytes, index: int, live: Mapping[int, int]) -> list[Commit]:
+def must_stand_down(state: PartitionState, broker_id: int, doubt: Doubt) -> bool:
+    """The last in sync goes on as long as nothing is known to be wrong with its copy."""
+    is_last = state.isr == (broker_id,)
+    return is_claimed(state, broker_id) and not (doubt is Doubt.UNSURE and is_last)
+
+
+def stand_down(
+    image: Image, broker_id: int, topic_id: bytes, index: int, live: Mapping[int, int], doubt: Doubt = Doubt.DAMAGED
+) -> list[Commit]:
     """Nothing where the cluster does not count on the copy, or the topic is gone."""
     topic = image.topic_by_id(topic_id)
-    if topic is None or not is_claimed(topic.partitions[index], broker_id):
+    if topic is None or not must_stand_down(topic.partitions[index], broker_id, doubt):
         return []
-    after = doubted(topic.partitions[index], broker_id, Doubt.DAMAGED)
+    after = doubted(topic.partitions[index], broker_id, doubt)
     return commit_rewrites([Rewrite(topic, index, stood_down(after, broker_id, alive(image, live)))])

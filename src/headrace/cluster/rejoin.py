@@ -4,6 +4,7 @@
                                the old one, whose unsynced tail the followers may have copied
     its log is damaged         it leaves ISR and ELR; the last in sync stays and is marked, and the partition is offline
                                until an unclean election
+    its log may be damaged     the same, except that the last in sync stays as it is
     its log has later epochs   the metadata was restored from an older snapshot: the leader epoch is raised well above them,
                                since epochs that go back would make sound records look like those of a lost history
     it lost the page cache     the same on relaxed topics, except that the last in sync may lead: an unclean election
@@ -44,25 +45,32 @@ class Doubt(Enum):
     """Why a broker's copy of a partition may lack committed records."""
 
     DAMAGED = "damaged"
+    UNSURE = "unsure"
+    """It cannot be opened, or a power cut may have reordered what was never acknowledged. Others in sync know better, but
+    of several that are all unsure the last one must not be given up too: nothing is known to be wrong with it."""
     UNSYNCED = "unsynced"
+
+
+Doubts = Mapping[tuple[bytes, int], Doubt]
+"""By topic id and partition."""
 
 
 def rejoin(
     image: Image,
     broker: Broker,
-    damaged: Collection[tuple[bytes, int]],
+    doubts: Doubts,
     lost_page_cache: bool,
     defaults: BrokerConfig,
     live: Mapping[int, int] = _NOBODY,
     epochs: Mapping[tuple[bytes, int], int] = _NO_EPOCHS,
 ) -> Rejoin:
-    """`damaged` are (topic id, partition); `epochs` the latest leader epoch in the log of each.
+    """`doubts` are those of recovery; `epochs` the latest leader epoch in the log of each.
     The epoch is the broker's own, that of its lease, or a fresh one for 0.
 
     `Refused` when the number belongs to another data directory: before anything is written.
     """
     fresh, (_, expect) = register_broker(image, broker)
-    doubts = _doubts(image, broker.id, damaged, lost_page_cache, defaults)
+    doubts = _all_doubts(image, broker.id, doubts, lost_page_cache, defaults)
     known = image.brokers.get(broker.id)
     if doubts and known is not None and known.epoch != FENCED:
         return Rejoin([Commit({broker_key(known.id): encode(known._replace(epoch=FENCED))}, expect)], None)
@@ -73,24 +81,23 @@ def rejoin(
     return Rejoin(commits, fresh, unclean)
 
 
-def _doubts(
-    image: Image, broker_id: int, damaged: Collection[tuple[bytes, int]], lost_page_cache: bool, defaults: BrokerConfig
-) -> dict[tuple[bytes, int], Doubt]:
+def _all_doubts(image: Image, broker_id: int, found: Doubts, lost_page_cache: bool, defaults: BrokerConfig) -> Doubts:
     config_of = topic_configs(defaults)
     doubts = {}
     for topic, index, state in each_partition(image):
         if broker_id in state.replicas:
-            if (topic.id, index) in damaged:
-                doubts[topic.id, index] = Doubt.DAMAGED
-            elif lost_page_cache and not config_of(topic).is_durable:
-                doubts[topic.id, index] = Doubt.UNSYNCED
+            doubt = found.get((topic.id, index))
+            if doubt is not Doubt.DAMAGED and lost_page_cache and not config_of(topic).is_durable:
+                doubt = Doubt.UNSYNCED
+            if doubt is not None:
+                doubts[topic.id, index] = doubt
     return doubts
 
 
 def _take_back(
     image: Image,
     broker_id: int,
-    doubts: Mapping[tuple[bytes, int], Doubt],
+    doubts: Doubts,
     live: Collection[int],
     epochs: Mapping[tuple[bytes, int], int],
 ) -> tuple[list[Rewrite], int]:
@@ -115,7 +122,7 @@ def _raised(state: PartitionState, own_epoch: int) -> PartitionState:
 
 
 def doubted(state: PartitionState, broker_id: int, doubt: Doubt | None) -> PartitionState:
-    """Out of ISR and ELR; the last in sync stays there, marked if it is damaged. The leader is as before."""
+    """Out of ISR and ELR; the last in sync stays there, marked if it is surely damaged. The leader is as before."""
     if doubt is None or (broker_id not in state.isr and broker_id not in state.elr):
         return state
     isr, elr, marked = state.isr, state.elr, state.damaged
@@ -123,7 +130,7 @@ def doubted(state: PartitionState, broker_id: int, doubt: Doubt | None) -> Parti
         isr, elr = _without(isr, broker_id), _without(elr, broker_id)
     elif doubt is Doubt.DAMAGED:
         marked = isr
-    else:
+    elif doubt is Doubt.UNSYNCED:
         # It will lead, and whoever follows it may have to cut committed records.
         elr = ()
     if (isr, elr, marked) == (state.isr, state.elr, state.damaged):

@@ -18,6 +18,7 @@ from headrace.broker.sync_threads import SyncThreads
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.image import Image
+from headrace.cluster.rejoin import Doubt
 from headrace.wire.codes import ErrorCode
 from sim.disk import SimDisk
 from sim.host import SimClock
@@ -140,7 +141,7 @@ def test_a_topic_made_again_under_its_name_begins_anew(machine: SimDisk, saved: 
         life.save()
     again = Life(machine)
     again.show(topic(id=b"b" * 16))
-    assert not again.partitions.damaged
+    assert not again.partitions.doubts
     assert (again.partitions.hosted("orders", 0).start_offset, again.end_of()) == (0, 2)
 
 
@@ -180,26 +181,21 @@ def test_rot_below_the_recovery_point_is_damage(machine: SimDisk) -> None:
     machine.flip_bit(log_path(life), 100)
     again = Life(machine)
     again.show(topic())
-    assert list(again.partitions.damaged.values()) == [("orders", 0)]
+    assert again.partitions.doubts == {(b"a" * 16, 0): Doubt.DAMAGED}
 
 
 @pytest.mark.parametrize(
-    ("same_boot", "isr", "is_damage"),
-    [(True, (ME,), True), (False, (ME,), False), (False, (ME, OTHER), True), (True, (ME, OTHER), True)],
-    ids=["killed", "power cut, alone", "power cut, others have it", "killed, others have it"],
+    ("same_boot", "doubt"), [(True, Doubt.DAMAGED), (False, Doubt.UNSURE)], ids=["killed", "power cut"]
 )
-def test_a_hole_above_the_recovery_point(
-    machine: SimDisk, same_boot: bool, isr: tuple[int, ...], is_damage: bool
-) -> None:
+def test_a_hole_above_the_recovery_point(machine: SimDisk, same_boot: bool, doubt: Doubt) -> None:
     """Rot, if the page cache lived. After a power cut it may be a write that was never acknowledged."""
-    state = PartitionState((ME, OTHER), isr, ME, 1)
     life = Life(machine)
-    life.show(topic(states=(state,)))
+    life.show(topic())
     life.write(count=5)
     machine.flip_bit(log_path(life), 100)
     again = Life(machine, same_boot=same_boot)
-    again.show(topic(states=(state,)))
-    assert bool(again.partitions.damaged) == is_damage
+    again.show(topic())
+    assert again.partitions.doubts == {(b"a" * 16, 0): doubt}
 
 
 def test_a_torn_end_is_no_damage(machine: SimDisk) -> None:
@@ -210,7 +206,7 @@ def test_a_torn_end_is_no_damage(machine: SimDisk) -> None:
     log.truncate(log.size - 10)
     again = Life(machine)
     again.show(topic())
-    assert not again.partitions.damaged
+    assert not again.partitions.doubts
     assert again.end_of() == 4
 
 
@@ -222,7 +218,7 @@ def test_a_directory_that_vanished_is_damage(machine: SimDisk) -> None:
     life.disk.remove_tree("/data/logs/orders-0")
     again = Life(machine)
     again.show(topic())
-    assert list(again.partitions.damaged.values()) == [("orders", 0)]
+    assert again.partitions.doubts == {(b"a" * 16, 0): Doubt.DAMAGED}
 
 
 def test_one_that_cannot_be_opened_holds_up_nobody_and_keeps_its_checkpoint(machine: SimDisk) -> None:
@@ -542,4 +538,4 @@ def test_one_that_comes_back_while_its_checkpoint_is_written_is_not_damaged(mach
     life.write(count=1)
     again = Life(machine)
     again.show(topic())
-    assert not again.partitions.damaged
+    assert not again.partitions.doubts

@@ -16,7 +16,7 @@ from headrace.cluster.entities import NO_LEADER, Broker, PartitionState, Topic
 from headrace.cluster.image import Image, changed_topics
 from headrace.cluster.isr import alter_isr
 from headrace.cluster.registration import next_epoch
-from headrace.cluster.rejoin import rejoin
+from headrace.cluster.rejoin import Doubt, rejoin
 from headrace.cluster.rewrite import topic_configs
 from headrace.cluster.store import FIRST, Commit, Conflict, check_size
 from headrace.stores.memory import MemoryShelf
@@ -51,7 +51,7 @@ class Lives:
         self.image = Image()
         self.live: dict[int, int] = {}
         self.leaving: set[int] = set()
-        self.damage: dict[int, set[tuple[bytes, int]]] = {each: set() for each in BROKERS}
+        self.damage: dict[int, dict[tuple[bytes, int], Doubt]] = {each: {} for each in BROKERS}
         self.lost_cache: set[int] = set()
         self.replicas: dict[Key, dict[int, Replica]] = {}
         self.committed: dict[Key, list[Entry]] = {}
@@ -152,7 +152,7 @@ class Lives:
         replica = self.replicas[key].get(broker)
         if replica is not None and length < replica.synced:
             replica.cut(length)
-            self.damage[broker].add((self.image.topics[key[0]].id, key[1]))
+            self.damage[broker][self.image.topics[key[0]].id, key[1]] = Doubt.DAMAGED
 
     def replicas_on(self, broker: int) -> dict[Key, Replica]:
         return {key: held[broker] for key, held in self.replicas.items() if broker in held}

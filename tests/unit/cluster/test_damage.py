@@ -2,6 +2,7 @@ from partitions import ID, cluster, epochs, state
 
 from headrace.cluster.damage import is_claimed, stand_down
 from headrace.cluster.entities import NO_LEADER, PartitionState
+from headrace.cluster.rejoin import Doubt
 
 
 def after(before: PartitionState, broker_id: int = 1, *live: int) -> PartitionState:
@@ -25,6 +26,11 @@ def test_the_last_in_sync_is_marked_and_the_partition_offline() -> None:
     found = after(PartitionState((1, 2), (1,), 1, 5, 5))
     assert (found.leader, found.leader_epoch, found.isr, found.damaged) == (NO_LEADER, 6, (1,), (1,))
     assert not is_claimed(found, 1)
+
+
+def test_the_last_in_sync_leads_on_if_nothing_is_known_to_be_wrong_with_it() -> None:
+    ledger = cluster(PartitionState((1, 2), (1,), 1, 5, 5))
+    assert stand_down(ledger.image, 1, ID, 0, epochs(ledger, 1), Doubt.UNSURE) == []
 
 
 def test_a_follower_leaves_and_its_leader_stays() -> None:

@@ -7,20 +7,26 @@ from headrace.cluster.decide import heal
 from headrace.cluster.entities import FENCED, NO_LEADER, Broker, PartitionState
 from headrace.cluster.isr import alter_isr
 from headrace.cluster.registration import next_epoch
-from headrace.cluster.rejoin import EPOCHS_APART, rejoin
+from headrace.cluster.rejoin import EPOCHS_APART, Doubt, rejoin
 
 RELAXED = {"flush.messages": "1000"}
+DAMAGED = {(ID, 0): Doubt.DAMAGED}
 
 
 def come_back(
-    ledger: Ledger, broker_id: int, *damaged: int, lost_page_cache: bool = False, live: tuple[int, ...] = ()
+    ledger: Ledger,
+    broker_id: int,
+    *doubtful: int,
+    doubt: Doubt = Doubt.DAMAGED,
+    lost_page_cache: bool = False,
+    live: tuple[int, ...] = (),
 ) -> int:
     """As a broker does it; the number of unclean elections."""
     me = ledger.image.brokers[broker_id]._replace(epoch=next_epoch(ledger.image))
-    places = [(ID, index) for index in damaged]
+    doubts = {(ID, index): doubt for index in doubtful}
     while True:
         alive = {each: ledger.image.brokers[each].epoch for each in live}
-        step = rejoin(ledger.image, me, places, lost_page_cache, DEFAULTS, alive)
+        step = rejoin(ledger.image, me, doubts, lost_page_cache, DEFAULTS, alive)
         ledger.run(step.commits)
         if step.broker is not None:
             assert ledger.image.brokers[broker_id].epoch == step.broker.epoch == me.epoch
@@ -57,6 +63,23 @@ def test_the_last_in_sync_replica_stays_offline_when_damaged_until_someone_insis
     assert heal(ledger.image, epochs(ledger), (), DEFAULTS) == ([], 0)
 
 
+def test_of_several_that_are_unsure_the_last_in_sync_leads() -> None:
+    """A power cut reordered, on both, what was never acknowledged: each of them found a hole."""
+    ledger = cluster(PartitionState((1, 2), (1, 2), NO_LEADER))
+    assert come_back(ledger, 2, 0, doubt=Doubt.UNSURE) == 0
+    assert (state(ledger).isr, state(ledger).damaged) == ((1,), ())
+    assert come_back(ledger, 1, 0, doubt=Doubt.UNSURE) == 0
+    assert (state(ledger).isr, state(ledger).damaged) == ((1,), ())
+    ledger.run(heal(ledger.image, epochs(ledger), (), DEFAULTS).commits)
+    assert state(ledger).leader == 1
+
+
+def test_on_a_relaxed_topic_one_that_is_unsure_has_lost_its_page_cache_all_the_same() -> None:
+    ledger = cluster(PartitionState((1, 2), (1,), 1, elr=(2,)), config=RELAXED)
+    assert come_back(ledger, 1, 0, doubt=Doubt.UNSURE, lost_page_cache=True) == 1
+    assert (state(ledger).isr, state(ledger).elr) == ((1,), ())
+
+
 @pytest.mark.parametrize(("config", "isr", "unclean"), [(RELAXED, (2,), 0), ({}, (1, 2), 0)])
 def test_after_a_power_loss_relaxed_partitions_do_not_count_on_it(
     config: dict[str, str], isr: tuple[int, ...], unclean: int
@@ -86,7 +109,7 @@ def test_a_leader_cannot_add_what_an_earlier_life_had_fetched() -> None:
     ledger = cluster(PartitionState((1, 2), (2,), 2))
     old = ledger.image.brokers[1]
     add = alter_isr(ledger.image, ID, 0, state(ledger), (1, 2), {1: old.epoch}, DEFAULTS)
-    fenced = rejoin(ledger.image, old._replace(epoch=50), [(ID, 0)], False, DEFAULTS)
+    fenced = rejoin(ledger.image, old._replace(epoch=50), DAMAGED, False, DEFAULTS)
     assert fenced.broker is None
     ledger.run(fenced.commits)
     assert ledger.image.brokers[1].epoch == FENCED
@@ -99,7 +122,7 @@ def test_a_leader_cannot_add_what_an_earlier_life_had_fetched() -> None:
 def test_many_partitions_are_given_up_before_the_broker_is_registered() -> None:
     ledger = cluster(*[PartitionState((1, 2), (1, 2), 1)] * 250)
     me = ledger.image.brokers[1]._replace(epoch=next_epoch(ledger.image))
-    commits = rejoin(ledger.image, me, (), False, DEFAULTS).commits
+    commits = rejoin(ledger.image, me, {}, False, DEFAULTS).commits
     assert [("brokers/1" in commit.puts, len(commit.puts)) for commit in commits] == [
         (False, 99),
         (False, 99),
@@ -111,15 +134,15 @@ def test_many_partitions_are_given_up_before_the_broker_is_registered() -> None:
 
 def test_a_broker_from_another_directory_is_refused_before_anything_is_written() -> None:
     ledger = Ledger(0)
-    ledger.run(rejoin(ledger.image, Broker(1, 0, "h", 1, directory_id="a"), (), False, DEFAULTS).commits)
+    ledger.run(rejoin(ledger.image, Broker(1, 0, "h", 1, directory_id="a"), {}, False, DEFAULTS).commits)
     with pytest.raises(Refused):
-        rejoin(ledger.image, Broker(1, 0, "h", 1, directory_id="b"), [(ID, 0)], True, DEFAULTS)
+        rejoin(ledger.image, Broker(1, 0, "h", 1, directory_id="b"), DAMAGED, True, DEFAULTS)
 
 
 def test_a_fresh_epoch_is_found_for_a_broker_without_one() -> None:
     ledger = cluster(PartitionState((1, 2), (1, 2), 2))
-    ledger.run(rejoin(ledger.image, ledger.image.brokers[1], [(ID, 0)], False, DEFAULTS).commits)
-    step = rejoin(ledger.image, ledger.image.brokers[2]._replace(id=1, epoch=0), [(ID, 0)], False, DEFAULTS)
+    ledger.run(rejoin(ledger.image, ledger.image.brokers[1], DAMAGED, False, DEFAULTS).commits)
+    step = rejoin(ledger.image, ledger.image.brokers[2]._replace(id=1, epoch=0), DAMAGED, False, DEFAULTS)
     assert step.broker is not None
     assert step.broker.epoch == next_epoch(ledger.image)
 
@@ -134,7 +157,7 @@ def test_a_log_with_later_epochs_than_the_store_raises_the_leader_epoch_above_th
     ledger = cluster(PartitionState((1, 2), (1, 2), 1, 5, 5), PartitionState((1, 2), (1, 2), 2, 5, 5))
     me = ledger.image.brokers[1]._replace(epoch=next_epoch(ledger.image))
     named = {(ID, 0): 8, (ID, 1): 5}
-    ledger.run(rejoin(ledger.image, me, [], False, DEFAULTS, {}, named).commits)
+    ledger.run(rejoin(ledger.image, me, {}, False, DEFAULTS, {}, named).commits)
     first, second = states(ledger)
     assert (first.leader, first.leader_epoch, first.isr) == (NO_LEADER, 8 + EPOCHS_APART + 1, (1, 2))
     assert (second.leader, second.leader_epoch) == (2, 5)
@@ -143,5 +166,5 @@ def test_a_log_with_later_epochs_than_the_store_raises_the_leader_epoch_above_th
 def test_a_leader_that_came_back_first_goes_on_above_the_epochs_of_a_later_one() -> None:
     ledger = cluster(PartitionState((1, 2), (1,), 2, 7, 7)._replace(isr=(1, 2)))
     me = ledger.image.brokers[1]._replace(epoch=next_epoch(ledger.image))
-    ledger.run(rejoin(ledger.image, me, [], False, DEFAULTS, {}, {(ID, 0): 9}).commits)
+    ledger.run(rejoin(ledger.image, me, {}, False, DEFAULTS, {}, {(ID, 0): 9}).commits)
     assert (state(ledger).leader, state(ledger).leader_epoch) == (2, 9 + EPOCHS_APART)
