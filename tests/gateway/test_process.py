@@ -1,6 +1,11 @@
 """`headrace gateway` as a process: it serves, says what it is, and ends when asked."""
 
+import json
+import os
+import signal
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 from gateway_process import GatewayProcess
@@ -22,4 +27,20 @@ def test_stops_cleanly_when_asked(new_gateway: Callable[..., GatewayProcess]) ->
 
 def test_starts_without_brokers(new_gateway: Callable[..., GatewayProcess]) -> None:
     with new_gateway(bootstrap="127.0.0.1:1").client() as client:
+        assert client.get("/openapi.json").status_code == 200
+
+
+def test_a_changed_file_is_read_again(new_gateway: Callable[..., GatewayProcess], tmp_path: Path) -> None:
+    file, log = tmp_path / "headrace.toml", tmp_path / "gateway.log"
+    file.write_text(f'[gateway]\nlog-format = "json"\nlog-file = "{log}"\n')
+    running = new_gateway("--config", str(file))
+    file.write_text(file.read_text() + 'log-level = "info"\nmessages_max = 7\n')
+    os.kill(running.pid, signal.SIGHUP)
+    deadline = time.monotonic() + 30
+    while "next start" not in (text := log.read_text()):
+        assert time.monotonic() < deadline, text
+        time.sleep(0.05)
+    read, later = (json.loads(line) for line in text.splitlines() if "gateway" in json.loads(line)["logger"])
+    assert (read["settings"], later["settings"]) == ("info", "messages_max")
+    with running.client() as client:
         assert client.get("/openapi.json").status_code == 200

@@ -45,7 +45,7 @@ class RealSyncs:
         try:
             return KernelSync(self._loop)
         except NotOffered as refusal:
-            log.info("files are synced by threads: the kernel does not offer to (%s)", refusal)
+            log.info("files are synced by threads: the kernel does not offer to (%(cause)s)", {"cause": refusal})
             return None
 
     def run(self, jobs: list[Job], done: Done) -> None:
@@ -84,7 +84,7 @@ class RealSyncs:
     def _sync_each(self, files: list[FileSync], done: Done) -> None:
         def on_done(error: BaseException | None) -> None:
             if isinstance(error, NotOffered):
-                log.info("files are synced by threads: %s", error)
+                log.info("files are synced by threads: %(cause)s", {"cause": error})
                 self._close_kernel()
                 self._by_threads(list(files), done)
             else:

@@ -136,10 +136,9 @@ class Broker:
             image.brokers, self.clock.now().wall, not self.partitions.is_fenced
         ):
             log.warning(
-                "the clock of broker %d is %.0f s %s ours: timestamps and retention will differ. Run NTP on both hosts",
-                broker_id,
-                abs(ahead_ms) / 1000,
-                "ahead of" if ahead_ms > 0 else "behind",
+                "the clock of broker %(other_broker)d is %(ahead_s).0f s ahead of ours: timestamps and retention will "
+                "differ. Run NTP on both hosts",
+                {"other_broker": broker_id, "ahead_s": ahead_ms / 1000},
             )
 
     # -- who is alive, ourselves among them ------------------------------------------------------------------------
@@ -184,7 +183,7 @@ class Broker:
     def on_renewed(self) -> None:
         """Whoever fenced itself in doubt, and finds that its lease never ran out, goes on as what it was."""
         if self.partitions.is_fenced and self.clock.now().mono <= self.membership.deadline:
-            log.info("broker %d still has its lease", self.id)
+            log.info("broker %(broker)d still has its lease", {"broker": self.id, "broker_epoch": self.epoch})
             self.on_joined()
 
     def on_opened(self, opened: list[Partition]) -> None:
@@ -212,7 +211,7 @@ class Broker:
     def fence(self, cause: str) -> None:
         """From here on nothing is answered as a leader, and who waits is sent to look for one."""
         if not self.partitions.is_fenced:
-            log.warning("broker %d is fenced: %s", self.id, cause)
+            log.warning("broker %(broker)d is fenced: %(cause)s", {"broker": self.id, "cause": cause})
             self.partitions.fence()
             self.coordinators.stop()
             self.transactions.stop()

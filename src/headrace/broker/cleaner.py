@@ -147,7 +147,8 @@ class Cleaner:
         self.failures += 1
         self._not_before[partition.written_as] = self._broker.clock.now().mono + RETRY_SECONDS
         log.error(
-            "%s was not compacted: %s. It is tried again in %.0f s", partition.id, error or "time is up", RETRY_SECONDS
+            "%(topic)s-%(partition)d was not compacted: %(cause)s. It is tried again in %(retry_s).0f s",
+            {**partition.id._asdict(), "cause": error or "time is up", "retry_s": RETRY_SECONDS},
         )
 
     def _job(self, due: Due, old: list[Segment]) -> CleanJob:
@@ -222,7 +223,10 @@ class Cleaner:
         try:
             await self._in_thread(checkpoint.save, self._broker.disk, self._path, dict(self._cleaned))
         except DiskFull as full:
-            log.warning("what was compacted is not written down: %s", full)
+            log.warning(
+                "what was compacted of %(topic)s-%(partition)d is not written down: %(cause)s",
+                {**partition.id._asdict(), "cause": full},
+            )
 
     def _in_thread(self, work: Callable[..., T], *arguments: object) -> "asyncio.Future[T]":
         return asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)

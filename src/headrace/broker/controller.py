@@ -73,7 +73,7 @@ class Controller:
                 await self._pause(self._ttl_ms / 4000)
             except StoreUnreachable as error:
                 if not self._is_store_lost:
-                    log.warning("cannot control: the metadata store does not answer: %s", error)
+                    log.warning("cannot control: the metadata store does not answer: %(cause)s", {"cause": error})
                 self._is_store_lost = True
                 await self._pause(self._ttl_ms / 4000)
 
@@ -106,7 +106,7 @@ class Controller:
         self._healthy = None
         self._balance_at = asyncio.get_running_loop().time() + self._balance_seconds
         self._is_store_lost = False
-        log.info("broker %d controls the cluster", broker.id)
+        log.info("broker %(broker)d controls the cluster", {"broker": broker.id, "broker_epoch": broker.epoch})
 
     async def _control(self) -> None:
         while self._lease is not None:

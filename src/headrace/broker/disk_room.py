@@ -70,10 +70,9 @@ class DiskRoom:
         self.is_full = self.is_low or (self.is_full and free_bytes < lead_again_bytes)
         if self.is_low and not was_low:
             log.error(
-                "only %d MiB are left under %s: writes are refused until there are %d. Free space or lower retention",
-                free_bytes >> 20,
-                self.path,
-                self.reserve_bytes >> 20,
+                "only %(free_mib)d MiB are left under %(path)s: writes are refused until there are %(reserve_mib)d. Free "
+                "space or lower retention",
+                {"free_mib": free_bytes >> 20, "path": self.path, "reserve_mib": self.reserve_bytes >> 20},
             )
         elif was_low and not self.is_low:
-            log.warning("there is room under %s again: writes are accepted", self.path)
+            log.warning("there is room under %(path)s again: writes are accepted", {"path": self.path})

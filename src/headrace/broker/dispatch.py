@@ -94,7 +94,7 @@ class Route:
         self.count = 0
 
     def __str__(self) -> str:
-        return self.message.__name__
+        return self.message.__name__.removesuffix("Request")
 
 
 class Dispatch:

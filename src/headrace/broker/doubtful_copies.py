@@ -54,7 +54,11 @@ class DoubtfulCopies:
         try:
             await broker.metadata.change(lambda image: self._plan(image, topic_id, index))
             logger.warning(
-                "%s-%d leaves the in-sync replicas: broker %d has no sound copy of it", topic.name, index, broker.id
+                "%(topic)s-%(partition)d leaves the in-sync replicas: broker %(broker)d has no sound copy of it",
+                {"topic": topic.name, "partition": index, "broker": broker.id},
             )
         except Refused as refusal:
-            logger.warning("%s-%d does not stand down yet: %s", topic.name, index, refusal.message)
+            logger.warning(
+                "%(topic)s-%(partition)d does not stand down yet: %(cause)s",
+                {"topic": topic.name, "partition": index, "cause": refusal.message},
+            )

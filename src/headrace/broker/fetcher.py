@@ -96,7 +96,7 @@ class Fetcher:
             except Disconnected as error:
                 if self._stopped:
                     return
-                log.debug("fetch from broker %d: %s", self.leader_id, error)
+                log.debug("fetch from broker %(leader)d: %(cause)s", {"leader": self.leader_id, "cause": error})
                 self._forget_session()
                 await self._pause(BACKOFF_SECONDS)
 
@@ -247,14 +247,25 @@ class Fetcher:
             except DiskFull as error:
                 self._on_disk_full(partition, error)
         else:
-            log.warning("%s: what broker %d sent is not sound; asking again", partition.id, self.leader_id)
+            log.warning(
+                "%(topic)s-%(partition)d: what broker %(leader)d sent is not sound; asking again",
+                {**partition.id._asdict(), "epoch": position.leader_epoch, "leader": self.leader_id},
+            )
             self._back_off(partition)
         return position.offset
 
     async def _cut(self, partition: Partition, diverging: EpochEndOffset, position: Position) -> None:
         own_epoch, own_end = partition.log.epoch_end(diverging.epoch)
         offset = cut_for(diverging.epoch, diverging.end_offset, own_epoch, own_end, partition.high_watermark)
-        log.info("%s: cutting back from %d to %d", partition.id, partition.log.end_offset, offset)
+        log.info(
+            "%(topic)s-%(partition)d: cutting back from %(end_offset)d to %(offset)d",
+            {
+                **partition.id._asdict(),
+                "epoch": position.leader_epoch,
+                "end_offset": partition.log.end_offset,
+                "offset": offset,
+            },
+        )
 
         def cut() -> None:
             if not partition.is_leader and partition.leader_epoch == position.leader_epoch:
@@ -269,7 +280,10 @@ class Fetcher:
 
         def restart() -> None:
             if not partition.is_leader:
-                log.warning("%s: the leader's log starts at %d; starting over there", partition.id, start)
+                log.warning(
+                    "%(topic)s-%(partition)d: the leader's log starts at %(offset)d; starting over there",
+                    {**partition.id._asdict(), "leader": self.leader_id, "offset": start},
+                )
                 partition.restart_at(start, self._broker.clock.now())
 
         if start > partition.log.end_offset:
@@ -282,7 +296,7 @@ class Fetcher:
             self._on_disk_full(partition, error)
 
     def _on_disk_full(self, partition: Partition, error: DiskFull) -> None:
-        log.error("%s cannot follow: %s", partition.id, error)
+        log.error("%(topic)s-%(partition)d cannot follow: %(cause)s", {**partition.id._asdict(), "cause": error})
         self._broker.isr_keeper.leave(partition)
         self._back_off(partition, DISK_FULL_SECONDS)
 

@@ -30,7 +30,7 @@ async def hand_over(broker: "Broker") -> None:
         for avoided in (broker.reluctant, broker.leaving):
             await broker.metadata.change(partial(_shut_down, broker, avoided))
     except Refused as refusal:
-        log.warning("leaving without handing over: %s", refusal.message)
+        log.warning("leaving without handing over: %(cause)s", {"cause": refusal.message})
         return
     await asyncio.sleep(LINGER_SECONDS)
 

@@ -93,7 +93,7 @@ class IsrKeeper:
             self._check_alive(proposal)
             return alter_isr(image, partition.topic_id, index, state, proposal.isr, proposal.added, self._broker.config)
         except Refused as refusal:
-            log.debug("%s: %s", partition.id, refusal.message)
+            log.debug("%(topic)s-%(partition)d: %(cause)s", {**partition.id._asdict(), "cause": refusal.message})
             return None if partition.withdraw_proposal() else affirm_isr(partition.topic_id, index, state)
 
     def _check_alive(self, proposal: Proposal) -> None:
@@ -112,9 +112,15 @@ class IsrKeeper:
         try:
             commit = alter_isr(image, partition.topic_id, index, state, others, {}, self._broker.config)
             await self._broker.metadata.store.commit(commit.puts, commit.expect)
-            log.warning("%s leaves the in-sync replicas %s: it cannot follow", partition.id, list(state.isr))
+            log.warning(
+                "%(topic)s-%(partition)d leaves the in-sync replicas %(isr)s: it cannot follow",
+                {**partition.id._asdict(), "epoch": partition.leader_epoch, "isr": list(state.isr)},
+            )
         except (Refused, Conflict, StoreUnreachable) as cause:
-            log.debug("%s does not leave its in-sync replicas: %s", partition.id, cause)
+            log.debug(
+                "%(topic)s-%(partition)d does not leave its in-sync replicas: %(cause)s",
+                {**partition.id._asdict(), "cause": cause},
+            )
 
     def _on_conflict(self, partition: Partition, conflict: Conflict) -> None:
         own = partition_key(partition.topic_id, partition.id.partition)

@@ -218,19 +218,20 @@ class Connection(asyncio.BufferedProtocol):
         try:
             self._listener.dispatcher.dispatch(self, frame)
         except Exception as error:
-            self.on_failure(error)
+            self.on_failure(error, self._listener.probes.last_request)
 
-    def on_failure(self, error: Exception) -> None:
+    def on_failure(self, error: Exception, request: object = None) -> None:
         """A request ended in this. Our own bug costs the connection only: one poison request must not stop broker after
         broker as its client retries elsewhere."""
         match error:
             case PeerError():
-                self.close_bad_peer(str(error))
+                self.close_bad_peer(str(error), request)
             case DiskFailed():
                 self._listener.on_disk_failed(error)
             case _:
                 self._listener.probes.handler_failures += 1
-                log.error("request failed; closing the connection", exc_info=error, extra={"peer": self.peer})
+                fields = {"peer": self.peer, "request": str(request or "")}
+                log.error("request failed; closing the connection", fields, exc_info=error)
                 self.close()
 
     def _make_room(self, frame_bytes: int) -> None:
@@ -298,14 +299,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
         """A handler that must wait before it can change anything: no later frame is decoded until it is done."""
-        self._task = self._listener.loop.create_task(self._guard(work))
+        self._task = self._listener.loop.create_task(self._guard(work, self._listener.probes.last_request))
         self._task.add_done_callback(self._on_task_done)
 
-    async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _guard(self, work: Coroutine[Any, Any, None], request: object) -> None:
         try:
             await work
         except Exception as error:
-            self.on_failure(error)
+            self.on_failure(error, request)
 
     def _on_task_done(self, task: asyncio.Task[None]) -> None:
         self._task = None
@@ -373,12 +374,13 @@ class Connection(asyncio.BufferedProtocol):
         """The rest of a frame is for the peer to send: nothing of ours holds it back."""
         return self._end > self._start and not self._reading_paused
 
-    def close_bad_peer(self, cause: str) -> None:
+    def close_bad_peer(self, cause: str, request: object = None) -> None:
         self._listener.probes.peer_errors += 1
-        self.close_because(cause)
+        self.close_because(cause, request)
 
-    def close_because(self, cause: str) -> None:
-        log.warning("closing a connection: %s", cause, extra={"peer": self.peer})
+    def close_because(self, cause: str, request: object = None) -> None:
+        fields = {"cause": cause, "peer": self.peer, "request": str(request or "")}
+        log.warning("closing a connection: %(cause)s", fields)
         self.close()
 
     def close(self) -> None:

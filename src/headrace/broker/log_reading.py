@@ -45,7 +45,8 @@ class LogReading:
         rot = RotFound(self._log.path, offset, cause)
         if offset >= self._accepted_end:
             raise rot
-        logger.error("%s, passed over: an unclean election allowed that", rot)
+        fields = {"cause": rot, "path": self._log.path, "offset": offset}
+        logger.error("%(cause)s, passed over: an unclean election allowed that", fields)
 
     def _read(self, max_bytes: int) -> list[tuple[BatchHeader, memoryview]] | None:
         found = self._log.read(self._offset, max_bytes, self._end)

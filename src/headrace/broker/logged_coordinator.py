@@ -222,7 +222,10 @@ class LoggedCoordinator(ABC):
             if outcome.records:
                 self._append(outcome)
         except (Refused, DiskFull) as error:
-            log.warning("%s: cannot store what was decided, starting over: %s", self.partition.id, error)
+            log.warning(
+                "%(topic)s-%(partition)d: cannot store what was decided, starting over: %(cause)s",
+                {**self.partition.id._asdict(), "epoch": self.partition.leader_epoch, "cause": error},
+            )
             self.give_up()
             return
         for timer in outcome.timers:

@@ -30,4 +30,7 @@ class LoopLag:
             probes.loop_lag_max_seconds = max(probes.loop_lag_max_seconds, lag)
             if lag > STALL_SECONDS:
                 probes.loop_stalls += 1
-                log.warning("the event loop stood still for %d ms; last request: %s", lag * 1000, probes.last_request)
+                log.warning(
+                    "the event loop stood still for %(lag_ms)d ms; last request: %(request)s",
+                    {"lag_ms": int(lag * 1000), "request": str(probes.last_request)},
+                )

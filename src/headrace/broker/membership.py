@@ -142,11 +142,12 @@ class Membership:
                 await self._renew()
                 self._broker.on_renewed()
             except LeaseLost:
-                log.warning("broker %d lost its lease; joining again", self._me.id)
+                fields = {"broker": self._me.id, "broker_epoch": self.epoch}
+                log.warning("broker %(broker)d lost its lease; joining again", fields)
                 self._broker.fence("its lease ran out")
                 await self._join_again()
             except StoreUnreachable as error:
-                log.warning("the metadata store does not answer: %s", error)
+                log.warning("the metadata store does not answer: %(cause)s", {"cause": error})
                 self._broker.check_lease()
 
     async def _step_aside(self) -> None:
@@ -158,7 +159,7 @@ class Membership:
             async with asyncio.timeout(self._ttl_ms / 1000):
                 await self.leave()
         await self._broker.disk_watch.until_answering()
-        log.warning("broker %d has a disk that answers again; joining again", self._me.id)
+        log.warning("broker %(broker)d has a disk that answers again; joining again", {"broker": self._me.id})
         await self._join_again()
 
     async def _renew(self) -> None:

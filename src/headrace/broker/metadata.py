@@ -61,11 +61,11 @@ class Metadata:
                             await self._show(await applied(self.image, changes.changes, changes.revision))
                     self._behind_since = None
             except Compacted as gap:
-                log.warning("the metadata is loaded anew: %s", gap)
+                log.warning("the metadata is loaded anew: %(cause)s", {"cause": gap})
                 await self.load()
                 await asyncio.sleep(RETRY_SECONDS)
             except StoreUnreachable as error:
-                log.warning("cannot follow the metadata: %s", error)
+                log.warning("cannot follow the metadata: %(cause)s", {"cause": error})
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def show_again(self) -> None:

@@ -142,7 +142,15 @@ class Node:
         except BaseException:
             await self._release()
             raise
-        log.info("broker %d serves on %s:%d", self.settings.broker_id, self.settings.host, self.port)
+        log.info(
+            "broker %(broker)d serves on %(host)s:%(port)d",
+            {
+                "broker": self.settings.broker_id,
+                "broker_epoch": self.broker.epoch,
+                "host": self.settings.host,
+                "port": self.port,
+            },
+        )
 
     async def _open_logs(self) -> None:
         image = await self._found_or_join()
@@ -268,12 +276,13 @@ class Node:
             await self._drain()
             await self._close_logs()
         except DiskFull as full:
-            log.warning("stopped on a full disk, so the next start will look at all logs: %s", full)
+            log.warning("stopped on a full disk, so the next start will look at all logs: %(cause)s", {"cause": full})
         except Exception as error:
-            log.critical("broker %d could not stop cleanly: %s", self.settings.broker_id, error, exc_info=error)
+            fields = {"broker": self.settings.broker_id, "cause": error}
+            log.critical("broker %(broker)d could not stop cleanly: %(cause)s", fields, exc_info=error)
             cause = error
         else:
-            log.info("broker %d stopped cleanly", self.settings.broker_id)
+            log.info("broker %(broker)d stopped cleanly", {"broker": self.settings.broker_id})
         # Told only when everything is given back: who waits for it may start another broker on the same directory.
         await self._release()
         self._end(cause)
@@ -285,7 +294,7 @@ class Node:
             async with asyncio.timeout(HAND_OVER_SECONDS_MAX):
                 await hand_over(broker)
         except TimeoutError:
-            log.warning("the other brokers did not take over in %.0f s", HAND_OVER_SECONDS_MAX)
+            log.warning("the other brokers did not take over in %(seconds).0f s", {"seconds": HAND_OVER_SECONDS_MAX})
         broker.fetchers.stop()
         broker.coordinators.stop()
         broker.transactions.stop()
@@ -361,7 +370,8 @@ class Node:
         if self._stopping or self._stopped is None or self._stopped.done():
             return
         self._stopping = True
-        log.critical("broker %d must stop: %s", self.settings.broker_id, error, exc_info=error)
+        fields = {"broker": self.settings.broker_id, "cause": error}
+        log.critical("broker %(broker)d must stop: %(cause)s", fields, exc_info=error)
         if hasattr(self.broker, "listener"):
             self.broker.listener.stop_accepting()
             self.broker.listener.close_connections()

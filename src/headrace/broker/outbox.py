@@ -155,7 +155,8 @@ class SocketOutbox:
 
     def _range_sent(self, head: FileRange, sent: int) -> None:
         if sent == 0:
-            log.error("%s ends before the batches it is said to hold; closing the connection", head.file.path)
+            fields = {"path": head.file.path, "offset": head.position}
+            log.error("%(path)s ends before the batches it is said to hold; closing the connection", fields)
             raise ConnectionError("the log file is shorter than the range that was promised")
         self.queued_bytes -= sent
         head.position += sent

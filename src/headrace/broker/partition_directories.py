@@ -84,7 +84,9 @@ class PartitionDirectories:
         while self._disk.exists(target):
             number += 1
             target = f"{directory}.{number}.stray"
-        logger.warning("%s belongs to no replica of this broker; kept as %s", directory, target)
+        logger.warning(
+            "%(path)s belongs to no replica of this broker; kept as %(kept_as)s", {"path": directory, "kept_as": target}
+        )
         self._disk.rename(directory, target)
 
     def set_strays_aside(self, ours: Collection[TopicPartition]) -> None:

@@ -325,7 +325,10 @@ class Partitions:
         vanished = [each for each, claim in zip(turn, claims, strict=True) if isinstance(claim, Vanished)]
         for topic, number, _ in vanished:
             id = TopicPartition(topic.name, number)
-            log.error("%s was on this disk and is gone: its directory is made anew, and copied from others", id)
+            log.error(
+                "%(topic)s-%(partition)d was on this disk and is gone: its directory is made anew, and copied from others",
+                id._asdict(),
+            )
         try:
             await self._checkpoints.note_vanished(checkpoint_name(topic.id, number) for topic, number, _ in vanished)
         except DiskFull as full:
@@ -367,7 +370,7 @@ class Partitions:
             partition = self._open(id, topic, settings, is_new=claim)
         except (DiskFull, CorruptBatch, Unclaimed, OSError) as cause:
             if str(self._left_over.get(id)) != str(cause):
-                log.error("%s cannot be opened: %s", id, cause)
+                log.error("%(topic)s-%(partition)d cannot be opened: %(cause)s", {**id._asdict(), "cause": cause})
             self._left_over[id] = cause
             return None
         self._left_over.pop(id, None)
@@ -417,10 +420,16 @@ class Partitions:
         cut reordered before their sync: then others are to lead, if there are any.
         """
         if report.cut_bytes:
-            log.warning("%s: cut %d bytes that are not sound, at offset %s", id, report.cut_bytes, report.cut_offset)
+            log.warning(
+                "%(topic)s-%(partition)d: cut %(cut_bytes)d bytes that are not sound, at offset %(offset)s",
+                {**id._asdict(), "cut_bytes": report.cut_bytes, "offset": report.cut_offset},
+            )
         is_rot = report.valid_batch_after_cut and self._kept_page_cache
         if report.below_recovery_point or lacks_committed or is_rot:
-            log.error("%s is damaged at offset %s: it must catch up before it may lead", id, report.cut_offset)
+            log.error(
+                "%(topic)s-%(partition)d is damaged at offset %(offset)s: it must catch up before it may lead",
+                {**id._asdict(), "offset": report.cut_offset},
+            )
             self._doubts[topic_id, id.partition] = Doubt.DAMAGED
         elif report.valid_batch_after_cut:
             self._doubts[topic_id, id.partition] = Doubt.UNSURE

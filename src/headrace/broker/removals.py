@@ -35,7 +35,9 @@ class Removals:
 
     def _on_removed(self, removal: "asyncio.Future[None]") -> None:
         if not removal.cancelled() and removal.exception() is not None:
-            logger.warning("%s is left to the next start: %s", self._removing, removal.exception())
+            logger.warning(
+                "%(path)s is left to the next start: %(cause)s", {"path": self._removing, "cause": removal.exception()}
+            )
         self._removing = ""
         if self._waiting:
             # The threads of a broker that stops take nothing more.

@@ -56,7 +56,7 @@ class Retention:
         try:
             await self._broker.partitions.save_checkpoints()
         except DiskFull as full:
-            log.error("less is deleted, since not all could be written down: %s", full)
+            log.error("less is deleted, since not all could be written down: %(cause)s", {"cause": full})
         # Below the starts that could be written down.
         await self._broker.partitions.remove_retired()
 
@@ -73,7 +73,10 @@ class Retention:
                     is_more |= has_more
                     _press(pressure, partition)
                 except (CorruptBatch, DiskFull) as error:
-                    log.error("retention of %s has to wait: %s", partition.id, error)
+                    log.error(
+                        "retention of %(topic)s-%(partition)d has to wait: %(cause)s",
+                        {**partition.id._asdict(), "cause": error},
+                    )
             if count % PER_TURN == 0:
                 await asyncio.sleep(0)
         self.pressure = pressure

@@ -38,9 +38,11 @@ class RoomToLead:
         is_full = self._broker.disk_room.is_full
         try:
             await self._broker.metadata.change(self._plan)
-            logger.warning("broker %d %s", self._broker.id, _FULL if is_full else _ROOMY)
+            fields = {"broker": self._broker.id, "news": _FULL if is_full else _ROOMY}
+            logger.warning("broker %(broker)d %(news)s", fields)
         except Refused as refusal:
-            logger.warning("the cluster does not know yet that room changed here: %s", refusal.message)
+            fields = {"cause": refusal.message}
+            logger.warning("the cluster does not know yet that room changed here: %(cause)s", fields)
 
     def _plan(self, image: Image) -> list[Commit]:
         return say_full(image, self._broker.id, self._broker.epoch, self._broker.disk_room.is_full)

@@ -47,14 +47,11 @@ class Rot:
     def on_found(self, partition: Partition, rot: RotFound) -> None:
         if partition in self._found:
             return
-        topic = partition.id.topic
         logger.error(
-            "%s is damaged: %s. Another in-sync replica takes over, and this one fetches it again. If there is none the "
-            "partition is offline: put the file back from a copy, or, to go on without the batch, set "
-            "unclean.leader.election.enable=true on %s",
-            partition.id,
-            rot,
-            topic,
+            "%(topic)s-%(partition)d is damaged: %(cause)s. Another in-sync replica takes over, and this one fetches it "
+            "again. If there is none the partition is offline: put the file back from a copy, or, to go on without the "
+            "batch, set unclean.leader.election.enable=true on %(topic)s",
+            {**partition.id._asdict(), "epoch": partition.leader_epoch, "cause": rot, "offset": rot.offset},
         )
         self._found[partition] = rot.offset
         self._broker.tasks.start(f"mend {partition.id}", self._mend(partition, rot.offset))
@@ -75,7 +72,10 @@ class Rot:
         self._found.pop(partition, None)
 
     def _accept(self, partition: Partition) -> None:
-        logger.error("%s is led by an unclean election, without what is damaged in it", partition.id)
+        logger.error(
+            "%(topic)s-%(partition)d is led by an unclean election, without what is damaged in it",
+            {**partition.id._asdict(), "epoch": partition.leader_epoch},
+        )
         self._accepted[partition] = partition.log.end_offset
         del self._found[partition]
 
@@ -86,7 +86,10 @@ class Rot:
                 lambda image: stand_down(image, broker.id, partition.topic_id, index, broker.live)
             )
         except Refused as refusal:
-            logger.warning("%s does not stand down yet: %s", partition.id, refusal.message)
+            logger.warning(
+                "%(topic)s-%(partition)d does not stand down yet: %(cause)s",
+                {**partition.id._asdict(), "cause": refusal.message},
+            )
 
     async def _cut(self, partition: Partition, offset: int) -> bool:
         """Whether it is done, and the rest is fetched again."""
@@ -102,9 +105,14 @@ class Rot:
         try:
             await broker.partitions.cut(partition, offset, cut)
         except DiskFull as full:
-            logger.error("%s cannot be cut yet: %s", partition.id, full)
+            logger.error(
+                "%(topic)s-%(partition)d cannot be cut yet: %(cause)s", {**partition.id._asdict(), "cause": full}
+            )
         if is_cut:
-            logger.warning("%s is cut at offset %d, and fetched again from there", partition.id, offset)
+            logger.warning(
+                "%(topic)s-%(partition)d is cut at offset %(offset)d, and fetched again from there",
+                {**partition.id._asdict(), "offset": offset},
+            )
             self._found.pop(partition, None)
             if not broker.partitions.is_fenced:
                 broker.fetchers.update([partition])

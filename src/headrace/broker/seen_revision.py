@@ -34,12 +34,12 @@ class SeenRevision:
             return
         self.store_went_back = True
         logger.error(
-            "the metadata store is at revision %d, and this broker has seen %d: it was restored from an older copy. "
+            "the metadata store is at revision %(revision)d, and this broker has seen %(seen_revision)d: it was restored "
+            "from an older copy. "
             "Replicas that were in sync then count as in sync now, and records acknowledged since are lost where one "
             "without them leads. If some brokers had been down, stop all and start those that were in sync last first: "
             "docs/etcd.md, Restoring",
-            revision,
-            self._written,
+            {"revision": revision, "seen_revision": self._written},
         )
 
     def on_registered(self) -> None:

@@ -36,13 +36,13 @@ class SpareRoom:
                 self._disk.write_atomic(self._path, bytes(range(1, 251)) * (wanted // 250 + 1))
                 self.is_held = True
             except DiskFull:
-                logger.debug("no room for %s", self._path)
+                logger.debug("no room for %(path)s", {"path": self._path})
 
     def give_up(self) -> bool:
         """Whether there was one to give up."""
         if not self.is_held:
             return False
-        logger.warning("%s is given up, so that what is deleted can be written down", self._path)
+        logger.warning("%(path)s is given up, so that what is deleted can be written down", {"path": self._path})
         self._disk.unlink(self._path)
         self.is_held = False
         return True

@@ -41,6 +41,13 @@ class Kind(NamedTuple):
 
 
 NUMBER, TEXT, FLAG = Kind(int), Kind(str), Kind(bool)
+LOG_OPTIONS: Mapping[str, Kind] = {
+    "log-format": Kind(str, ("text", "json")),
+    "log-level": Kind(str, LEVELS),
+    "log-file": TEXT,
+    "log-file-bytes": NUMBER,
+    "log-files": NUMBER,
+}
 OPTIONS: Mapping[str, Mapping[str, Kind]] = {
     "serve": {
         "id": NUMBER,
@@ -51,8 +58,7 @@ OPTIONS: Mapping[str, Mapping[str, Kind]] = {
         "store": TEXT,
         "metrics-port": NUMBER,
         "rack": TEXT,
-        "log-format": Kind(str, ("text", "json")),
-        "log-level": Kind(str, LEVELS),
+        **LOG_OPTIONS,
     },
     "up": {
         "brokers": NUMBER,
@@ -64,6 +70,7 @@ OPTIONS: Mapping[str, Mapping[str, Kind]] = {
         "end-stopped-after": Kind(float),
         "restart": FLAG,
         "log-level": Kind(str, LEVELS),
+        "log-dir": TEXT,
     },
 }
 SECTIONS = ("broker", *OPTIONS, "gateway")

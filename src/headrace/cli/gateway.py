@@ -1,12 +1,13 @@
 """`headrace gateway`: REST, push, metrics and the admin UI before a cluster, in the foreground."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from headrace.base.errors import UserError
 from headrace.cli.config_option import ConfigOption, config_of
 from headrace.cli.failure import ExitCode
+from headrace.cli.log_file import FILE_BYTES, FILES_KEPT
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap, parse_pairs
 
 
@@ -21,6 +22,14 @@ def gateway(
         typer.Option("--set", metavar="NAME=VALUE", help="A setting of docs/rest.md; may be repeated."),
     ] = None,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
+    log_format: Annotated[Literal["text", "json"], typer.Option(help="Log lines for people or for programs.")] = "text",
+    log_file: Annotated[
+        str, typer.Option(metavar="FILE", help="Log to this file, or with - to stdout; stderr if not given.")
+    ] = "",
+    log_file_bytes: Annotated[
+        int, typer.Option(help="Size at which the log file is rotated; 0 leaves that to others, as logrotate.")
+    ] = FILE_BYTES,
+    log_files: Annotated[int, typer.Option(help="Rotated log files that are kept.")] = FILES_KEPT,
     ready_fd: Annotated[int, typer.Option(hidden=True)] = -1,
     parent_fd: Annotated[int, typer.Option(hidden=True)] = -1,
     as_json: AsJson = False,
@@ -28,18 +37,28 @@ def gateway(
     """Serve the cluster over HTTP. Ctrl-C stops it; it keeps nothing of its own."""
     import os
 
+    from headrace.cli.config_file import read_config
     from headrace.cli.gateway_config import gateway_settings
-    from headrace.cli.logs import configure_logs
+    from headrace.cli.gateway_reload import reload_on_sighup
+    from headrace.cli.logs import LogOptions, configure_logs
     from headrace.cli.output import remark, show_json
     from headrace.cli.status_line import Failed, Ready, StatusPipe
     from headrace.gateway.serve import serve
+    from headrace.gateway.settings import GatewaySettings
 
-    configure_logs("json" if as_json else "text", log_level, None)
+    logs = LogOptions("json" if as_json else log_format, log_level, log_file, log_file_bytes, log_files)
+    configure_logs(logs, None)
     status = StatusPipe(ready_fd)
     given = {"bootstrap": bootstrap, "host": host, "port": port, **parse_pairs(settings or (), "--set")}
     told = gateway_settings(config_of(context), given)
 
+    def read_again() -> tuple[GatewaySettings, str]:
+        file = read_config(config or "")
+        return gateway_settings(file, given), file.gateway.get("log_level", log_level)
+
     def on_ready(chosen: int) -> None:
+        if config:
+            reload_on_sighup(told, read_again)
         status.tell(Ready(0, host, chosen, chosen, os.getpid()))
         if ready_fd >= 0:
             return

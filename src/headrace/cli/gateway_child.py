@@ -10,7 +10,14 @@ from headrace.cli.serve_options import ServeOptions
 
 class GatewayChild(Child):
     def __init__(
-        self, brokers: Sequence[ServeOptions], host: str, port: int, data: Path, as_json: bool, config: str = ""
+        self,
+        brokers: Sequence[ServeOptions],
+        host: str,
+        port: int,
+        data: Path,
+        as_json: bool,
+        config: str = "",
+        log_dir: Path | None = None,
     ) -> None:
         super().__init__("the gateway", data / "gateway.pid")
         self.bootstrap = ",".join(f"{each.host}:{each.port}" for each in brokers)
@@ -18,6 +25,8 @@ class GatewayChild(Child):
         self.port = port
         self._metrics = ",".join(f"{each.host}:{each.metrics_port}" for each in brokers)
         self._words = [*(["--json"] if as_json else []), *([f"--config={config}"] if config else [])]
+        if log_dir is not None:
+            self._words.append(f"--log-file={log_dir / 'gateway.log'}")
 
     @property
     def url(self) -> str:

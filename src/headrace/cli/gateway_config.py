@@ -6,16 +6,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from headrace.cli.config_file import LEVELS, ConfigFile, nearest
+from headrace.cli.config_file import LOG_OPTIONS, ConfigFile, nearest
 from headrace.cli.failure import ExitCode, Failure
 from headrace.gateway.settings import GatewaySettings
 
-# An option of the command, and no setting.
-_LEVEL = "log_level"
+# Options of the command, and no settings.
+_OPTIONS = {name.replace("-", "_"): kind for name, kind in LOG_OPTIONS.items()}
 
 
 def gateway_settings(file: ConfigFile, given: Mapping[str, Any]) -> GatewaySettings:
-    told = {name: value for name, value in file.gateway.items() if name != _LEVEL and not _in_environment(name)}
+    told = {name: value for name, value in file.gateway.items() if name not in _OPTIONS and not _in_environment(name)}
     _check_names(file)
     try:
         return GatewaySettings(**{**told, **given})
@@ -43,11 +43,11 @@ def gateway_rows(file: ConfigFile, every: bool) -> Iterator[tuple[str, Any, str]
 
 
 def _check_names(file: ConfigFile) -> None:
-    level = file.gateway.get(_LEVEL, LEVELS[0])
-    if level not in LEVELS:
-        line = _written(file, _LEVEL)
-        raise file.refused("gateway", line, f"{line} cannot be {level!r}", f"it is one of {', '.join(LEVELS)}")
-    known = {**GatewaySettings.model_fields, _LEVEL: None}
+    for name, kind in _OPTIONS.items():
+        if name in file.gateway and not kind.takes(value := file.gateway[name]):
+            line = _written(file, name)
+            raise file.refused("gateway", line, f"{line} cannot be {value!r}", f"it is {kind}")
+    known = {**GatewaySettings.model_fields, **_OPTIONS}
     for name in file.gateway:
         if name not in known:
             hint = nearest(name, known, "docs/rest.md lists the settings")

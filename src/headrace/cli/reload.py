@@ -50,14 +50,15 @@ async def _reload(node: Node, read_again: Callable[[], ServeOptions]) -> None:
         options = read_again()
         BrokerConfig(options.settings)
     except UserError as error:
-        logger.error("SIGHUP: nothing was changed: %s; %s", error.cause, error.fix)
+        logger.error("SIGHUP: nothing was changed: %(cause)s; %(fix)s", {"cause": error.cause, "fix": error.fix})
         return
     logging.getLogger().setLevel(options.log_level.upper())
     reloaded = compared(dict(node.broker.config.static), options.settings)
     await _apply(node, reloaded.settings)
-    logger.info("SIGHUP: the settings were read again; changed: %s", ", ".join(reloaded.now) or "nothing")
+    changed = ", ".join(reloaded.now) or "nothing"
+    logger.info("SIGHUP: the settings were read again; changed: %(settings)s", {"settings": changed})
     if reloaded.later:
-        logger.warning("these count from the next start on: %s", ", ".join(reloaded.later))
+        logger.warning("these count from the next start on: %(settings)s", {"settings": ", ".join(reloaded.later)})
 
 
 async def _apply(node: Node, settings: dict[str, str]) -> None:

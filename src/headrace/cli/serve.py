@@ -30,12 +30,12 @@ logger = logging.getLogger("headrace.serve")
 def main(arguments: Sequence[str]) -> int:
     try:
         options = parse_arguments(arguments)
+        configure_logs(options.logs, options.id)
     except UserError as error:
         show_failure(error.cause, error.fix, "--json" in arguments)
         return ExitCode.USAGE
-    configure_logs(options.log_format, options.log_level, options.id)
     for line in descriptor_remarks():
-        logger.warning(line)
+        logger.warning("%(remark)s", {"remark": line})
     status = StatusPipe(options.ready_fd)
     try:
         run_to_end(options, status, lambda: parse_arguments(arguments))
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
     except UserError as error:
         return _give_up(status, Failed(error.cause, error.fix), options)
     except Exception as error:
-        logger.critical("the broker stopped: %s", error, exc_info=error)
+        logger.critical("the broker stopped: %(cause)s", {"cause": error}, exc_info=error)
         return _give_up(status, Failed(f"{type(error).__name__}: {error}", "the log shows where"), options)
 
 
@@ -109,7 +109,7 @@ def _stop_on_signals(stop: asyncio.Event) -> None:
     def on_signal(number: int) -> None:
         if stop.is_set():
             os._exit(128 + number)
-        logger.info("stopping on %s; once more stops at once", signal.Signals(number).name)
+        logger.info("stopping on %(signal)s; once more stops at once", {"signal": signal.Signals(number).name})
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from headrace.base.errors import UserError
 from headrace.cli.config_file import ConfigFile, read_config
+from headrace.cli.log_file import FILE_BYTES, FILES_KEPT
+from headrace.cli.logs import LogOptions
 
 METRICS_PORT = 9464
 
@@ -28,6 +30,9 @@ class ServeOptions:
     settings: dict[str, str] = field(default_factory=dict)
     log_format: str = "text"
     log_level: str = "info"
+    log_file: str = ""
+    log_file_bytes: int = FILE_BYTES
+    log_files: int = FILES_KEPT
     config: str = ""
     ready_fd: int = -1
     parent_fd: int = -1
@@ -39,6 +44,10 @@ class ServeOptions:
     @property
     def store_path(self) -> str:
         return self.store or str(Path(self.data) / "meta" / "metadata.sqlite")
+
+    @property
+    def logs(self) -> LogOptions:
+        return LogOptions(self.log_format, self.log_level, self.log_file, self.log_file_bytes, self.log_files)
 
     def to_arguments(self) -> list[str]:
         words = []
@@ -120,6 +129,14 @@ def _parser() -> argparse.ArgumentParser:
         default=plain.log_level,
         help="least level to log (%(default)s)",
     )
+    add("--log-file", default="", metavar="FILE", help="log to this file, or with - to stdout; stderr if not given")
+    add(
+        "--log-file-bytes",
+        type=int,
+        default=plain.log_file_bytes,
+        help="size at which the log file is rotated; 0 leaves that to others, as logrotate (%(default)s)",
+    )
+    add("--log-files", type=int, default=plain.log_files, help="rotated log files that are kept (%(default)s)")
     add(
         "--config",
         default="",

@@ -46,6 +46,12 @@ def up(
         bool, typer.Option("--restart", help="Start a broker again that died, after a pause; not one that was stopped.")
     ] = False,
     log_level: Annotated[LogLevel, typer.Option(help="What the brokers log on stderr.")] = "warning",
+    log_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Log to DIR/broker-N.log and DIR/gateway.log, rotated at 100 MiB, instead of stderr."
+        ),
+    ] = None,
     bootstrap: UnusedBootstrap = DEFAULT_BOOTSTRAP,
     as_json: AsJson = False,
 ) -> int:
@@ -79,6 +85,7 @@ def up(
                 settings=chosen,
                 log_format="json" if as_json else "text",
                 log_level=log_level,
+                log_file=str(log_dir / f"broker-{number}.log") if log_dir else "",
             )
         )
 
@@ -87,7 +94,7 @@ def up(
     if not no_gateway and preflight.has_gateway(remarks):
         serve_options = [each.options for each in children]
         http = preflight.http_port(HOST, http_port, remarks)
-        gateway = GatewayChild(serve_options, HOST, http, data, as_json, config or "")
+        gateway = GatewayChild(serve_options, HOST, http, data, as_json, config or "", log_dir)
     for line in remarks:
         remark(f"warning: {line}")
     if end_stopped_after is None:

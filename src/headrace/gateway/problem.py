@@ -152,5 +152,6 @@ async def _on_http(_: Request, error: Exception) -> Response:
 
 
 async def on_fault(request: Request, error: Exception) -> Response:
-    logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    fields = {"request": f"{request.method} {request.url.path}", "peer": request.client and request.client.host}
+    logger.error("%(request)s failed", fields, exc_info=error)
     return Problem(500, "Internal error", "the gateway hit a fault of its own", "its log says more").response()

@@ -58,7 +58,9 @@ async def commit_progress(group: Group, ends: Mapping[TopicPartition, int]) -> N
     try:
         await _commit(group, {id: NewCommit(offset, PROGRESS) for id, offset in ends.items()})
     except (Refused, Disconnected) as error:
-        log.warning("group %s was not told of the query's progress: %s", group.id, error)
+        log.warning(
+            "group %(group)s was not told of the query's progress: %(cause)s", {"group": group.id, "cause": error}
+        )
 
 
 async def _commit(group: Group, offsets: Mapping[TopicPartition, NewCommit]) -> None:

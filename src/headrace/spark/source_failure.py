@@ -49,4 +49,4 @@ def report(options: SourceOptions, lost: LostRecords) -> None:
     """As `failOnDataLoss` says: the end of the query, or a line in the log."""
     if options.fail_on_data_loss:
         raise lost
-    log.warning("%s", lost.cause)
+    log.warning("%(cause)s", {"cause": lost.cause})

@@ -58,14 +58,18 @@ class FrozenWriter:
             # Only now does the number stand for one process: it may have ended, and another may have got its number.
             if self._stopped_writer() != writer:
                 return
-            logger.warning("process %d was stopped while it holds the lock of %s: ended", writer, self._shared_memory)
+            logger.warning(
+                "process %(pid)d was stopped while it holds the lock of %(path)s: ended",
+                {"pid": writer, "path": self._shared_memory},
+            )
             signal.pidfd_send_signal(handle, signal.SIGKILL)
             let_die(writer)
         except OSError as error:
             # Gone by itself, or another user's.
             if is_stopped(writer):
                 logger.warning(
-                    "process %d cannot be ended (%s): unpause or kill it, all brokers wait for it", writer, error
+                    "process %(pid)d cannot be ended (%(cause)s): unpause or kill it, all brokers wait for it",
+                    {"pid": writer, "cause": error},
                 )
         finally:
             os.close(handle)

@@ -62,14 +62,17 @@ class SqliteLeases:
     def _stay(self) -> None:
         """In the file that others find under its name, and in sight of them."""
         if not self._file.is_in_place():
-            logger.warning("%s was deleted or replaced: leases are taken anew", self._path)
+            logger.warning("%(path)s was deleted or replaced: leases are taken anew", {"path": self._path})
             self._file.close()
             self._file = SqliteFile(self._path, _LAYOUT, self._deadline_s)
             self._data_version, self._next_end = None, 0.0
         try:
             self._life.keep()
         except OSError as error:
-            logger.warning("%s: %s; a death of this broker is seen when its lease runs out", self._path, error)
+            logger.warning(
+                "%(path)s: %(cause)s; a death of this broker is seen when its lease runs out",
+                {"path": self._path, "cause": error},
+            )
 
     def acquire(self, lease: Lease) -> Lease:
         self._stay()

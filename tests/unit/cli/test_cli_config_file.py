@@ -76,6 +76,7 @@ def test_a_mistake_is_told_with_its_line_and_the_nearest_name(text: str, cause: 
         ("[gateway]\nmessage_max = 3", "f.toml:2: [gateway] has no setting message_max"),
         ("[gateway]\nmessages-max = 0", "f.toml:2: messages_max: Input should be greater than 0"),
         ("[gateway]\nlog-level = 'loud'", "f.toml:2: log-level cannot be 'loud'"),
+        ("[gateway]\nlog-files = 'all'", "f.toml:2: log-files cannot be 'all'"),
     ],
 )
 def test_a_mistake_in_the_gateways_section_is_told_with_its_line(text: str, cause: str) -> None:

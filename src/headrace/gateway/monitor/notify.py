@@ -66,16 +66,19 @@ class Notifier:
             self.failures += 1
             await asyncio.sleep(pause)
             pause = min(2 * pause, PAUSE_SECONDS_MAX)
-        log.error("nobody took alert %s (%s) at the webhook in %d tries", alert.name, alert.state, TRIES_MAX)
+        log.error(
+            "nobody took alert %(alert)s (%(state)s) at the webhook in %(tries)d tries",
+            {"alert": alert.name, "state": alert.state, "tries": TRIES_MAX},
+        )
 
     async def _post(self, alert: Alert) -> bool:
         try:
             reply = await self._http.post(self._url, json=alert_view(alert))
         except httpx.HTTPError as error:
-            log.warning("the alert webhook does not answer: %s", error)
+            log.warning("the alert webhook does not answer: %(cause)s", {"cause": error})
             return False
         if not reply.is_success:
-            log.warning("the alert webhook answers %d", reply.status_code)
+            log.warning("the alert webhook answers %(status)d", {"status": reply.status_code})
         return reply.is_success
 
 

@@ -151,7 +151,7 @@ class Producer:
             await self._exchange(route, queues)
         except Exception:
             # A fault of ours must not leave callers waiting.
-            logger.exception("messages for topic %s could not be sent", route[0])
+            logger.exception("messages for topic %(topic)s could not be sent", {"topic": route[0]})
             for queue in queues:
                 queue.fail(KafkaError(KafkaError._FAIL))
         self._busy.discard(route)

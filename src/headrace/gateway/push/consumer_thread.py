@@ -118,7 +118,7 @@ class ConsumerThread:
             try:
                 self._orders.popleft()(self._consumer)
             except KafkaException as error:
-                logger.info("not done by the consumer: %s", error)
+                logger.info("not done by the consumer: %(cause)s", {"cause": error})
 
     def _hand_over(self, polled: list[Message]) -> None:
         while polled and not self._stopping.is_set():

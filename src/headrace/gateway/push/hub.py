@@ -166,7 +166,7 @@ class Hub:
             try:
                 await self._look_for_partitions()
             except (Refused, Disconnected) as error:
-                logger.info("looking for new partitions: %s", error)
+                logger.info("looking for new partitions: %(cause)s", {"cause": error})
 
     async def _look_for_partitions(self) -> None:
         """One question for all listeners; they learn of new partitions by the first block that has some."""
@@ -260,7 +260,7 @@ class Hub:
     def _on_error(self, error: KafkaError, message: Message) -> None:
         """Whatever it is (the topic is gone, the offset is): listeners meet it themselves, and know what to do."""
         feed = self._feeds.get(message.topic() or "")
-        logger.info("reading %s: %s", message.topic(), error)
+        logger.info("reading %(topic)s: %(cause)s", {"topic": message.topic(), "cause": error})
         if feed is not None:
             self._close(feed)
 

@@ -134,7 +134,8 @@ class Courier:
 
     def _on_error(self, error: KafkaError, _: Message) -> None:
         self.trouble = str(error.str())
-        logger.warning("webhook %s: reading %s: %s", self.subscription.id, self.source.topic, error)
+        fields = {"webhook": self.subscription.id, "topic": self.source.topic, "cause": error}
+        logger.warning("webhook %(webhook)s: reading %(topic)s: %(cause)s", fields)
 
     # -- the lanes' side ---------------------------------------------------------------------------------------------
 
@@ -156,13 +157,15 @@ class Courier:
                 break
             except (KafkaException, BufferError, Refused, Disconnected) as error:
                 self.trouble = f"dead letters cannot be written: {error}"
-                logger.warning("webhook %s: %s", self.subscription.id, self.trouble)
+                fields = {"webhook": self.subscription.id, "cause": self.trouble}
+                logger.warning("webhook %(webhook)s: %(cause)s", fields)
             except Exception as error:
                 # The lane must not end with it: nobody would see that.
                 self.trouble = (
                     f"dead letters cannot be written: a fault of the gateway: {type(error).__name__}: {error}"
                 )
-                logger.exception("webhook %s: a fault of ours; trying again", self.subscription.id)
+                fields = {"webhook": self.subscription.id}
+                logger.exception("webhook %(webhook)s: a fault of ours; trying again", fields)
             await asyncio.sleep(BURY_PAUSE_SECONDS)
         self.trouble = ""
         self.dead_letters += len(letters)

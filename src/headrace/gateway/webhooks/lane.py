@@ -115,5 +115,6 @@ class Lane:
         try:
             return await self._outlet.deliver(letters, self.tries)
         except Exception as error:
-            logger.exception("webhooks: a fault of ours at try %d of %s", self.tries, letters[0].id)
+            fields = {"tries": self.tries, "letter": letters[0].id}
+            logger.exception("webhooks: a fault of ours at try %(tries)d of %(letter)s", fields)
             return Answer(0, f"a fault of the gateway: {type(error).__name__}: {error}"[:REASON_CHARACTERS_MAX])

@@ -36,7 +36,7 @@ class Ledger:
 
     def _put(self, record: Record, after: Subscription | None) -> None:
         if after is None:
-            logger.warning("offset %d is nothing that we understand", record.offset)
+            logger.warning("offset %(offset)d is nothing that we understand", {"offset": record.offset})
         elif holder_of(after, self.subscriptions.values()) is None:
             before = self.subscriptions.get(after.id)
             self.subscriptions[after.id] = after

@@ -68,15 +68,18 @@ class Registry:
             try:
                 await self._follow(self._gateway.client)
             except Refused as refusal:
-                logger.warning("%s cannot be read: %s", TOPIC, refusal)
+                logger.warning("%(topic)s cannot be read: %(cause)s", {"topic": TOPIC, "cause": refusal})
                 if refusal.code == ErrorCode.OFFSET_OUT_OF_RANGE:
                     # It was deleted and made again: what we know is of the old one.
                     self._position = None
                     self._ledger.subscriptions.clear()
             except Disconnected as error:
-                logger.warning("%s cannot be read: %s", TOPIC, error)
+                logger.warning("%(topic)s cannot be read: %(cause)s", {"topic": TOPIC, "cause": error})
             except CorruptBatch as error:
-                logger.error("%s cannot be read from offset %s on: %s; %s", TOPIC, self._position, error, CORRUPT_FIX)
+                logger.error(
+                    "%(topic)s cannot be read from offset %(offset)s on: %(cause)s; %(fix)s",
+                    {"topic": TOPIC, "offset": self._position, "cause": error, "fix": CORRUPT_FIX},
+                )
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _follow(self, client: ClusterClient) -> None:
@@ -113,7 +116,10 @@ class Registry:
         except CorruptBatch as error:
             if not (self._position or 0) < header.next_offset <= fetched.high_watermark:
                 raise
-            logger.error("%s, offset %d: passed over: %s; %s", TOPIC, header.base_offset, error, CORRUPT_FIX)
+            logger.error(
+                "%(topic)s, offset %(offset)d: passed over: %(cause)s; %(fix)s",
+                {"topic": TOPIC, "offset": header.base_offset, "cause": error, "fix": CORRUPT_FIX},
+            )
             return []
 
     # -- writing -----------------------------------------------------------------------------------------------------

@@ -196,7 +196,7 @@ class Webhooks:
             try:
                 await self._reconcile(await self._wanted_work())
             except EXPECTED as error:
-                logger.warning("webhooks: %s", error)
+                logger.warning("webhooks: %(cause)s", {"cause": error})
             except Exception:
                 logger.exception("webhooks: a fault of ours; trying again")
 
@@ -244,7 +244,7 @@ class Webhooks:
                 await self._note_redriven()
                 await self._leftovers.sweep(self._gateway.admin)
             except EXPECTED as error:
-                logger.warning("webhooks: %s", error)
+                logger.warning("webhooks: %(cause)s", {"cause": error})
             except Exception:
                 logger.exception("webhooks: a fault of ours; trying again")
 
