@@ -43,6 +43,8 @@ class Membership:
         self._pause_seconds = min(broker.config.number("broker.heartbeat.interval.ms"), self._ttl_ms / 4) / 1000
         self._lease: Lease | None = None
         self.deadline = 0.0
+        # When the store was last asked for the lease.
+        self.tried_at = broker.clock.now().mono
 
     @property
     def epoch(self) -> int:
@@ -78,7 +80,7 @@ class Membership:
         if self._lease is not None:
             # The store may know of newer epochs than our image does, when we were cut off from it.
             await broker.metadata.load()
-        before = broker.clock.now().mono
+        before = self.tried_at = broker.clock.now().mono
         self._lease = await broker.metadata.store.acquire(
             f"{LEASE_PREFIX}{self._me.id}", self._me.directory_id, next_epoch(broker.image), self._ttl_ms
         )
@@ -164,7 +166,7 @@ class Membership:
 
     async def _renew(self) -> None:
         assert self._lease is not None
-        before = self._broker.clock.now().mono
+        before = self.tried_at = self._broker.clock.now().mono
         await self._broker.metadata.store.renew(self._lease)
         self._set_deadline(before)
 

@@ -1,10 +1,11 @@
-"""`/metrics`: the probes as Prometheus text, over the smallest HTTP that a scraper needs.
+"""`/metrics`, `/livez` and `/readyz`: the probes as Prometheus text, and health, over the smallest HTTP that is asked for.
 
 Nothing is computed before somebody asks, so the hot path only adds to plain integers; what a scrape costs follows the
 number of partitions, not of requests. docs/monitoring.md explains each metric, and a test holds it to this.
 """
 
 import asyncio
+import json
 from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from urllib.parse import parse_qs
 
 from headrace import __version__
 from headrace.base.exposition import CONTENT_TYPE, Metric, histogram_samples, labels_of, render
+from headrace.broker.health import Check, liveness, readiness
 from headrace.broker.process_metrics import process_metrics
 from headrace.broker.topic_metrics import TopicRows, partition_metrics
 from headrace.broker.upkeep_metrics import upkeep_metrics
@@ -55,13 +57,29 @@ class MetricsServer:
         if method != b"GET":
             return _http("405 Method Not Allowed", "text/plain", b"only GET is answered here\n")
         match path:
+            case "/livez" | "/healthz":
+                return self._health("alive", liveness(self._broker))
+            case "/readyz":
+                return self._health("ready", await readiness(self._broker))
+            case _ if not hasattr(self._broker, "listener"):
+                return _http("503 Service Unavailable", "text/plain", b"the logs are being opened\n")
             case "/metrics":
                 page = await self._page()
             case "/metrics/partitions":
                 page = self._partitions_page(parse_qs(query).get("topic", []))
             case _:
-                return _http("404 Not Found", "text/plain", b"the metrics are at /metrics\n")
+                return _http("404 Not Found", "text/plain", b"here are /metrics, /livez and /readyz\n")
         return _http("200 OK", CONTENT_TYPE, page.encode())
+
+    def _health(self, word: str, checks: list[Check]) -> bytes:
+        is_passed = all(check.is_passed for check in checks)
+        body = {
+            "status": word if is_passed else f"not {word}",
+            "broker": self._broker.id,
+            "checks": {name: {"passed": passed, "detail": detail} for name, passed, detail in checks},
+        }
+        status = "200 OK" if is_passed else "503 Service Unavailable"
+        return _http(status, "application/json", f"{json.dumps(body)}\n".encode())
 
     async def _page(self) -> str:
         """With tens of thousands of partitions it takes a while: others have their turn in between."""

@@ -137,6 +137,7 @@ class Node:
         )
         try:
             self._unlock = self._directory.lock()
+            await self._serve_health()
             await self._open_logs()
             await self._serve(loop)
         except BaseException:
@@ -151,6 +152,12 @@ class Node:
                 "port": self.port,
             },
         )
+
+    async def _serve_health(self) -> None:
+        """From here on, so that a broker that reads its logs for minutes is seen to live."""
+        if self.settings.metrics_port is not None:
+            self._metrics = MetricsServer(self.broker)
+            self.metrics_port = await self._metrics.start(self.settings.host, self.settings.metrics_port)
 
     async def _open_logs(self) -> None:
         image = await self._found_or_join()
@@ -218,9 +225,6 @@ class Node:
             on_disk_failed=self._on_failure,
         )
         self.port = await listener.bind(settings.host, settings.port)
-        if settings.metrics_port is not None:
-            self._metrics = MetricsServer(self.broker)
-            self.metrics_port = await self._metrics.start(settings.host, settings.metrics_port)
         await self._join()
         await listener.serve()
         self._tasks.start("janitor", Janitor(self.broker).run())

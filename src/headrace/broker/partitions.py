@@ -128,6 +128,11 @@ class Partitions:
     def __len__(self) -> int:
         return len(self._hosted)
 
+    @property
+    def unopened(self) -> int:
+        """How many the image gives us and are not open: they wait for their turn, or could not be opened."""
+        return len(self._wanted) + len(self._opening) + len(self._left_over)
+
     def find(self, topic: str | None, index: int) -> Partition | None:
         return None if topic is None else self._hosted.get((topic, index))
 
