@@ -23,34 +23,40 @@ class MissingTool(Exception):
     """A program that is needed is not on this machine; the message says which and how to get it."""
 
 
-def java_classpath() -> str:
-    """Kafka's jars and the compiled Java client program, for `java -cp`."""
-    jars = _built("jars", [HERE / "java" / "pom.xml"], _fetch_jars)
-    classes = _built("java", [HERE / "java" / "pom.xml", *_sources("java", "*.java")], lambda out: _compile(jars, out))
+def java_classpath(folder: Path = HERE / "java") -> str:
+    """The jars that a folder's pom.xml names and the compiled programs of the folder, for `java -cp`."""
+    pom, programs = folder / "pom.xml", sorted(folder.glob("*.java"))
+    jars = _built("jars", [pom], lambda out: _fetch_jars(pom, out))
+    sources = [pom, HERE / "java" / "log4j2.xml", *programs]
+    classes = _built(folder.name, sources, lambda out: _compile(jars, programs, out))
     return os.pathsep.join([str(classes), f"{jars}{os.sep}*"])
 
 
 def franz_go() -> Path:
-    """The compiled Go client program."""
-    return _built("go", [*_sources("go", "*.go"), HERE / "go" / "go.mod"], _build_go) / "franz_go"
+    return go_program(HERE / "go")
 
 
-def _fetch_jars(out: Path) -> None:
+def go_program(folder: Path) -> Path:
+    """The compiled Go module of a folder."""
+    sources = [*sorted(folder.glob("*.go")), folder / "go.mod", folder / "go.sum"]
+    return _built(folder.name, sources, lambda out: _build_go(folder, out)) / folder.name
+
+
+def _fetch_jars(pom: Path, out: Path) -> None:
     _need("mvn", "maven")
-    pom = HERE / "java" / "pom.xml"
     _run(["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={out}"], cwd=out)
 
 
-def _compile(jars: Path, out: Path) -> None:
-    _need("javac", "openjdk-17-jdk-headless")
+def _compile(jars: Path, programs: list[Path], out: Path) -> None:
     shutil.copy(HERE / "java" / "log4j2.xml", out)
-    _run(["javac", "-cp", f"{jars}{os.sep}*", "-d", str(out), *map(str, _sources("java", "*.java"))], cwd=out)
+    if programs:
+        _need("javac", "openjdk-17-jdk-headless")
+        _run(["javac", "-cp", f"{jars}{os.sep}*", "-d", str(out), *map(str, programs)], cwd=out)
 
 
-def _build_go(out: Path) -> None:
+def _build_go(folder: Path, out: Path) -> None:
     _need("go", "golang-go")
-    go = go_command(HERE / "go" / "go.mod")
-    _run([*go, "build", "-o", str(out / "franz_go"), "."], cwd=HERE / "go")
+    _run([*go_command(folder / "go.mod"), "build", "-o", str(out / folder.name), "."], cwd=folder)
 
 
 def _built(name: str, sources: list[Path], build: Callable[[Path], None]) -> Path:
@@ -79,10 +85,6 @@ def _cache() -> Path:
     return cache
 
 
-def _sources(folder: str, pattern: str) -> list[Path]:
-    return sorted((HERE / folder).glob(pattern))
-
-
 def _need(program: str, package: str) -> None:
     if shutil.which(program) is None:
         raise MissingTool(f"{program} is missing. Fix: apt-get install {package}, or `make test` as root on Debian")
@@ -96,7 +98,7 @@ def _run(command: list[str], cwd: Path) -> None:
 
 def main() -> int:
     failed = 0
-    for build in (java_classpath, franz_go):
+    for build in (java_classpath, franz_go, lambda: go_program(HERE.parent / "ecosystem" / "sarama")):
         try:
             build()
         except (MissingTool, RuntimeError) as error:
