@@ -1,13 +1,14 @@
 """Whether acks go on during a storm wherever enough brokers are well, whatever becomes of the others.
 
-    well      serves, unpaused, not fenced, reaches the store, has a quick and sound disk: for so long, without a break
+    well      serves, unpaused, not fenced, reaches the store, has a quick and sound disk: for WELL_SECONDS without a break
     gone      does not run, stands still, cannot reach the store, or its disk hangs: it must not lead for long
     full      has no room for clients' writes: it must not lead for long either, though all it knows is in order
     neither   slow, just started: nothing is promised where such a one leads
 
 A partition must go on when some well replicas, linked with each other, are a majority of its replicas and
 min.insync.replicas, one of them holds all that is committed, and its leader is among them, gone or full. To go on is to
-have a leader among them that has enough in-sync replicas and whose watermark moves while there is something to commit.
+have a leader among them that has enough in-sync replicas and whose watermark moves while there is something to commit; it
+may stand still for STUCK_SECONDS_MAX, the lease plus a second, when a leader is lost or hangs.
 
 Looks at brokers, not at clients: how long a client waits for a broker that stands still is its own affair.
 """
@@ -21,6 +22,7 @@ from sim.host import Host
 from sim.world import World
 
 WELL_SECONDS = 5.0
+STUCK_SECONDS_MAX = 3.0
 SLOWNESS_MAX = 5.0
 
 
@@ -30,7 +32,7 @@ class Stuck(NamedTuple):
 
 
 class Liveness:
-    def __init__(self, world: World, checks: Checks, seconds_max: float = WELL_SECONDS) -> None:
+    def __init__(self, world: World, checks: Checks, seconds_max: float = STUCK_SECONDS_MAX) -> None:
         self._world = world
         self._checks = checks
         self._seconds_max = seconds_max
@@ -126,7 +128,7 @@ class Liveness:
         if state.adding or state.removing:
             return ()
         now = self._world.agenda.now
-        well = [each for each in state.replicas if now - self._unwell_at.get(each, now) > self._seconds_max]
+        well = [each for each in state.replicas if now - self._unwell_at.get(each, now) > WELL_SECONDS]
         least = max(len(state.replicas) // 2 + 1, self._min_isr(topic, index, well))
         for size in range(len(well), least - 1, -1):
             for some in combinations(well, size):
@@ -141,8 +143,7 @@ class Liveness:
     def _are_linked(self, some: tuple[int, ...]) -> bool:
         now = self._world.agenda.now
         return all(
-            now - self._unlinked_at.get((min(pair), max(pair)), 0.0) > self._seconds_max
-            for pair in combinations(some, 2)
+            now - self._unlinked_at.get((min(pair), max(pair)), 0.0) > WELL_SECONDS for pair in combinations(some, 2)
         )
 
     def _may_lead(self, state: PartitionState, some: tuple[int, ...]) -> bool:

@@ -6,7 +6,8 @@ from random import Random
 import pytest
 
 from headrace.broker.disk_watch import DiskWatch
-from sim.clients import Directory, Producer, create_topic, delete_records, move_partition
+from headrace.broker.membership import Membership
+from sim.clients import Directory, Producer, create_topic, delete_records, elect_preferred, move_partition
 from sim.cluster import LEASE_SECONDS, TOPIC, Cluster
 from sim.disk_teeth import DISK_TEETH, an_unclean_start_trusts_names
 from sim.host import Host
@@ -105,6 +106,86 @@ def test_a_leader_whose_disk_hangs_is_replaced(cluster: Cluster) -> None:
     cluster.until(lambda: leader in cluster.state.isr)
 
 
+def test_a_leader_whose_disk_hangs_again_and_again_is_replaced_as_soon_each_time(cluster: Cluster) -> None:
+    leader = cluster.state.leader
+    writer(cluster)
+    for _ in range(4):
+        hang_until_others_lead(cluster, leader)
+        cluster.world.hosts[leader - 1].disk_hangs = False
+        cluster.until(lambda: leader in cluster.state.isr)
+        give_back(cluster, leader)
+
+
+def test_who_stays_away_since_its_disk_hung_often_is_back_when_another_dies(cluster: Cluster) -> None:
+    leader = cluster.state.leader
+    host = cluster.world.hosts[leader - 1]
+    host.node.broker.disk_watch.recent_hangs = 7
+    writer(cluster)
+    hang_until_others_lead(cluster, leader)
+    host.disk_hangs = False
+    cluster.run(4.0)
+    assert leader not in cluster.state.isr, "it stays away"
+    cluster.world.kill(cluster.world.hosts[cluster.state.leader - 1])
+    cluster.run(0.2)
+    acks = cluster.checks.acks
+    cluster.run(LEASE_SECONDS + 1.0 - 0.2)
+    assert leader in cluster.state.isr
+    assert cluster.checks.acks > acks
+
+
+def hang_until_others_lead(cluster: Cluster, leader: int) -> None:
+    """Within the lease plus a second."""
+    hang(cluster, leader)
+    cluster.run(0.2)
+    acks = cluster.checks.acks
+    cluster.run(LEASE_SECONDS + 1.0 - 0.2)
+    assert cluster.state.leader != leader
+    assert cluster.checks.acks > acks
+
+
+def give_back(cluster: Cluster, leader: int) -> None:
+    """The leadership that is its own by preference: asked for until it has it, since any broker may be asked."""
+    loop = cluster.world.client_loop("elector")
+    for _ in range(10):
+        cluster.until(cluster.world.spawn(loop, elect_preferred(Directory(cluster.world, loop, Random(6)))).done)
+        if cluster.state.leader == leader:
+            break
+    cluster.run(1.0)
+
+
+def overload(cluster: Cluster) -> list[int]:
+    """All disks hang for three seconds, again and again; how many brokers kept their lease each time."""
+    writer(cluster)
+    kept = []
+    for _ in range(5):
+        before = epochs(cluster)
+        for host in cluster.world.hosts:
+            host.disk_hangs = True
+        cluster.run(3.0)
+        acks = cluster.checks.acks
+        for host in cluster.world.hosts:
+            host.disk_hangs = False
+        cluster.run(3.0)
+        assert cluster.checks.acks > acks
+        kept.append(sum(one == other for one, other in zip(before, epochs(cluster), strict=True)))
+    return kept
+
+
+def epochs(cluster: Cluster) -> list[int]:
+    return [host.node.broker.epoch for host in cluster.world.hosts if host.node is not None]
+
+
+def test_brokers_on_one_overloaded_disk_do_not_all_leave(cluster: Cluster) -> None:
+    """Those that are left after the first could commit nothing without each other."""
+    assert min(overload(cluster)) > 0
+
+
+def test_without_a_look_at_the_others_they_all_leave(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the test before this one is known to show something."""
+    monkeypatch.setattr(Membership, "_can_be_spared", lambda self: True)
+    assert min(overload(cluster)) == 0
+
+
 def test_without_a_watch_over_the_disk_it_leads_on(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that the test before this one is known to show something."""
     monkeypatch.setattr(DiskWatch, "on_tick", lambda self: None)
@@ -136,14 +217,14 @@ def test_a_follower_whose_disk_hangs_holds_up_nobody(cluster: Cluster) -> None:
 def test_a_slow_disk_costs_nobody_its_lease(cluster: Cluster) -> None:
     """Syncs of half a second and more, one after the other."""
     leader = cluster.state.leader
-    epochs = {host.id: host.node.broker.epoch for host in cluster.world.hosts if host.node is not None}
+    before = epochs(cluster)
     for host in cluster.world.hosts:
         host.work_seconds = lambda: 0.7  # type: ignore[method-assign]
         host.loop._work_seconds = host.work_seconds
     writer(cluster)
     cluster.run(30.0)
     assert cluster.state.leader == leader
-    assert {host.id: host.node.broker.epoch for host in cluster.world.hosts if host.node is not None} == epochs
+    assert epochs(cluster) == before
 
 
 def test_a_disk_that_hangs_while_it_opens_a_topic_keeps_nobody_from_the_news(cluster: Cluster) -> None:

@@ -5,8 +5,7 @@
 
 A disk that is only slow answers: a sync of a large file may take long, but not everything does. That cannot be told from
 a hang of this one operation, so one that takes TIMES_OLDEST as long counts as hung, whatever else comes back.
-A disk that hung and came back is slow rather than dead, so each time the patience doubles, up to PATIENCE_TIMES_MAX; it
-halves with every minute of good answers. Otherwise three brokers on one busy disk would all step down for ever.
+A disk that hung and came back may do so again: `recent_hangs` counts them, one less with every minute of good answers.
 
 Time is counted in ticks, not by the clock: a process that stood still has not been let down by its disk.
 """
@@ -21,7 +20,7 @@ from headrace.base.file_sync import Done, Job, Run
 
 TICKS = 8
 TIMES_OLDEST = 10
-PATIENCE_TIMES_MAX = 8
+HANGS_MAX = 8
 FORGIVEN_SECONDS = 60.0
 
 T = TypeVar("T")
@@ -31,6 +30,8 @@ class DiskWatch:
     def __init__(self, loop: asyncio.AbstractEventLoop, threads: Executor, probe: Job, patience_ms: int) -> None:
         """`probe` writes a small file, durably. A patience of 0 is endless."""
         self.is_hung = False
+        self.recent_hangs = 0
+        """Hangs that ended by themselves."""
         self.tick_seconds = max(patience_ms, 1) / 1000 / TICKS
         self._is_patient = patience_ms == 0
         self._loop = loop
@@ -41,7 +42,6 @@ class DiskWatch:
         self._is_probing = False
         self._silent_ticks = 0
         self._good_ticks = 0
-        self._patience_times = 1
         self._changed = asyncio.Event()
 
     # -- what the disk is given to do ------------------------------------------------------------------------------
@@ -91,8 +91,7 @@ class DiskWatch:
             self._ages[operation] += 1
         if oldest and not self._is_probing:
             self._begin_probe()
-        patience = TICKS * self._patience_times
-        self._set(self._silent_ticks >= patience or oldest >= patience * TIMES_OLDEST)
+        self._set(self._silent_ticks >= TICKS or oldest >= TICKS * TIMES_OLDEST)
         self._forgive()
 
     def _begin_probe(self) -> None:
@@ -112,14 +111,14 @@ class DiskWatch:
         self.is_hung = is_hung
         self._good_ticks = 0
         if not is_hung:
-            self._patience_times = min(PATIENCE_TIMES_MAX, 2 * self._patience_times)
+            self.recent_hangs = min(HANGS_MAX, self.recent_hangs + 1)
         self._changed.set()
 
     def _forgive(self) -> None:
         self._good_ticks = 0 if self.is_hung else self._good_ticks + 1
         if self._good_ticks * self.tick_seconds >= FORGIVEN_SECONDS:
             self._good_ticks = 0
-            self._patience_times = max(1, self._patience_times // 2)
+            self.recent_hangs = max(0, self.recent_hangs - 1)
 
     async def until_hung(self, seconds: float) -> bool:
         """Whether it hangs, now or within so many seconds."""

@@ -3,7 +3,8 @@
     join     take the lease under a new epoch → commit the registration, out of every in-sync set we may not stay in
     renew    four times in a lease; the deadline counts from before the renewal was sent
     deadline passed, or lease lost → fenced: nothing is answered as a leader any more → join again
-    disk hangs    fenced, and the lease given back, so that others lead → the disk answers → join again
+    disk hangs    fenced, and the lease given back, if others can go on without us → the disk answers → join again,
+                  later each time if it hangs again and again, so that leaders do not move to and fro
 
 The lease only limits how long a cut-off broker answers with old news. That acknowledged records survive rests on
 in-sync sets and epochs alone.
@@ -11,14 +12,16 @@ in-sync sets and epochs alone.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Set
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import StoreUnreachable, UserError
 from headrace.cluster.entities import Broker as Registration
+from headrace.cluster.image import Image
 from headrace.cluster.registration import next_epoch, skip_producer_ids
 from headrace.cluster.rejoin import rejoin
+from headrace.cluster.spare import can_spare
 from headrace.cluster.store import Conflict, Lease, LeaseHeld, LeaseLost, commit_all
 
 if TYPE_CHECKING:
@@ -29,6 +32,9 @@ log = logging.getLogger("headrace.membership")
 LEASE_PREFIX = "broker/"
 JOIN_TRIES = 50
 JOIN_PAUSE_SECONDS = 0.1
+# A broker whose disk hung again comes back after so long, twice as long each time, and at once if others are missing.
+AWAY_SECONDS = 1.0
+AWAY_SECONDS_MAX = 16.0
 # How much earlier than the store we take our own lease as over: clocks tick apart a little.
 MARGIN_SHARE = 0.1
 
@@ -45,6 +51,7 @@ class Membership:
         self.deadline = 0.0
         # When the store was last asked for the lease.
         self.tried_at = broker.clock.now().mono
+        self._spared: tuple[Image, Mapping[int, int], bool] | None = None
 
     @property
     def epoch(self) -> int:
@@ -135,11 +142,11 @@ class Membership:
         while True:
             is_disk_hung = await self._broker.disk_watch.until_hung(self._pause_seconds)
             try:
-                if is_disk_hung and len(self._broker.live) > 1:
+                if is_disk_hung and self._can_be_spared():
                     await self._step_aside()
                     continue
                 if is_disk_hung:
-                    # Alone: nobody could take over, and clients wait for the disk with us.
+                    # Too few others could go on, and clients wait for the disk with us.
                     await asyncio.sleep(self._pause_seconds)
                 await self._renew()
                 self._broker.on_renewed()
@@ -154,15 +161,33 @@ class Membership:
 
     async def _step_aside(self) -> None:
         """Others lead, and go on without us, until our disk answers."""
-        self._broker.fence("its disk does not answer")
+        broker = self._broker
+        others = broker.live.keys() - {broker.id}
+        broker.fence("its disk does not answer")
         self.deadline = 0.0
         # If the store does not take it back now, it runs out.
         with suppress(StoreUnreachable, TimeoutError):
             async with asyncio.timeout(self._ttl_ms / 1000):
                 await self.leave()
-        await self._broker.disk_watch.until_answering()
+        await broker.disk_watch.until_answering()
         log.warning("broker %(broker)d has a disk that answers again; joining again", {"broker": self._me.id})
+        await self._stay_away(others)
         await self._join_again()
+
+    async def _stay_away(self, others: Set[int]) -> None:
+        """After a first hang not at all; never when one of the others is missing."""
+        watch = self._broker.disk_watch
+        for _ in range(round(seconds_away(watch.recent_hangs) / watch.tick_seconds)):
+            if not others <= self._broker.live.keys():
+                return
+            await asyncio.sleep(watch.tick_seconds)
+
+    def _can_be_spared(self) -> bool:
+        """Worked out again when the image or the live brokers changed: a disk may hang for long, beside many partitions."""
+        image, live = self._broker.image, self._broker.live
+        if self._spared is None or self._spared[0] is not image or self._spared[1] is not live:
+            self._spared = image, live, can_spare(image, self._me.id, live, self._broker.config)
+        return self._spared[2]
 
     async def _renew(self) -> None:
         assert self._lease is not None
@@ -196,6 +221,11 @@ class Membership:
                     self._broker.on_leases(live_epochs(leases))
             except StoreUnreachable:
                 await asyncio.sleep(JOIN_PAUSE_SECONDS)
+
+
+def seconds_away(recent_hangs: int) -> float:
+    """How long a broker stays away after a hang of its disk."""
+    return min(AWAY_SECONDS_MAX, AWAY_SECONDS * 2.0 ** (recent_hangs - 2)) if recent_hangs > 1 else 0.0
 
 
 def _epochs_known(broker: "Broker") -> dict[tuple[bytes, int], int]:

@@ -42,8 +42,8 @@ _BROKER: Final = (
         "log.disk.hang.timeout.ms",
         2_000,
         "A broker whose disk completes nothing for this long, not even a small file, gives its lease back, so that "
-        "others lead, and joins again when the disk answers. 0 waits for the disk for ever. The time doubles, up to "
-        "eightfold, with every hang that ended by itself, and halves with every good minute.",
+        "others lead, where enough others are there, and joins again when the disk answers: after repeated hangs later "
+        "each time, up to 16 s. 0 waits for the disk for ever.",
         low=0,
     ),
     _flag("controlled.shutdown.enable", True, "Move leaders away before a broker stops."),

@@ -2,9 +2,9 @@
 others wait for its lock.
 
 A writer that is alive gives the lock back within moments. One that is stopped keeps it until it is woken, and meanwhile
-nobody of the host can renew a lease or take over. It is killed as soon as it has been seen stopped for `FROZEN_S`: by
-then it could not have kept its own lease either, and a transaction that was cut off leaves no trace. A process that
-runs, however slowly, or that a debugger holds, is left alone.
+nobody of the host can renew a lease or take over. It is killed as soon as it has been seen stopped for `FROZEN_S`, though
+nobody wants the lock yet: who waited for its lease to run out before looking would lose that time too. A transaction that
+was cut off leaves no trace. A process that runs, however slowly, or that a debugger holds, is left alone.
 
 The kernel's list of locks tells who it is. Asking by fcntl would need a second descriptor of the file, and closing that
 would drop our own locks. Where there is no such list (not Linux) nothing is done.
@@ -19,6 +19,9 @@ from typing import Final
 from headrace.stores.frozen_groups import is_frozen, let_die
 
 FROZEN_S: Final = 1.0
+LOOK_S: Final = 0.1
+LATE_S: Final = 1.0
+"""Looks further apart: we stood still ourselves, and so may all others have, who are not awake yet."""
 
 # Bytes of the shared-memory file: a writer locks the first, one that folds the log in the second, recovery the third.
 _EXCLUSIVE: Final = range(120, 123)
@@ -27,19 +30,26 @@ logger = logging.getLogger("headrace.store")
 
 
 class FrozenWriter:
-    """For one wait: it forgets nothing, so a new wait begins with a new one."""
+    """The one of this file, if there is one. Asked to look often, it does so every `LOOK_S`."""
 
     def __init__(self, database: Path) -> None:
         self._shared_memory = database.with_name(f"{database.name}-shm")
         self._suspect: int | None = None
         self._since = 0.0
+        self._looked = -LATE_S
 
     def look(self, mono: float) -> None:
+        pause = mono - self._looked
+        if pause < LOOK_S:
+            return
+        self._looked = mono
         writer = self._stopped_writer()
-        if writer is None or writer != self._suspect:
+        if writer is None or writer != self._suspect or pause > LATE_S:
             self._suspect, self._since = writer, mono
         elif mono - self._since >= FROZEN_S:
             self._end(writer)
+            # One that cannot be ended is tried again, and named again, as seldom.
+            self._since = mono
 
     def _stopped_writer(self) -> int | None:
         try:

@@ -52,6 +52,7 @@ class SqliteFile:
         check_library()
         self.path = path
         self._deadline_s = deadline_s
+        self._frozen_writer = FrozenWriter(path)
         self._db = self._open(layout)
         self._opened = self._found()
 
@@ -102,6 +103,10 @@ class SqliteFile:
             )
         return True
 
+    def look_for_frozen_writer(self) -> None:
+        """Often, so that nobody has to wait for its lock first."""
+        self._frozen_writer.look(time.monotonic())
+
     def write(self, work: Callable[[apsw.Connection], _Answer]) -> _Answer:
         """In one transaction; an exception of `work` undoes it. `work` may run more than once."""
 
@@ -127,7 +132,6 @@ class SqliteFile:
 
     def patiently(self, attempt: Callable[[], _Answer]) -> _Answer:
         deadline = time.monotonic() + self._deadline_s
-        frozen = FrozenWriter(self.path)
         while True:
             try:
                 with self._in_our_words():
@@ -136,7 +140,7 @@ class SqliteFile:
                 mono = time.monotonic()
                 if mono >= deadline:
                     raise StoreUnreachable(f"{self.path} stayed locked for {self._deadline_s:g} s") from busy
-                frozen.look(mono)
+                self._frozen_writer.look(mono)
             time.sleep(random.uniform(0.001, 0.02))
 
     @contextmanager

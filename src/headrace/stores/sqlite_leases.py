@@ -135,6 +135,7 @@ class SqliteLeases:
 
     def has_changed(self) -> bool:
         """Whether another process wrote since we last asked or died, or a lease may have run out."""
+        self._file.look_for_frozen_writer()
         before, self._data_version = self._data_version, self._file.read(lambda db: db.pragma("data_version"))
         mono = self._clock.now().mono
         somebody_died = any(is_over(self._beside, life) for life in list(self._others))

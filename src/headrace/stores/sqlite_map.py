@@ -60,6 +60,7 @@ class SqliteMap:
 
     def has_changed(self) -> bool:
         """Whether another process has committed since we last asked: SQLite's own counter, a few microseconds."""
+        self._file.look_for_frozen_writer()
         self._stay()
         before, self._data_version = self._data_version, self._file.read(lambda db: db.pragma("data_version"))
         return self._data_version != before

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -202,6 +202,31 @@ async def test_a_process_that_was_stopped_with_the_lock_is_ended(world: World) -
         process.send_signal(signal.SIGSTOP)
         assert await store.commit({"a": b"1"}, {}) == 1
         assert await asyncio.to_thread(process.wait, 30) == -signal.SIGKILL
+
+
+@story
+async def test_a_process_that_was_stopped_with_the_lock_is_ended_though_nobody_writes(world: World) -> None:
+    """Else the wait for its lock would begin when its lease is over and somebody wants to take over."""
+    assert isinstance(world, SqliteWorld)
+    store = await world.open()
+    (leases,) = (path for path in world.path.parent.glob("*.leases-*") if not path.name.endswith(("-wal", "-shm")))
+    watches = [asyncio.create_task(_follow(news)) for news in (store.watch(0), store.watch_leases())]
+    for path in (world.path, leases):
+        with holder(path) as process:
+            try:
+                assert process.stdout is not None
+                await asyncio.to_thread(process.stdout.readline)
+                process.send_signal(signal.SIGSTOP)
+                assert await asyncio.to_thread(process.wait, 20) == -signal.SIGKILL
+            finally:
+                process.kill()
+    for watch in watches:
+        watch.cancel()
+
+
+async def _follow(news: AsyncIterator[object]) -> None:
+    async for _ in news:
+        pass
 
 
 def _freezers() -> list[tuple[Path, str, str, str]]:
