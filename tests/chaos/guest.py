@@ -8,6 +8,7 @@
 Errors of brokers that are away are the guest's to bear; any other exception is a failure of the storm.
 """
 
+import sys
 import threading
 import traceback
 from abc import ABC, abstractmethod
@@ -15,7 +16,7 @@ from random import Random
 
 from chaos.cluster import Cluster
 
-JOIN_SECONDS = 120.0
+JOIN_SECONDS = 30.0
 
 
 class Guest(ABC):
@@ -57,7 +58,7 @@ class Guest(ABC):
         for thread in self._running:
             thread.join(JOIN_SECONDS)
             if thread.is_alive():
-                self.failures.append(f"{thread.name}: hangs")
+                self.failures.append(f"{thread.name} hangs:\n{_stack_of(thread)}")
         self._running.clear()
 
     def note_done(self, count: int = 1) -> None:
@@ -86,3 +87,8 @@ class Guest(ABC):
 
     @abstractmethod
     def check(self) -> list[str]: ...
+
+
+def _stack_of(thread: threading.Thread) -> str:
+    frame = sys._current_frames().get(thread.ident or 0)
+    return "".join(traceback.format_stack(frame)) if frame else "it has just ended"

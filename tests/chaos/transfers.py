@@ -2,14 +2,22 @@
 
 Whatever happens to brokers, coordinators and movers, a read_committed reader finds each acknowledged record of the source
 once in the target, in the order of its partition.
+
+A mover is a process (see `mover`): some are killed at work, and one that hangs in a call can be ended. librdkafka 2.16 may
+never return from send_offsets_to_transaction, whatever its time-out: it waits for a group coordinator that Metadata had
+left out meanwhile, whose connection it has given up for good, and looks again only when another connection goes up or down.
 """
 
 import contextlib
+import select
+import subprocess
+import sys
 import time
 from collections import Counter
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from chaos import mover as mover_program
 from chaos.cluster import until
 from chaos.guest import Guest
 from chaos.ledger import Ledger, Place
@@ -18,14 +26,19 @@ from chaos.reader import read_all
 
 SOURCE, TARGET, GROUP = "transfer-source", "transfer-target", "transfers"
 PARTITIONS = 2
-BATCH = 50
-CALL_SECONDS = 10.0
-DRAIN_SECONDS = 120.0
-_SOON = {"reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200, "socket.timeout.ms": 3_000, "log_level": 0}
+# Longer than any call that keeps its own time-out.
+HUNG_SECONDS = 2 * mover_program.CALL_SECONDS
+MOVER_SECONDS = (10.0, 60.0)
+DRAIN_SECONDS = 90.0
 
 
 class Transfers(Guest):
     threads = 2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hung = 0
+        self._is_calm = False
 
     def prepare(self) -> None:
         self._source = self.cluster.create_topic(SOURCE, PARTITIONS, {})
@@ -38,6 +51,7 @@ class Transfers(Guest):
 
     def finish(self) -> None:
         """All of the source is acknowledged, and the movers have come to its end."""
+        self._is_calm = True
         self._load.stop()
         self.failures += self._load.failures
         end = {(SOURCE, place[1]): len(found) for place, found in self._read(self._source).items()}
@@ -49,6 +63,7 @@ class Transfers(Guest):
         super().abandon()
 
     def check(self) -> list[str]:
+        print(f"{self.name}: {self.hung} movers hung in a call, and were replaced")
         source, target = self._read(self._source), self._read(self._target)
         broken = self._ledger.check(source, ["source"], one_leader=False)
         for partition in range(PARTITIONS):
@@ -62,10 +77,10 @@ class Transfers(Guest):
         return read_all(self.cluster.bootstrap, places, isolation_level="read_committed")
 
     def _committed(self) -> dict[Place, int]:
-        consumer = Consumer({"bootstrap.servers": self.cluster.bootstrap, "group.id": GROUP, **_SOON})
+        consumer = Consumer({"bootstrap.servers": self.cluster.bootstrap, "group.id": GROUP, **mover_program.SOON})
         try:
             wanted = [TopicPartition(*place) for place in self._source]
-            found = consumer.committed(wanted, timeout=CALL_SECONDS)
+            found = consumer.committed(wanted, timeout=mover_program.CALL_SECONDS)
             return {(each.topic, each.partition): each.offset for each in found}
         except KafkaException:
             return {}
@@ -73,57 +88,66 @@ class Transfers(Guest):
             consumer.close()
 
     def work(self, number: int) -> None:
+        """One mover after the other: of an id there is always the next."""
         while not self.stopping.is_set():
-            # A mover that meets any error is replaced: the next of its transactional id ends what it left open.
-            with contextlib.suppress(KafkaException):
-                self._move(number)
+            with _Mover(self.cluster.bootstrap, number) as mover:
+                # Some are killed at work, for their open transaction to be ended by the next.
+                self._attend(mover, time.monotonic() + self.rng.uniform(*MOVER_SECONDS))
 
-    def _move(self, number: int) -> None:
-        bootstrap = {"bootstrap.servers": self.cluster.bootstrap, **_SOON}
-        producer = Producer(
-            {**bootstrap, "transactional.id": f"mover-{number}", "transaction.timeout.ms": 10_000, "linger.ms": 2}
+    def _attend(self, mover: "_Mover", end: float) -> None:
+        while not self.stopping.is_set():
+            line = mover.read()
+            if line is None:
+                self.hung += 1
+                return
+            if not line:
+                mover.check_end()
+                return
+            word, _, count = line.partition(" ")
+            if word == "moved":
+                self.note_done(int(count))
+            if time.monotonic() > end and not self._is_calm:
+                return
+        mover.end()
+
+
+class _Mover:
+    """A process that runs `mover`; killed when it is left, whatever it does then."""
+
+    def __init__(self, bootstrap: str, number: int) -> None:
+        words = [bootstrap, GROUP, f"mover-{number}", SOURCE, TARGET]
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", mover_program.__file__, *words],
+            # What was read ahead would be hidden from `select`.
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
-        producer.init_transactions(CALL_SECONDS)
-        consumer = Consumer(
-            {
-                **bootstrap,
-                "group.id": GROUP,
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "isolation.level": "read_committed",
-                "session.timeout.ms": 6_000,
-            }
-        )
-        try:
-            consumer.subscribe([SOURCE])
-            while not self.stopping.is_set():
-                messages = [each for each in consumer.consume(BATCH, timeout=0.2) if each.error() is None]
-                if messages:
-                    self._copy(producer, consumer, messages)
-        finally:
-            consumer.close()
+        assert self._process.stdout is not None
+        self._news = self._process.stdout
 
-    def _copy(self, producer: Producer, consumer: Consumer, messages: list[Message]) -> None:
-        producer.begin_transaction()
-        ends: dict[Place, int] = {}
-        for message in messages:
-            producer.produce(TARGET, message.value(), partition=message.partition())
-            ends[message.topic(), message.partition()] = message.offset() + 1
-        offsets = [TopicPartition(*place, offset) for place, offset in ends.items()]
-        producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), CALL_SECONDS)
-        _commit(producer)
-        self.note_done(len(messages))
+    def __enter__(self) -> "_Mover":
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        with self._process:
+            """Its pipes are closed, and it has ended."""
 
-def _commit(producer: Producer) -> None:
-    """Asked again as long as it may still succeed: to give up would leave the outcome open."""
-    deadline = time.monotonic() + 3 * CALL_SECONDS
-    while True:
-        try:
-            return producer.commit_transaction(CALL_SECONDS)
-        except KafkaException as error:
-            if not error.args[0].retriable() or time.monotonic() > deadline:
-                raise
+    def read(self) -> str | None:
+        """The next line, an empty one when it has ended, None when it hangs in a call."""
+        ready, _, _ = select.select([self._news], [], [], HUNG_SECONDS)
+        return self._news.readline().decode().rstrip() if ready else None
+
+    def check_end(self) -> None:
+        _, said = self._process.communicate(timeout=HUNG_SECONDS)
+        assert self._process.returncode == mover_program.GAVE_UP, said.decode()
+
+    def end(self) -> None:
+        """In its own time, or else it is killed."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.communicate(timeout=HUNG_SECONDS)
 
 
 def _difference(wanted: list, moved: list) -> str:
