@@ -9,6 +9,9 @@ from chaos.cluster import Cluster
 from chaos.damage import DAMAGES, Damage, cut_the_log, flip_a_bit, remove_the_log
 from chaos.world import RELAXED, World
 
+# Longer than what it waits for in turn: each wait has a time limit of its own, which says what it waited for.
+pytestmark = pytest.mark.timeout(300)
+
 # One segment each: a new one that begins with the last checkpoint is all above the recovery point, and what is lost of it
 # looks like the torn end of a crash.
 _ONE_SEGMENT = {"segment.bytes": str(1 << 30)}

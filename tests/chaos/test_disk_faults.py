@@ -11,6 +11,9 @@ from chaos.cluster import Cluster
 from chaos.disks import Disk, fill, small_disk
 from chaos.world import World
 
+# Longer than what it waits for in turn: each wait has a time limit of its own, which says what it waited for.
+pytestmark = pytest.mark.timeout(300)
+
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
 
 

@@ -10,6 +10,9 @@ from chaos.faults import PROCESS_FAULTS, kill_controller, kill_leader
 from chaos.world import World
 from etcd_cluster import EtcdCluster, MissingEtcd
 
+# Longer than what it waits for in turn: each wait has a time limit of its own, which says what it waited for.
+pytestmark = pytest.mark.timeout(300)
+
 
 @pytest.fixture
 def etcd(tmp_path: Path) -> Iterator[EtcdCluster]:

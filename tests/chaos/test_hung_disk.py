@@ -8,6 +8,9 @@ from chaos.cluster import CALM_SECONDS, Cluster, until
 from chaos.disks import Disk
 from chaos.world import World
 
+# Longer than what it waits for in turn: each wait has a time limit of its own, which says what it waited for.
+pytestmark = pytest.mark.timeout(300)
+
 
 @pytest.mark.parametrize("role", ["leader", pytest.param("follower", marks=pytest.mark.long)])
 def test_a_broker_whose_disk_hangs_is_replaced(role: str, tmp_path: Path) -> None:

@@ -20,7 +20,11 @@ from chaos.network import Network, has_namespaces
 from chaos.world import World
 from etcd_cluster import EtcdCluster, MissingEtcd
 
-pytestmark = pytest.mark.skipif(not has_namespaces(), reason="network namespaces need root and /dev/net/tun")
+pytestmark = [
+    pytest.mark.skipif(not has_namespaces(), reason="network namespaces need root and /dev/net/tun"),
+    # Longer than what it waits for in turn: each wait has a time limit of its own, which says what it waited for.
+    pytest.mark.timeout(300),
+]
 
 ROUNDS = 3
 STORM_SECONDS = 180

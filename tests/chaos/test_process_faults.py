@@ -22,6 +22,9 @@ from chaos.faults import (
 )
 from chaos.world import World
 
+# Longer than what it waits for in turn: each wait has a time limit of its own, which says what it waited for.
+pytestmark = pytest.mark.timeout(300)
+
 SHORT: dict[str, list[Fault]] = {
     "kill": [kill_leader, kill_leader_and_controller, kill_all],
     "pause": [pause_leader, pause_in_a_write, pause_all],
