@@ -176,6 +176,8 @@ class Membership:
 
     async def _stay_away(self, others: Set[int]) -> None:
         """After a first hang not at all; never when one of the others is missing."""
+        # Not asked for on purpose, which is no reason for a restart.
+        self.tried_at = self._broker.clock.now().mono
         watch = self._broker.disk_watch
         for _ in range(round(seconds_away(watch.recent_hangs) / watch.tick_seconds)):
             if not others <= self._broker.live.keys():
