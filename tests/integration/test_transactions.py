@@ -69,6 +69,20 @@ def read(bootstrap: str, topic: str, isolation: str = "read_committed", partitio
     return values
 
 
+
+def test_a_program_may_abort_right_after_its_first_message(transactional, new_topic, bootstrap) -> None:
+    """librdkafka then ends a transaction whose partitions it has just asked for, while markers of the last are written."""
+    topic = new_topic()
+    producer = transactional()
+    for number in range(60):
+        producer.begin_transaction()
+        producer.produce(topic, b"%d" % number)
+        # Long enough for the partition to be asked for, not always for the answer.
+        producer.poll(number % 5 / 1000)
+        producer.abort_transaction(SECONDS) if number % 2 else producer.commit_transaction(SECONDS)
+    assert read(bootstrap, topic) == [b"%d" % number for number in range(0, 60, 2)]
+
+
 def test_committed_is_seen_and_aborted_is_not(bootstrap, new_topic, transactional) -> None:
     topic = new_topic(partitions=2)
     producer = transactional()

@@ -126,6 +126,8 @@ class Transactions:
         return out
 
     def _end(self, command: Command, asked: EndTransaction, now: Now) -> Outcome:
+        if self._is_behind_an_add(asked):
+            return self._park(command, asked.transactional_id, now)
         known = self.known.get(asked.transactional_id)
         decided = decide_end(known, asked, now.wall)
         if isinstance(decided, ErrorCode):
@@ -136,6 +138,19 @@ class Transactions:
         out = _answered(command, Answer(ErrorCode.NONE, *decided.identity))
         self._prepare(out, asked.transactional_id, decided)
         return out
+
+    def _is_behind_an_add(self, asked: EndTransaction) -> bool:
+        """Whether the same producer's AddPartitions still waits for the markers of the last transaction.
+
+        librdkafka aborts without waiting for that answer. Decided at once, the end would be taken for one of the last
+        transaction, with the other outcome, and the refusal is fatal to the client.
+        """
+        producer = asked.producer_id, asked.producer_epoch
+        return any(
+            isinstance(each.question, AddPartitions)
+            and (each.question.producer_id, each.question.producer_epoch) == producer
+            for each in self._parked.get(asked.transactional_id, ())
+        )
 
     def _describe(self, command: Command, asked: DescribeTransaction) -> Outcome:
         known = self.known.get(asked.transactional_id)

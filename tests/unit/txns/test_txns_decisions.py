@@ -108,6 +108,32 @@ def test_adding_waits_until_the_last_transaction_is_complete() -> None:
     assert desk.known().state is TxnState.ONGOING
 
 
+@pytest.mark.parametrize("commit", [True, False])
+def test_an_end_waits_behind_the_partitions_it_ends(commit: bool) -> None:
+    """librdkafka sends both at once when a program aborts right after its first message."""
+    desk = Desk()
+    producer = desk.begun()
+    desk.add(producer)
+    desk.end(producer, commit=True)
+    assert desk.add(producer) is None
+    assert desk.end(producer, commit=commit) is None
+    desk.write_markers()
+    assert code(desk.answers[4]) is NONE
+    assert code(desk.answers[5]) is NONE
+    assert desk.known().state is (TxnState.PREPARE_COMMIT if commit else TxnState.PREPARE_ABORT)
+
+
+def test_an_end_that_waits_behind_an_add_for_too_long_is_told_to_come_back() -> None:
+    desk = Desk()
+    producer = desk.begun()
+    desk.add(producer)
+    desk.end(producer, commit=True)
+    desk.add(producer)
+    desk.end(producer, commit=False)
+    desk.pass_time(2)
+    assert [code(desk.answers[ticket]) for ticket in (4, 5)] == [CONCURRENT, CONCURRENT]
+
+
 def test_who_may_not_wait_is_told_at_once() -> None:
     desk = Desk()
     producer = desk.begun()
