@@ -4,6 +4,9 @@ PYTHON  ?= python3
 ARGS    ?=
 SECONDS ?= 600
 SEEDS   ?= 100
+# Tests run beside each other, a file at a time; most of them wait for real processes.
+WORKERS ?= 2
+PYTEST   = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 VENV := .venv
 BIN  := $(VENV)/bin
@@ -14,7 +17,7 @@ RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test check bench verify fuzz sim mutants tools clean
+.PHONY: help install up unit test check bench verify fuzz sim mutants tools clean
 
 help: ## List these targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -24,8 +27,11 @@ install: $(RUN_STAMP) ## Prepare .venv with what the queue needs to run, and no 
 up: $(RUN_STAMP) ## Run the queue on this machine; more options: make up ARGS="--port 9192"
 	@exec $(BIN)/headrace up $(ARGS)
 
+unit: $(DEV_STAMP) ## The tests that need no process, no network and no disk, in less than two minutes
+	@$(PYTEST) -m "not long" tests/unit tests/golden $(ARGS)
+
 test: $(DEV_STAMP) tools ## Unit, golden and integration tests, with six real client libraries
-	@$(BIN)/python -m pytest -m "not long" $(ARGS)
+	@$(PYTEST) -m "not long" $(ARGS)
 
 check: $(DEV_STAMP) ## Lint, format, types and import layers
 	@$(BIN)/ruff check .
