@@ -69,7 +69,6 @@ def read(bootstrap: str, topic: str, isolation: str = "read_committed", partitio
     return values
 
 
-
 def test_a_program_may_abort_right_after_its_first_message(transactional, new_topic, bootstrap) -> None:
     """librdkafka then ends a transaction whose partitions it has just asked for, while markers of the last are written."""
     topic = new_topic()
