@@ -13,6 +13,7 @@ from collections import deque
 from random import Random
 from typing import Any
 
+from headrace.wire.batch import parse_header
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from headrace.wire.messages.offsets import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
@@ -303,8 +304,13 @@ class Lane:
             sent = request.topic_data[0].partition_data[0].records
             values = [record.value for record in read_records(sent)]
             self._producer.checks.on_ack(self._producer.topic, self._index, part.base_offset, values)
-        elif part.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+        elif part.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_unacked(request):
             self._producer.checks.on_gap(self._producer.topic, self._index, address)
+
+    def _is_unacked(self, request: Any) -> bool:
+        """What came by a connection that the client gave up, and was acked by the next, is older than what followed it."""
+        sequence = parse_header(request.topic_data[0].partition_data[0].records).base_sequence
+        return any(batch.sequence == sequence for batch in self._unacked)
 
     def _on_answer(self, batch: Batch, response: Any) -> Refusal | None:
         part = response.responses[0].partition_responses[0]

@@ -143,18 +143,19 @@ def nobody_knows_that_it_went_back(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("breaks", "story", "invariant"),
+    ("breaks", "story", "invariants"),
     [
-        (epochs_go_back, all_were_in_sync, "in-sync"),
-        (nobody_knows_that_it_went_back, all_were_in_sync, "no-duplicate"),
-        (nobody_knows_that_it_went_back, a_later_leader_wrote_nothing, "one-leader"),
+        # Whichever shows first: that depends on who leads again under an epoch that was another's.
+        (epochs_go_back, all_were_in_sync, ("in-sync", "one-leader")),
+        (nobody_knows_that_it_went_back, all_were_in_sync, ("no-duplicate",)),
+        (nobody_knows_that_it_went_back, a_later_leader_wrote_nothing, ("one-leader",)),
     ],
-    ids=lambda each: each if isinstance(each, str) else each.__name__,
+    ids=lambda each: each[0] if isinstance(each, tuple) else each.__name__,
 )
 def test_without_the_rule_the_story_ends_in_a_breach(
     breaks: Callable[[pytest.MonkeyPatch], None],
     story: Callable[[RestoredCluster], None],
-    invariant: str,
+    invariants: tuple[str, ...],
     monkeypatch: pytest.MonkeyPatch,
     cluster: RestoredCluster,
 ) -> None:
@@ -162,4 +163,4 @@ def test_without_the_rule_the_story_ends_in_a_breach(
     with pytest.raises(AssertionError, match="Breach"):
         story(cluster)
     assert cluster.checks.breach is not None
-    assert cluster.checks.breach.invariant == invariant
+    assert cluster.checks.breach.invariant in invariants

@@ -29,6 +29,7 @@ from headrace.broker.listener import Listener
 from headrace.broker.markers import Markers
 from headrace.broker.membership import Membership, live_epochs
 from headrace.broker.metadata import Metadata, Plan
+from headrace.broker.new_leaders import NewLeaders
 from headrace.broker.partition import Partition
 from headrace.broker.partitions import Partitions
 from headrace.broker.peers import Peers
@@ -103,6 +104,7 @@ class Broker:
         self.coordinators = GroupCoordinators(self)
         self.transactions = TransactionCoordinators(self)
         self.peers = Peers(self)
+        self.new_leaders = NewLeaders(self)
         self.markers = Markers(self)
         self.controller = Controller(self)
         self.leaderless = Leaderless()
@@ -121,6 +123,7 @@ class Broker:
         return claim.broker_id if claim is not None and claim.broker_id in self.live else self.id
 
     async def _on_image(self, image: Image) -> None:
+        self.new_leaders.on_image(image)
         mine, everyone = image.overrides_of(self.id), image.overrides_of(None)
         if mine != self.config.dynamic or everyone != self.config.dynamic_default:
             self.config = self.config.with_dynamic(mine, everyone)
@@ -156,6 +159,7 @@ class Broker:
             for broker_id, epoch in self._leases.items()
             if broker_id in registered and registered[broker_id].epoch == epoch
         }
+        self.new_leaders.wake()
 
     @property
     def reluctant(self) -> Collection[int]:
@@ -194,6 +198,7 @@ class Broker:
         return str(uuid.UUID(bytes=self.rng.randbytes(16), version=4))
 
     def _follow(self, changed: Iterable[Partition]) -> None:
+        self.new_leaders.on_partitions(changed)
         if self.partitions.is_fenced:
             self.fetchers.stop()
         else:

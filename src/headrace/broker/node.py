@@ -357,6 +357,7 @@ class Node:
         self._released = True
         await self._tasks.stop()
         self.broker.peers.close()
+        self.broker.new_leaders.close()
         if hasattr(self.broker, "listener"):
             self.broker.listener.stop_accepting()
             self.broker.listener.close_connections()

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 
 PARTITIONS_PER_TURN = 1000
+# For this request waits whatever its client asks next.
+AUTO_CREATE_SECONDS_MAX = 5.0
 
 
 def handle_metadata(broker: "Broker", request: Request) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
@@ -44,7 +46,7 @@ async def _answer_all(broker: "Broker") -> MetadataResponse:
     listed = _listed(broker)
     described, looked_at = [], 0
     for topic in list(broker.image.topics.values()):
-        described.append(_describe(listed, topic))
+        described.append(_describe(broker, listed, topic))
         looked_at += len(topic.partitions)
         if looked_at >= PARTITIONS_PER_TURN:
             looked_at = 0
@@ -70,6 +72,7 @@ async def _create_and_answer(
         except Refused as refusal:
             if refusal.code != ErrorCode.TOPIC_ALREADY_EXISTS:
                 refusals[name] = refusal.code
+    await broker.new_leaders.until_usable(missing, AUTO_CREATE_SECONDS_MAX)
     return _answer(broker, [_find(broker, each, refusals) for each in wanted])
 
 
@@ -101,15 +104,19 @@ def _find(broker: "Broker", wanted: MetadataRequestTopic, refusals: dict[str, in
 
 
 def describe(broker: "Broker", topic: Topic) -> MetadataResponseTopic:
-    return _describe(_listed(broker), topic)
+    return _describe(broker, _listed(broker), topic)
 
 
 def _listed(broker: "Broker") -> set[int]:
     return {each.id for each in broker.listed_brokers()}
 
 
-def _describe(listed: Collection[int], topic: Topic) -> MetadataResponseTopic:
+def _describe(broker: "Broker", listed: Collection[int], topic: Topic) -> MetadataResponseTopic:
     parts = [_partition(listed, index, state) for index, state in enumerate(topic.partitions)]
+    awaited = broker.new_leaders.awaited(topic.id)
+    for part in parts if awaited else ():
+        if part.partition_index in awaited:
+            part.error_code, part.leader_id = ErrorCode.LEADER_NOT_AVAILABLE, -1
     return MetadataResponseTopic(0, topic.name, topic.id, topic.internal, parts)
 
 

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 # Topics that one request makes at the same time: what they bring to this broker is opened together.
 AT_ONCE = 50
+# Clients give up a request after 30 seconds, whatever time they allow for it. What does not lead by then is told as
+# without a leader until it does.
+USABLE_SECONDS_MAX = 20.0
 
 
 async def handle_create_topics(broker: "Broker", request: Request) -> CreateTopicsResponse:
@@ -42,7 +45,16 @@ async def handle_create_topics(broker: "Broker", request: Request) -> CreateTopi
         together = topics[first : first + at_once]
         creations = [_create(broker, topic, body.validate_only, repeated, turn) for turn, topic in enumerate(together)]
         results += await asyncio.gather(*creations)
+    if not body.validate_only:
+        await _until_usable(broker, request, [each.name for each in results if not each.error_code])
     return CreateTopicsResponse(0, results)
+
+
+async def _until_usable(broker: "Broker", request: Request, names: list[str | None]) -> None:
+    """For as long as the request allows, less what it has taken already."""
+    allowed = min(request.body.timeout_ms / 1000, USABLE_SECONDS_MAX)
+    elapsed = broker.clock.mono() - request.now.mono
+    await broker.new_leaders.until_usable(filter(None, names), allowed - elapsed)
 
 
 async def _create(
@@ -104,6 +116,8 @@ async def handle_create_partitions(broker: "Broker", request: Request) -> Create
     body = request.body
     repeated = _repeated([topic.name for topic in body.topics])
     results = [await _add_partitions(broker, topic, body.validate_only, repeated) for topic in body.topics]
+    if not body.validate_only:
+        await _until_usable(broker, request, [each.name for each in results if not each.error_code])
     return CreatePartitionsResponse(0, results)
 
 
