@@ -40,9 +40,12 @@ def __getattr__(name: str) -> Any:
         return import_module("headrace.aio")
     if name not in _API:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from headrace import api
+    try:
+        return getattr(import_module("headrace.api"), name)
+    except ModuleNotFoundError as missing:
+        from headrace.base.extras import explained
 
-    return getattr(api, name)
+        raise explained(missing) from None
 
 
 def __dir__() -> list[str]:

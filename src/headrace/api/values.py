@@ -72,5 +72,5 @@ def _fastavro() -> Any:
     try:
         import fastavro
     except ImportError:
-        raise ApiError("Avro needs the package fastavro", "pip install fastavro") from None
+        raise ApiError("Avro needs the package fastavro", "pip install 'headrace[avro]'") from None
     return fastavro

@@ -11,6 +11,11 @@ def main() -> None:
         from headrace.cli.serve import main as serve
 
         sys.exit(serve(sys.argv[2:]))
+    if sys.argv[1:2] in (["--version"], ["-V"]):
+        from headrace import __version__
+
+        print(f"headrace {__version__}")
+        return
     from headrace.cli.app import run
 
     sys.exit(run(sys.argv[1:]))

@@ -10,6 +10,7 @@ import typer
 from typer.models import CommandInfo
 
 from headrace.base.errors import UserError
+from headrace.base.extras import installation_of
 from headrace.cli import (
     cluster,
     consume,
@@ -102,6 +103,9 @@ def report(error: Exception, arguments: Sequence[str], as_json: bool) -> int:
     if isinstance(error, UserError):
         show_failure(error.cause, error.fix, as_json)
         return error.code if isinstance(error, Failure) else ExitCode.FAILED
+    if isinstance(error, ModuleNotFoundError) and (fix := installation_of(error.name or "")):
+        show_failure(f"this needs {error.name}, which is not installed", fix, as_json)
+        return ExitCode.FAILED
     words = getattr(error, "format_message", None)
     if words is not None:
         command = " ".join(["headrace", *_command_words(arguments)])

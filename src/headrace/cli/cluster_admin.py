@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from headrace.base.errors import Refused
-from headrace.cli.connection import parse_bootstrap, require_reachable
 from headrace.cli.failure import ExitCode, Failure
+from headrace.cli.reachable import parse_bootstrap, require_reachable
 from headrace.client.admin import Admin
 from headrace.client.connection import Disconnected
 from headrace.client.reset import NothingToShift

@@ -69,19 +69,19 @@ def _running_pid(path: Path) -> int | None:
 
 
 def check_brokers(bootstrap: str) -> Iterator[Finding]:
-    from headrace.cli.connection import Connection
+    from headrace.cli.cluster_admin import with_admin
+    from headrace.client.survey import survey
 
     try:
-        connection = Connection(bootstrap)
-        topics = connection.describe(connection.topic_names())
+        seen = with_admin(bootstrap, survey)
     except Failure as failure:
         yield warn("brokers", failure.cause, failure.fix)
         return
-    brokers = connection.admin.list_topics(timeout=5).brokers
-    yield ok("brokers", f"{count_of(len(brokers), 'broker')} at {bootstrap}, {count_of(len(topics), 'topic')}")
-    partitions = [(topic.name, part) for topic in topics for part in topic.partitions]
-    offline = [f"{name}-{part.id}" for name, part in partitions if part.leader is None or part.leader.id < 0]
-    behind = [f"{name}-{part.id}" for name, part in partitions if len(part.isr) < len(part.replicas)]
+    partitions = seen.partitions.values()
+    topics = {partition.id.topic for partition in partitions}
+    yield ok("brokers", f"{count_of(len(seen.live), 'broker')} at {bootstrap}, {count_of(len(topics), 'topic')}")
+    offline = [str(partition.id) for partition in partitions if partition.leader is None]
+    behind = [str(partition.id) for partition in partitions if partition.is_under_replicated]
     if offline:
         yield fail(
             "partitions", f"{len(offline)} without a leader: {_some(offline)}", "start the brokers that hold them"

@@ -3,7 +3,6 @@
 librdkafka retries a dead address until its own time-out, so the addresses are first tried with a bare connect.
 """
 
-import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
@@ -13,40 +12,11 @@ from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
 
 from headrace.cli.explain import explained
 from headrace.cli.failure import ExitCode, Failure
+from headrace.cli.reachable import CONNECT_SECONDS, require_reachable
 
-CONNECT_SECONDS = 3.0
 REPLY_SECONDS = 15.0
 
 T = TypeVar("T")
-
-
-def parse_bootstrap(text: str) -> list[tuple[str, int]]:
-    addresses = []
-    for part in text.split(","):
-        host, separator, port = part.strip().rpartition(":")
-        if not separator or not host or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise Failure(
-                f"--bootstrap {part.strip()}: this is not HOST:PORT",
-                "for example --bootstrap 127.0.0.1:9092",
-                ExitCode.USAGE,
-            )
-        addresses.append((host.strip("[]"), int(port)))
-    return addresses
-
-
-def require_reachable(bootstrap: str) -> None:
-    reasons = []
-    for host, port in parse_bootstrap(bootstrap):
-        try:
-            socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
-            return
-        except OSError as error:
-            reasons.append(f"{host}:{port}: {(error.strerror or str(error)).lower()}")
-    raise Failure(
-        f"no broker answers ({'; '.join(reasons)})",
-        "start one with `headrace up`, or name yours with --bootstrap HOST:PORT",
-        ExitCode.UNREACHABLE,
-    )
 
 
 def client_config(bootstrap: str, on_error: Callable[[Any], None] | None = None) -> dict[str, Any]:

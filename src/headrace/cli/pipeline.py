@@ -276,7 +276,7 @@ def sql(
 
 def _require_spark(*bootstraps: str) -> None:
     """Before anything of it is imported, and before it takes its seconds to start."""
-    from headrace.cli.connection import require_reachable
+    from headrace.cli.reachable import require_reachable
     from headrace.spark.spark_session import check_spark
 
     check_spark()

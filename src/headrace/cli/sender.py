@@ -13,10 +13,11 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from headrace.cli.connection import client_config, require_reachable
+from headrace.cli.connection import client_config
 from headrace.cli.explain import explained
 from headrace.cli.failure import ExitCode, Failure, show_failure
 from headrace.cli.output import console, count_of, remark, show_json, size_of
+from headrace.cli.reachable import require_reachable
 from headrace.cli.source import Outgoing, input_size
 
 DELIVERY_MS = 30_000

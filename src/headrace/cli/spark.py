@@ -21,7 +21,7 @@ def spark(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
     """A PySpark shell: `spark` is the session, and every topic is a view for `spark.sql`."""
-    from headrace.cli.connection import require_reachable
+    from headrace.cli.reachable import require_reachable
     from headrace.spark.spark_session import check_spark
 
     check_spark()

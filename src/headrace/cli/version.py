@@ -7,7 +7,9 @@ from importlib.metadata import version as installed
 from headrace import __version__
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, UnusedBootstrap
 
-LIBRARIES = ("apsw", "confluent-kafka", "cramjam", "crc32c", "uvloop")
+LIBRARIES = ("apsw", "cramjam", "crc32c", "uvloop")
+# Of the extra `client`: shown where it is installed.
+CLIENT = "confluent-kafka"
 
 
 def version(as_json: AsJson = False, bootstrap: UnusedBootstrap = DEFAULT_BOOTSTRAP) -> None:
@@ -23,9 +25,10 @@ def version(as_json: AsJson = False, bootstrap: UnusedBootstrap = DEFAULT_BOOTST
 
 def library_versions() -> dict[str, str | None]:
     versions: dict[str, str | None] = {}
-    for library in LIBRARIES:
+    for library in (*LIBRARIES, CLIENT):
         try:
             versions[library] = installed(library)
         except PackageNotFoundError:
-            versions[library] = None
+            if library != CLIENT:
+                versions[library] = None
     return versions

@@ -1,9 +1,9 @@
 import pytest
 
-from headrace.cli.connection import parse_bootstrap
 from headrace.cli.explain import explained
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.output import as_text, count_of, size_of
+from headrace.cli.reachable import parse_bootstrap
 
 
 def test_bootstrap_addresses() -> None:

