@@ -32,6 +32,7 @@ SIM_PARTS, SIM_SEEDS = 10, 1000
 MAKE = ["make", "--no-print-directory"]
 STORM = "tests/chaos/test_everything.py"
 KILLS = "tests/chaos/test_kill_one_broker.py"
+UPGRADE = "tests/chaos/test_upgrade.py"
 PASSED, FAILED, NOT_RUN = "passed", "FAILED", "not run"
 
 
@@ -72,6 +73,7 @@ def steps() -> list[Step]:
         _tests("kills", "one broker, kill -9 under load, 50 times", "long", KILLS),
         _tests("faults", "each fault of processes, disks, links and etcd, again and again", "long", *_single_faults()),
         _tests("chaos", "20 minutes of all faults beside every kind of client", "long", STORM),
+        _tests("upgrade", "one by one from the last release and back again, under load", "long", UPGRADE),
         _tests("scale", "10,000 partitions at RF 3, 100,000 at RF 1", "long", "tests/scale"),
         _tests("clients", "the longer tests of client libraries", "long", "tests/integration"),
         _tests("ecosystem", "Kafka Streams, Connect, Sarama, kafka-go while a broker dies", "long", "tests/ecosystem"),
@@ -100,7 +102,8 @@ def _tests(name: str, what: str, marker: str, *paths: str) -> Step:
 
 
 def _single_faults() -> list[str]:
-    return ["tests/chaos", "--ignore", KILLS, "--ignore", STORM]
+    apart = (KILLS, STORM, UPGRADE)
+    return ["tests/chaos", *(word for path in apart for word in ("--ignore", path))]
 
 
 def run_all(chosen: Sequence[Step], deadline: float) -> list[Result]:

@@ -57,6 +57,11 @@ def test_offsets_come_in_one_order_with_their_cluster():
     assert cluster_of(told) == "xyz" and cluster_of({"a": {"0": 1}}) == ""
 
 
+def test_a_checkpoint_of_a_later_form_is_refused():
+    with pytest.raises(UserError, match="has format format:2, this version reads 1"):
+        offsets_from_json({"cluster:xyz": {}, "format:2": {}, "a": {"0": 3}})
+
+
 @pytest.mark.parametrize(
     "text", ["", "x", "[]", '{"a": 1}', '{"a": {"x": 1}}', '{"a": {"0": "1"}}', '{"a": {"0": true}}']
 )

@@ -1,8 +1,9 @@
 """A broker's data directory: whose it is, that nobody else uses it, and how the last run ended.
 
 lock       held while a broker runs on it
-broker     format, cluster, broker and directory id: a directory is never used for another of them
-clean      written by the last step of a clean stop, taken away by the first step of a start
+broker     format, cluster, broker and directory id: a directory is never used for another of them. The format is that of
+           the whole directory: names of files and folders, log segments, and what has no format of its own
+clean      its format, written by the last step of a clean stop, taken away by the first step of a start
 """
 
 import json
@@ -13,8 +14,10 @@ from typing import Any
 from headrace.base.disk import Disk
 from headrace.base.errors import UserError
 from headrace.base.file_sync import Job
+from headrace.base.other_format import other_format
 
 FORMAT_VERSION = 1
+_CLEAN = b"1"
 _OTHER_DIRECTORY = "Give this broker a data directory of its own (--data), or start the broker this one belongs to."
 
 
@@ -47,10 +50,7 @@ class DataDirectory:
             return
         owner = self._read(marker)
         if owner["v"] != FORMAT_VERSION:
-            raise UserError(
-                f"{self._path} was written in format {owner['v']}; this version reads {FORMAT_VERSION}",
-                "Run the version of Headrace that wrote it, or a newer one.",
-            )
+            raise other_format(self._path, owner["v"], FORMAT_VERSION)
         if owner["cluster"] != cluster_id:
             raise UserError(
                 f"{self._path} belongs to cluster {owner['cluster']}, the metadata store to {cluster_id}",
@@ -71,13 +71,14 @@ class DataDirectory:
     def take_clean_mark(self) -> bool:
         """Whether the last run ended cleanly. The mark is gone before anything is written, so a crash leaves none."""
         mark = f"{self._path}/clean"
-        was_clean = self._disk.exists(mark)
+        # One of another format says what we cannot know: the logs are read, then.
+        was_clean = self._disk.exists(mark) and self._disk.read(mark) == _CLEAN
         self._disk.unlink(mark)
         self._disk.sync_dir_job(self._path)()
         return was_clean
 
     def leave_clean_mark(self) -> None:
-        self._disk.write_atomic(f"{self._path}/clean", b"1")
+        self._disk.write_atomic(f"{self._path}/clean", _CLEAN)
 
 
 def _parent(path: str) -> str:

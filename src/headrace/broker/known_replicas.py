@@ -1,6 +1,7 @@
 """The replicas that this broker has opened before: how one whose directory vanished is told from a new one.
 
-    DATA/replicas     a line for each, by topic id; written after the directory is durable and before the first ack
+    DATA/replicas     its format, then a line for each, by topic id; written after the directory is durable and before the
+                      first ack
 
 A new replica is in sync with nothing in it, since nobody has anything yet. One that was here before and has no directory
 any more (deleted by hand, a disk that lost it) has lost what it acknowledged, and must not count as in sync. Checkpoints do
@@ -16,10 +17,15 @@ from typing import Final
 from headrace.base.disk import Disk
 from headrace.base.errors import DiskFull
 from headrace.base.file_sync import Job
+from headrace.base.headed_text import newer_version
 from headrace.base.ids import TopicPartition
+from headrace.base.other_format import other_format
 
 # The file is written anew when it has so many lines more than twice the replicas that there are.
 DEAD_LINES_MAX: Final = 10_000
+VERSION: Final = 1
+_NAME: Final = "headrace-replicas"
+_HEAD: Final = f"{_NAME} {VERSION}".encode()
 
 
 class KnownReplicas:
@@ -33,11 +39,14 @@ class KnownReplicas:
     def _load(self) -> bool:
         """Whether every line is sound: a crash may have torn the last."""
         content = self._disk.read(self._path)
+        if newer := newer_version(_NAME, VERSION, content):
+            raise other_format(self._path, newer, VERSION)
         *lines, rest = content.split(b"\n")
-        found = list(map(_parse, lines))
+        has_head = lines[:1] == [_HEAD]
+        found = list(map(_parse, lines[has_head:]))
         self._known = {each: None for each in found if each is not None}
-        self._lines = len(lines)
-        return not rest and None not in found
+        self._lines = len(found)
+        return has_head and not rest and None not in found
 
     def __contains__(self, written_as: object) -> bool:
         return written_as in self._known
@@ -62,7 +71,7 @@ class KnownReplicas:
             content = _lines_of(new)
             return lambda: self._write(lambda: self._append(content))
         self._lines = len(self._known)
-        content = _lines_of(self._known)
+        content = _HEAD + b"\n" + _lines_of(self._known)
         return lambda: self._write(lambda: self._disk.write_atomic(self._path, content))
 
     def _write(self, write: Job) -> None:

@@ -1,17 +1,25 @@
 """The latest revision of the metadata store that this broker went by, kept in its data directory.
 
-    DATA/metadata-revision        written with the checkpoints, when it has changed
+    DATA/metadata-revision        format and revision; written with the checkpoints, when it has changed
 
 At the next start it tells a store that was restored from an older copy: in-sync sets and leader epochs may be older than
 the logs then. What a broker saw in the last seconds before a crash may not be written down.
 """
 
 import logging
+import re
+from typing import Final
 
 from headrace.base.disk import Disk
+from headrace.base.headed_text import newer_version
+from headrace.base.other_format import other_format
 from headrace.broker.disk_watch import DiskWatch
 
 logger = logging.getLogger("headrace.metadata")
+
+VERSION: Final = 1
+_NAME: Final = "headrace-metadata-revision"
+_CONTENT: Final = re.compile(rf"{_NAME} {VERSION} (\d+)\n".encode())
 
 
 class SeenRevision:
@@ -25,8 +33,11 @@ class SeenRevision:
 
     def _read(self) -> int:
         """Nothing, if it cannot be read: it is a warning that is lost then, not a record."""
-        text = self._disk.read(self._path) if self._disk.exists(self._path) else b""
-        return int(text) if text.isdigit() else 0
+        content = self._disk.read(self._path) if self._disk.exists(self._path) else b""
+        if newer := newer_version(_NAME, VERSION, content):
+            raise other_format(self._path, newer, VERSION)
+        sound = _CONTENT.fullmatch(content)
+        return int(sound[1]) if sound else 0
 
     def compare(self, revision: int) -> None:
         """With the store as it is at the start."""
@@ -48,5 +59,6 @@ class SeenRevision:
     async def save(self, revision: int) -> None:
         """Raises DiskFull."""
         if revision != self._written:
-            await self._watch.in_thread(self._disk.write_atomic, self._path, str(revision).encode())
+            content = f"{_NAME} {VERSION} {revision}\n".encode()
+            await self._watch.in_thread(self._disk.write_atomic, self._path, content)
             self._written = revision

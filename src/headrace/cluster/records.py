@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from headrace.base.errors import UserError
 from headrace.base.ids import format_id, parse_id
+from headrace.base.other_format import other_format
 from headrace.cluster.entities import (
     Broker,
     BrokerOverrides,
@@ -148,11 +149,7 @@ def decode(key: str, value: bytes, revision: int) -> Record | None:
         version = other.version
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(f"{key} holds {value[:80]!r}") from error
-    raise UserError(
-        f"the metadata store was written by another version of Headrace: {key} has format {version}, "
-        f"this version reads {FORMAT_VERSION}",
-        "Run the version of Headrace that wrote it, or a newer one.",
-    )
+    raise other_format(f"{key} in the metadata store", version, FORMAT_VERSION)
 
 
 class _OtherVersion(Exception):

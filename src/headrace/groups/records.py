@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from headrace.base.errors import PeerError, UserError
 from headrace.base.ids import ZERO_ID
+from headrace.base.other_format import other_format
 from headrace.groups.consumer_records import (
     CONSUMER_KINDS,
     ConsumerRecord,
@@ -149,11 +150,7 @@ def decode(key: bytes | None, value: bytes | None) -> Record | None:
 def _check_version(value: bytes, expected: int = VALUE_VERSION) -> None:
     version = _NUMBER.unpack_from(value)[0] if len(value) >= _NUMBER.size else -1
     if version != expected:
-        raise UserError(
-            f"__consumer_offsets was written by another version of Headrace: a record has format {version}, "
-            f"this version reads {expected}",
-            "Run the version of Headrace that wrote it, or a newer one.",
-        )
+        raise other_format("a record of __consumer_offsets", version, expected)
 
 
 def _read_offset(key: bytes, value: bytes | None) -> OffsetRecord:

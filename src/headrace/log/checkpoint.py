@@ -4,7 +4,8 @@
     orders 0 1842
     orders 1 90
 
-Invariant: a file is read whole and sound or not at all. `save` blocks until durable, so it is for a thread.
+Invariant: a file is read whole and sound or not at all; one of a newer version is refused, since without its offsets records
+that were deleted would be there again. `save` blocks until durable, so it is for a thread.
 """
 
 from collections.abc import Mapping
@@ -13,9 +14,11 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from headrace.base.disk import Disk
+from headrace.base.headed_text import newer_version
 from headrace.base.ids import TopicPartition
+from headrace.base.other_format import other_format
 
-_MAGIC, _VERSION = "headrace-checkpoint", "1"
+_MAGIC, VERSION = "headrace-checkpoint", 1
 
 
 class Checkpoint(NamedTuple):
@@ -30,19 +33,24 @@ def save(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) -> None:
 
 
 def load(disk: Disk, path: str) -> Checkpoint:
-    return decode(disk.read(path)) if disk.exists(path) else Checkpoint({})
+    if not disk.exists(path):
+        return Checkpoint({})
+    content = disk.read(path)
+    if newer := newer_version(_MAGIC, VERSION, content):
+        raise other_format(path, newer, VERSION)
+    return decode(content)
 
 
 def encode(offsets: Mapping[TopicPartition, int]) -> bytes:
     lines = [f"{topic} {partition} {offset}\n" for (topic, partition), offset in offsets.items()]
     body = "".join(lines).encode()
-    return f"{_MAGIC} {_VERSION} {len(lines)} crc32c={crc32c(body):08x}\n".encode() + body
+    return f"{_MAGIC} {VERSION} {len(lines)} crc32c={crc32c(body):08x}\n".encode() + body
 
 
 def decode(content: bytes) -> Checkpoint:
     head, _, body = content.partition(b"\n")
     lines = body.splitlines()
-    if head != f"{_MAGIC} {_VERSION} {len(lines)} crc32c={crc32c(body):08x}".encode():
+    if head != f"{_MAGIC} {VERSION} {len(lines)} crc32c={crc32c(body):08x}".encode():
         return Checkpoint({}, is_damaged=True)
     offsets = {}
     for line in lines:

@@ -17,7 +17,7 @@ from headrace.log.envelope import OVERHEAD, unwrap, wrap
 
 MARKS_MAX = 64
 NO_TIMESTAMP = -1
-_SUMMARY_MAGIC, _COLUMNS_MAGIC, _VERSION = b"HRis", b"HRix", 1
+_SUMMARY_MAGIC, _COLUMNS_MAGIC, VERSION = b"HRis", b"HRix", 1
 _SUMMARY = struct.Struct(">qqqqqI")
 SUMMARY_BYTES = OVERHEAD + _SUMMARY.size
 _ROW_BYTES = 16
@@ -89,11 +89,11 @@ class SparseIndex:
 
 def encode_index(index: SparseIndex, summary: IndexSummary) -> bytes:
     columns = b"".join(_little_endian(column) for column in (index.offsets, index.positions, index.timestamps))
-    return wrap(_SUMMARY_MAGIC, _VERSION, _SUMMARY.pack(*summary)) + wrap(_COLUMNS_MAGIC, _VERSION, columns)
+    return wrap(_SUMMARY_MAGIC, VERSION, _SUMMARY.pack(*summary)) + wrap(_COLUMNS_MAGIC, VERSION, columns)
 
 
 def decode_summary(content: bytes) -> IndexSummary | None:
-    packed = unwrap(_SUMMARY_MAGIC, _VERSION, content[:SUMMARY_BYTES])
+    packed = unwrap(_SUMMARY_MAGIC, VERSION, content[:SUMMARY_BYTES])
     if packed is None or len(packed) != _SUMMARY.size:
         return None
     return IndexSummary(*_SUMMARY.unpack(packed))
@@ -101,7 +101,7 @@ def decode_summary(content: bytes) -> IndexSummary | None:
 
 def decode_index(content: bytes) -> tuple[IndexSummary, SparseIndex] | None:
     summary = decode_summary(content)
-    columns = unwrap(_COLUMNS_MAGIC, _VERSION, content[SUMMARY_BYTES:])
+    columns = unwrap(_COLUMNS_MAGIC, VERSION, content[SUMMARY_BYTES:])
     if summary is None or columns is None or len(columns) != _ROW_BYTES * summary.entries:
         return None
     index = SparseIndex()

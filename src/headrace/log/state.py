@@ -13,7 +13,7 @@ from headrace.log.transactions import Transactions
 from headrace.wire.batch import TRANSACTIONAL, BatchHeader
 from headrace.wire.records import Marker
 
-_MAGIC, _VERSION = b"HRst", 2
+_MAGIC, VERSION = b"HRst", 2
 # 32 MiB of them. They go with the log they are about, or when it is compacted.
 ABORTED_MAX = 1 << 20
 _HEAD = struct.Struct(">qII")
@@ -59,12 +59,12 @@ class LogState:
     def encode(self, offset: int) -> bytes:
         epochs, producers = self.epochs.encode(), self.producers.encode()
         head = _HEAD.pack(offset, len(epochs), len(producers))
-        return wrap(_MAGIC, _VERSION, b"".join((head, epochs, producers, self.transactions.encode())))
+        return wrap(_MAGIC, VERSION, b"".join((head, epochs, producers, self.transactions.encode())))
 
     @classmethod
     def decode(cls, content: bytes, offset: int) -> "LogState | None":
         """None when damaged, or when it is the state at another offset than its file's name says."""
-        unwrapped = unwrap(_MAGIC, _VERSION, content)
+        unwrapped = unwrap(_MAGIC, VERSION, content)
         if unwrapped is None:
             return None
         stated_offset, epochs_bytes, producers_bytes = _HEAD.unpack_from(unwrapped)

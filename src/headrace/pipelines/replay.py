@@ -65,6 +65,7 @@ def replay(
 ) -> ReplayReport:
     """Writes the table at `path` to the topic `to`, which is made if it is not there."""
     table = open_table(path)
+    topic_id = table.source.topic_id
     end = table.offsets()
     target = Kafka(bootstrap, options or {})
     # Times are kept, so the broker's own retention might delete the oldest rows as they arrive.
@@ -73,7 +74,7 @@ def replay(
         from headrace.spark import session
 
         spark = session(master, name=f"headrace replay {to}")
-    work = ReplayWork(target, to, f"headrace-{name}-{table.source.topic_id}-{to}", table.files())
+    work = ReplayWork(target, to, f"headrace-{name}-{topic_id}-{to}", table.files())
     clock, copied_bytes = Clock("replay", on_progress), 0
     written = known_positions(sink_of(target, to), {partition: work.name_of(partition) for partition in end})
     start = dict.fromkeys(end, 0) | written

@@ -2,7 +2,8 @@
 
 Spark compares them as text, so topics and partitions always come in the same order. What we write also names the
 cluster, as a topic without partitions under a name that no topic can have: so that a checkpoint is not taken for that of
-another cluster, and whoever walks over topics and partitions meets nothing new.
+another cluster, and whoever walks over topics and partitions meets nothing new. A later form will say so with another
+such name; it is refused here.
 """
 
 import json
@@ -11,8 +12,10 @@ from typing import Any
 
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
+from headrace.base.other_format import other_format
 
 EARLIEST, LATEST = -2, -1
+VERSION = 1
 _CLUSTER = "cluster:"
 
 Offsets = dict[TopicPartition, int]
@@ -26,6 +29,9 @@ def offsets_to_json(offsets: Mapping[TopicPartition, int], cluster_id: str = "")
 
 
 def offsets_from_json(told: Mapping[str, Mapping[str, int]]) -> Offsets:
+    unknown = [name for name in told if ":" in name and not name.startswith(_CLUSTER)]
+    if unknown:
+        raise other_format("this checkpoint", unknown[0], VERSION)
     return {
         TopicPartition(topic, int(partition)): offset
         for topic, partitions in told.items()

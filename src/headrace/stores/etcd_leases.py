@@ -15,6 +15,7 @@ import random
 from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
+from headrace.base.other_format import other_format
 from headrace.cluster.store import Lease, LeaseHeld, LeaseLost
 from headrace.stores.etcd_gateway import PAUSE_S, Gateway, Stream
 from headrace.stores.etcd_messages import (
@@ -152,8 +153,10 @@ class EtcdLeases:
         return f"{self._folder}/{name}"
 
     def _decode(self, kv: Kv) -> Lease:
-        format_, holder, epoch, ttl_ms = json.loads(kv.value)
-        assert format_ == FORMAT, f"{kv.key} has format {format_}, this version reads {FORMAT}"
+        format_, *fields = json.loads(kv.value)
+        if format_ != FORMAT:
+            raise other_format(f"the lease {kv.key} in etcd", format_, FORMAT)
+        holder, epoch, ttl_ms = fields
         return Lease(kv.key[len(self._folder) + 1 :], holder, epoch, ttl_ms)
 
 

@@ -15,6 +15,7 @@ from contextlib import aclosing
 from typing import Final, NamedTuple
 
 from headrace.base.errors import StoreUnreachable, UserError
+from headrace.base.other_format import other_format
 from headrace.cluster.store import Compacted, Conflict, Entry, Snapshot, StoreWentBack
 from headrace.stores.etcd_gateway import Gateway
 from headrace.stores.etcd_messages import (
@@ -78,10 +79,7 @@ class EtcdMap:
         if found == FORMAT:
             return
         if found.startswith(FORMAT.split()[0]):
-            raise UserError(
-                f"the metadata under {self._gateway.url} has format {found.decode()!r}, not {FORMAT.decode()!r}",
-                "Run the version of Headrace that wrote it, or a newer one.",
-            )
+            raise other_format(f"the metadata under {self._gateway.url}", repr(found.decode()), repr(FORMAT.decode()))
         raise UserError(
             f"{self._gateway.url} holds keys that are not Headrace's",
             f"Choose another prefix, like {self._gateway.url}/headrace",

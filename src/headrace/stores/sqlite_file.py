@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, TypeVar
 import apsw
 
 from headrace.base.errors import DiskFailed, StoreUnreachable, UserError
+from headrace.base.other_format import other_format
 from headrace.stores.frozen_writer import FrozenWriter
 
 SQLITE_AT_LEAST: Final = (3, 51, 3)
@@ -97,10 +98,7 @@ class SqliteFile:
                 raise UserError(f"{self.path} is a SQLite file, but not one of Headrace's", "Choose another path.")
             return False
         if version != layout.format_version:
-            raise UserError(
-                f"{self.path} has format {version}, this version of Headrace reads {layout.format_version}",
-                "Run the version of Headrace that wrote it, or a newer one.",
-            )
+            raise other_format(str(self.path), version, layout.format_version)
         return True
 
     def look_for_frozen_writer(self) -> None:

@@ -7,6 +7,7 @@ tombstone. Replaying all records of a partition in order gives everything about 
 from struct import Struct as Layout
 
 from headrace.base.errors import PeerError, UserError
+from headrace.base.other_format import other_format
 from headrace.txns.outcome import TxnRecord
 from headrace.txns.state import TopicPartition, Transaction, TxnState
 from headrace.txns.stored import (
@@ -70,11 +71,7 @@ def decode(key: bytes | None, value: bytes | None) -> TxnRecord | None:
 def _read_value(value: bytes) -> Transaction:
     version = _NUMBER.unpack_from(value)[0] if len(value) >= _NUMBER.size else -1
     if version != VALUE_VERSION:
-        raise UserError(
-            f"__transaction_state was written by another version of Headrace: a record has format {version}, "
-            f"this version reads {VALUE_VERSION}",
-            "Run the version of Headrace that wrote it, or a newer one.",
-        )
+        raise other_format("a record of __transaction_state", version, VALUE_VERSION)
     stored = decode_message(TransactionLogValue, VALUE_VERSION, value, _NUMBER.size)
     return Transaction(
         producer_id=stored.producer_id,

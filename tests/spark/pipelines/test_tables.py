@@ -1,6 +1,7 @@
 """Every table format keeps the lake's rules: a batch counts once or not at all, and readers see nothing else."""
 
 import datetime
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from headrace.pipelines.columns import RAW
 from headrace.pipelines.compaction import small_files
 from headrace.pipelines.day_files import DayFiles
 from headrace.pipelines.tables.open import FORMATS, create_table, find_table, open_table
-from headrace.pipelines.tables.table import Overtaken, Source, TableFile
+from headrace.pipelines.tables.table import Overtaken, Source, TableFile, parse_source, source_text
 
 SOURCE = Source("cluster", "orders", "id")
 NOON = datetime.datetime(2026, 11, 16, 12, tzinfo=datetime.UTC)
@@ -180,3 +181,10 @@ def test_only_small_files_of_one_day_are_merged():
     assert small_files(files, files_min=4, bytes_max=100) == [files[:9]]
     assert small_files(files, files_min=4, bytes_max=50) == [files[:5], files[5:9]]
     assert small_files([], files_min=4, bytes_max=50) == []
+
+
+def test_what_a_table_of_a_newer_version_says_of_itself_is_refused():
+    told = json.dumps({"v": 2, **SOURCE._asdict()})
+    with pytest.raises(UserError, match=r"this table .* has format 2, this version reads 1"):
+        parse_source(told)
+    assert parse_source(source_text(SOURCE)) == SOURCE

@@ -80,3 +80,12 @@ def test_the_clean_mark_is_good_for_one_start(seed: int) -> None:
     assert directory.take_clean_mark()
     machine.crash(Random(seed))
     assert not DataDirectory(machine.mount(), PATH).take_clean_mark(), "a crash leaves none"
+
+
+def test_a_clean_mark_of_another_format_is_none() -> None:
+    """What it says of the logs is not known here: they are read."""
+    disk = SimDisk().mount()
+    disk.mkdir(PATH)
+    disk.write_atomic(f"{PATH}/clean", b"2")
+    assert not DataDirectory(disk, PATH).take_clean_mark()
+    assert not disk.exists(f"{PATH}/clean")

@@ -2,6 +2,8 @@ import logging
 
 import pytest
 
+from headrace.base.errors import UserError
+from headrace.base.headed_text import checksum
 from headrace.broker.seen_revision import SeenRevision
 from sim.disk import SimDisk
 
@@ -63,3 +65,10 @@ def test_a_file_that_makes_no_sense_tells_nothing(machine: SimDisk) -> None:
     seen = opened(machine)
     seen.compare(1)
     assert not seen.store_went_back
+
+
+def test_a_file_of_a_newer_format_is_refused(machine: SimDisk) -> None:
+    head = b"headrace-metadata-revision 2 7"
+    machine.mount().write_atomic("/data/metadata-revision", head + b" crc32c=%08x\n" % checksum(head, b""))
+    with pytest.raises(UserError, match="has format 2"):
+        opened(machine)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from headrace.base.errors import UserError
+from headrace.base.headed_text import checksum
 from headrace.base.ids import TopicPartition
 from headrace.broker import known_replicas
 from headrace.broker.known_replicas import KnownReplicas
@@ -48,7 +50,22 @@ def test_a_torn_line_says_nothing_and_spoils_no_other(machine: SimDisk) -> None:
 def test_a_damaged_file_is_written_anew(machine: SimDisk) -> None:
     machine.mount().write_atomic("/data/replicas", b"\xff\x00 nonsense\n")
     add(known(machine), ONE)
-    assert machine.mount().read("/data/replicas") == b"topic-id 1\n"
+    assert machine.mount().read("/data/replicas") == b"headrace-replicas 1\ntopic-id 1\n"
+
+
+def test_a_file_without_its_format_is_believed_and_written_anew(machine: SimDisk) -> None:
+    machine.mount().write_atomic("/data/replicas", b"topic-id 1\n")
+    replicas = known(machine)
+    assert ONE in replicas
+    add(replicas, TWO)
+    assert machine.mount().read("/data/replicas") == b"headrace-replicas 1\ntopic-id 1\ntopic-id 2\n"
+
+
+def test_a_newer_format_is_refused(machine: SimDisk) -> None:
+    head, body = b"headrace-replicas 2", b"topic-id 1 since=7\n"
+    machine.mount().write_atomic("/data/replicas", head + b" crc32c=%08x\n" % checksum(head, body) + body)
+    with pytest.raises(UserError, match=r"/data/replicas .* has format 2"):
+        known(machine)
 
 
 def test_what_did_not_fit_on_a_full_disk_is_written_with_the_next(machine: SimDisk) -> None:
@@ -67,4 +84,4 @@ def test_lines_of_what_is_gone_do_not_pile_up(machine: SimDisk, monkeypatch: pyt
     for number in range(20):
         add(replicas, TopicPartition("passing", number))
         replicas.forget(TopicPartition("passing", number))
-    assert machine.mount().read("/data/replicas").count(b"\n") <= 4
+    assert machine.mount().read("/data/replicas").count(b"\n") <= 1 + 4

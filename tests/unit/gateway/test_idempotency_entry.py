@@ -7,6 +7,7 @@ import pytest
 from headrace.gateway.idempotency.entry import (
     ENTRY_BYTES,
     KEPT_MS,
+    OF_ANOTHER_VERSION,
     Entries,
     Entry,
     decode_entry,
@@ -33,8 +34,12 @@ def test_what_an_older_gateway_wrote_is_read() -> None:
     assert decode_entry(old) == ENTRY
 
 
-def test_what_a_newer_gateway_wrote_is_left_alone() -> None:
-    assert decode_entry(b'{"version": 3, "shape": "unknown"}') is None
+def test_a_key_that_a_newer_gateway_answered_is_known() -> None:
+    """It is known that its key was used, so nothing is stored a second time."""
+    newer = b'{"version": 3, "shape": "unknown"}'
+    entries = Entries()
+    entries.add_record(Record(0, 1000, b"k", newer, []))
+    assert entries.get(b"k", 1000) is OF_ANOTHER_VERSION
 
 
 def test_a_large_batch_is_few_bytes() -> None:

@@ -1,8 +1,11 @@
 """One file of offsets per broker."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.base.errors import UserError
+from headrace.base.headed_text import checksum
 from headrace.base.ids import TopicPartition
 from headrace.log.checkpoint import Checkpoint, decode, encode, load, save
 from sim.disk import SimDisk
@@ -34,3 +37,20 @@ def test_a_saved_file_is_durable() -> None:
     save(machine.mount(), "/recovery-points", OFFSETS)
     assert bytes(machine.root.durable["recovery-points"].durable) == encode(OFFSETS)
     assert load(machine.mount(), "/recovery-points") == Checkpoint(OFFSETS)
+
+
+def test_one_of_a_newer_version_is_refused_and_not_called_damaged() -> None:
+    """Without its start offsets, records that somebody deleted would be there again."""
+    disk = SimDisk().mount()
+    head, body = b"headrace-checkpoint 2 1", b"orders 0 0 1842\n"
+    disk.write_atomic("/start-offsets", head + f" crc32c={checksum(head, body):08x}\n".encode() + body)
+    with pytest.raises(UserError, match=r"/start-offsets .* has format 2, this version reads 1") as refused:
+        load(disk, "/start-offsets")
+    assert "docs/formats.md" in refused.value.fix
+
+
+def test_a_flipped_bit_of_the_version_is_damage() -> None:
+    disk = SimDisk().mount()
+    for version in (b"3", b"9", b"17"):
+        disk.write_atomic("/points", encode(OFFSETS).replace(b"checkpoint 1 ", b"checkpoint %s " % version))
+        assert load(disk, "/points") == Checkpoint({}, is_damaged=True)

@@ -24,7 +24,7 @@ def test_the_simulator_plays_every_seed_once() -> None:
 
 
 def test_every_chaos_file_belongs_to_one_part() -> None:
-    assert (CHECKOUT / verify.STORM).exists() and (CHECKOUT / verify.KILLS).exists()
+    assert all((CHECKOUT / path).exists() for path in (verify.STORM, verify.KILLS, verify.UPGRADE))
 
 
 @pytest.mark.parametrize(

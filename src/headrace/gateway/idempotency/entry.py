@@ -28,6 +28,10 @@ class Entry(NamedTuple):
         return unpack_places(self.places)
 
 
+OF_ANOTHER_VERSION = Entry("", b"")
+"""Stands for one that a newer gateway wrote: the messages are stored, and where is not known here."""
+
+
 def slot_key(topic: str, idempotency_key: str) -> bytes:
     """The same key for two topics is two keys."""
     return f"{topic}\n{idempotency_key}".encode()
@@ -46,8 +50,7 @@ def encode_entry(entry: Entry) -> bytes:
     return orjson.dumps({"version": VERSION, "fingerprint": entry.fingerprint, "places": places})
 
 
-def decode_entry(value: bytes) -> Entry | None:
-    """None for what a newer gateway may have written."""
+def decode_entry(value: bytes) -> Entry:
     fields = orjson.loads(value)
     match fields["version"]:
         case 2:
@@ -55,7 +58,7 @@ def decode_entry(value: bytes) -> Entry | None:
         case 1:
             # It had a list of three numbers for each message.
             return Entry(fields["fingerprint"], pack_places([Delivered(*result) for result in fields["results"]]))
-    return None
+    return OF_ANOTHER_VERSION
 
 
 class Entries:
@@ -85,9 +88,8 @@ class Entries:
             self.bytes -= _size(key, entry)
 
     def add_record(self, record: Record) -> None:
-        entry = decode_entry(record.value) if record.value else None
-        if entry is not None and record.key is not None:
-            self.add(record.key, entry, record.timestamp)
+        if record.value and record.key is not None:
+            self.add(record.key, decode_entry(record.value), record.timestamp)
 
     def forget_old(self, now_ms: int) -> None:
         for key in list(self._expired(now_ms)):

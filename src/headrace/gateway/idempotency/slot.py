@@ -21,7 +21,7 @@ from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient
 from headrace.client.connection import Disconnected
-from headrace.gateway.idempotency.entry import KEPT_MS, Entries, Entry
+from headrace.gateway.idempotency.entry import KEPT_MS, OF_ANOTHER_VERSION, Entries, Entry
 from headrace.gateway.idempotency.slot_producer import TOPIC, Rejected, SlotLost, SlotProducer, Wanted
 from headrace.gateway.problem import Problem, kafka_problem
 from headrace.gateway.produce.outgoing import Outgoing
@@ -198,6 +198,8 @@ class Slot:
             return
         if isinstance(outcome, Exception):
             waiting.answer.set_exception(outcome)
+        elif outcome.entry is OF_ANOTHER_VERSION:
+            waiting.answer.set_exception(_of_another_version())
         elif outcome.entry.fingerprint != waiting.wanted.fingerprint:
             waiting.answer.set_exception(_reused())
         else:
@@ -226,6 +228,15 @@ def _reused() -> Problem:
         "Idempotency key reused",
         "this Idempotency-Key was used for another request in the last ten minutes",
         "use a new key for each new request, and the same one only to repeat it",
+    )
+
+
+def _of_another_version() -> Problem:
+    return Problem(
+        503,
+        "Answered by a newer gateway",
+        "a gateway of another version stored the messages of this Idempotency-Key, and what it noted cannot be read here",
+        "repeat the request at a gateway of that version; with a new key the messages would be stored again",
     )
 
 

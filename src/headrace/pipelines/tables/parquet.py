@@ -46,6 +46,7 @@ class ParquetFolder:
         self.path = path
         self._log = path / _LOG
         self._about = json.loads((self._log / "table.json").read_text())
+        self.source = parse_source(self._about[SOURCE])
         self._last = self._newest()
         self._finish()
 
@@ -66,10 +67,6 @@ class ParquetFolder:
     @property
     def place(self) -> Place:
         return Place(str(self.path), staged=True)
-
-    @property
-    def source(self) -> Source:
-        return parse_source(self._about[SOURCE])
 
     @property
     def decode(self) -> str:

@@ -13,8 +13,11 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 
 from headrace.base.errors import UserError
+from headrace.base.other_format import other_format
 from headrace.pipelines.ranges import Offsets
 
+VERSION = 1
+"""Of what a table says of itself; it stands beside the source, from version 2 on."""
 OFFSETS = "headrace.offsets"
 SOURCE = "headrace.source"
 DECODE = "headrace.decode"
@@ -111,4 +114,9 @@ def source_text(source: Source) -> str:
 
 
 def parse_source(text: str) -> Source:
-    return Source(**json.loads(text))
+    """Refuses that of a newer version."""
+    fields = json.loads(text)
+    version = fields.pop("v", VERSION)
+    if version != VERSION:
+        raise other_format("this table", version, VERSION)
+    return Source(**fields)
