@@ -8,7 +8,7 @@
     one-leader          of a partition there is at most one leader in an epoch
     watermark           the high watermark never goes back for a client
     lease               a broker answers as a leader only while its lease is alive: before anyone else may lead
-    identical           replicas hold the same bytes below their high watermarks
+    identical           replicas hold the same bytes below their high watermarks, of a compacted topic the same records
     no-duplicate        an idempotent producer's record is in the log once, in the order of its sending
     goes-on             while a majority is well, its partitions have leaders and acks (see `liveness`)
     by-time             ListOffsets by a record's time finds that record, or one before it
@@ -23,11 +23,11 @@ The first breach stops the run. Checks look at the real objects of the brokers, 
 import zlib
 from typing import Any, NamedTuple
 
-from headrace.base.settings import LONG_MAX
 from headrace.cluster.entities import PartitionState
 from headrace.cluster.image import Image
 from headrace.cluster.store import Change
-from headrace.wire.batch import iter_headers
+from headrace.wire.batch import BatchHeader, iter_headers
+from headrace.wire.records import Record, read_records
 from sim.fresh_images import FreshImages
 from sim.held_ends import HeldEnds
 from sim.host import Host
@@ -330,9 +330,6 @@ class Checks:
 
     def _compare(self, host: Host, partition: Any) -> None:
         """Each batch below a replica's watermark against the first copy of it that was seen."""
-        if partition.config.compacts and partition.config.max_compaction_lag_ms < LONG_MAX:
-            # Cleaned while the storm goes on, each replica by itself: what they hold is the same, the bytes are not.
-            return
         topic, index = partition.id
         key = (host.id, host.lives, topic, index)
         offset, truncations = self._looked.get(key, (partition.log.start_offset, partition.log.truncations))
@@ -340,17 +337,20 @@ class Checks:
             offset = partition.log.start_offset
         offset = max(offset, partition.log.start_offset)
         truth = self._truth.setdefault((topic, index), Truth())
-        end = partition.high_watermark
+        end, compacts = partition.high_watermark, partition.config.compacts
         while offset < end and self.breach is None:
             found = partition.log.read(offset, READ_BYTES, end)
             if found is None:
-                self.fail("identical", f"{host.name} has nothing at {partition.id} offset {offset}, below its {end}")
+                if not compacts:
+                    self.fail(
+                        "identical", f"{host.name} has nothing at {partition.id} offset {offset}, below its {end}"
+                    )
                 return
             content = found.read()
             found.release()
             for position, header in iter_headers(content):
-                crc = zlib.crc32(content[position : position + header.size])
-                if not truth.agrees(header.base_offset, header.next_offset, crc):
+                batch = content[position : position + header.size]
+                if not (truth.agrees_on_records if compacts else truth.agrees)(header, batch):
                     self.fail(
                         "identical",
                         f"{host.name} has other bytes in {partition.id} from offset {header.base_offset} on",
@@ -364,9 +364,20 @@ class Truth:
 
     def __init__(self) -> None:
         self._batches: dict[int, tuple[int, int]] = {}
+        self._records: dict[int, int] = {}
 
-    def agrees(self, base_offset: int, next_offset: int, crc: int) -> bool:
-        return self._batches.setdefault(base_offset, (next_offset, crc)) == (next_offset, crc)
+    def agrees(self, header: BatchHeader, batch: bytes) -> bool:
+        as_found = header.next_offset, zlib.crc32(batch)
+        return self._batches.setdefault(header.base_offset, as_found) == as_found
+
+    def agrees_on_records(self, _: BatchHeader, batch: bytes) -> bool:
+        """Where each replica compacts by itself: what is left in a batch is what was there at its offset."""
+        found = {each.offset: _content(each) for each in read_records(batch)}
+        return all(self._records.setdefault(offset, content) == content for offset, content in found.items())
+
+
+def _content(record: Record) -> int:
+    return zlib.crc32(repr((record.timestamp, record.key, record.value, record.headers)).encode())
 
 
 def _short(value: bytes) -> str:

@@ -259,10 +259,19 @@ class Lane:
     async def _look_again(self, links: list[WireClient]) -> None:
         producer, directory = self._producer, self._producer.directory
         if producer.rng.random() < LOOKS_AGAIN_SHARE:
-            before = directory.leader(producer.topic, self._index)
             await directory.refresh(producer.topic)
-            if directory.leader(producer.topic, self._index) not in (before, None):
-                await self._connect(links)
+            leader = directory.leader(producer.topic, self._index)
+            if leader not in (links[-1].address, None):
+                await self._turn_to(leader, links)
+
+    async def _turn_to(self, leader: tuple[str, int] | None, links: list[WireClient]) -> None:
+        """One connection to a broker: on a second one, what is sent later might arrive first."""
+        open_link = next((link for link in links if link.address == leader and not link.is_lost), None)
+        if open_link is None:
+            await self._connect(links)
+        else:
+            links.remove(open_link)
+            links.append(open_link)
 
     def _fresh(self) -> Batch | None:
         producer = self._producer

@@ -73,6 +73,19 @@ def test_brokers_that_start_together_all_take_each_other_for_alive(cluster: Clus
 
 
 @three
+def test_a_broker_knows_who_is_alive_before_it_serves(cluster: Cluster) -> None:
+    """Its clients would drop all others, and take every partition for leaderless; as a controller it would elect."""
+    cluster.start()
+    cluster.run(1.0)
+    for host in cluster.world.hosts:
+        cluster.world.kill(host)
+        cluster.world.start(host)
+        cluster.agenda.run(30.0, lambda host=host: host.answers)
+        assert host.node is not None
+        assert sorted(host.node.broker.live) == [1, 2, 3]
+
+
+@three
 def test_a_quiet_follower_hears_of_the_watermark_that_its_own_fetch_moved(cluster: Cluster) -> None:
     cluster.start()
     cluster.create_topic()

@@ -90,7 +90,10 @@ def rot_anywhere(faults: "Faults") -> None:
 
 def _flip(disk: SimDisk, path: str, rng: Random) -> tuple[str, str, int] | None:
     """Not in the last batch of a log: there it would look like the torn end of a write."""
-    name = rng.choice(sorted(disk.directory(path).entries))
+    names = sorted(disk.directory(path).entries)
+    if not names:
+        return None
+    name = rng.choice(names)
     logs = [each for each in sorted(disk.directory(f"{path}/{name}").entries) if each.endswith(".log")]
     if not logs or name.endswith((".deleted", ".stray")):
         return None

@@ -38,8 +38,9 @@ class _Asked:
 
 
 class WireClient(asyncio.Protocol):
-    def __init__(self, name: str, ear: Ear | None) -> None:
+    def __init__(self, name: str, address: tuple[str, int], ear: Ear | None) -> None:
         self.is_lost = False
+        self.address = address
         self._name = name
         self._ear = ear
         self._next_id = 0
@@ -54,7 +55,7 @@ class WireClient(asyncio.Protocol):
     async def open(cls, loop: HostLoop, address: tuple[str, int], ear: Ear | None = None) -> "WireClient":
         try:
             async with asyncio.timeout(CONNECT_SECONDS_MAX):
-                _, client = await loop.create_connection(lambda: cls(loop.name, ear), *address)
+                _, client = await loop.create_connection(lambda: cls(loop.name, address, ear), *address)
         except (OSError, TimeoutError) as error:
             raise Lost(str(error)) from error
         return client  # type: ignore[no-any-return]

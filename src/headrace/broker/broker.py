@@ -27,7 +27,7 @@ from headrace.broker.isr_keeper import IsrKeeper
 from headrace.broker.leaderless import Leaderless
 from headrace.broker.listener import Listener
 from headrace.broker.markers import Markers
-from headrace.broker.membership import Membership, live_epochs
+from headrace.broker.membership import Membership
 from headrace.broker.metadata import Metadata, Plan
 from headrace.broker.new_leaders import NewLeaders
 from headrace.broker.partition import Partition
@@ -254,7 +254,7 @@ class Broker:
     async def _look_who_is_alive(self) -> None:
         try:
             await self.metadata.load()
-            self.on_leases(live_epochs(await self.metadata.store.leases()))
+            await self.membership.look_who_is_alive()
         except StoreUnreachable as error:
             raise Refused(ErrorCode.REQUEST_TIMED_OUT, f"the metadata store does not answer: {error}") from error
 

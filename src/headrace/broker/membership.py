@@ -66,6 +66,7 @@ class Membership:
                 await self._take_lease()
                 async with self._renewing():
                     await self._register()
+                    await self.look_who_is_alive()
             except (Conflict, LeaseLost):
                 await asyncio.sleep(JOIN_PAUSE_SECONDS)
                 continue
@@ -118,6 +119,10 @@ class Membership:
         metadata = self._broker.metadata
         if self._broker.seen_revision.store_went_back:
             await metadata.until_visible(await commit_all(metadata.store, [skip_producer_ids(metadata.image)]))
+
+    async def look_who_is_alive(self) -> None:
+        """Before we serve: who knows of nobody else tells clients so, and as the controller would elect in their place."""
+        self._broker.on_leases(live_epochs(await self._broker.metadata.store.leases()))
 
     @asynccontextmanager
     async def _renewing(self) -> AsyncIterator[None]:
