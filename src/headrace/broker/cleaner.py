@@ -6,6 +6,9 @@
 
 Each replica cleans by itself, only what is committed, decided and on disk, and never the active segment. A compaction that
 fails costs nothing but its time: the log is as it was, and is tried again later.
+
+While a replica is not in sync, tombstones and markers stay however old they are. It may have what they end, a record or a
+transaction, and not them: without them that record would be back when it leads, and that transaction would never end.
 """
 
 import asyncio
@@ -115,9 +118,16 @@ class Cleaner:
         first_dirty = min(first_dirty, found.end_offset)
         oldest_ms = _oldest_ms(store.segments, first_dirty) if max_lag_ms < LONG_MAX and found.dirty_bytes else None
         are_tombstones_due = now.wall >= self._tombstones_due.get(name, LONG_MAX) and found.clean_bytes > 0
-        if are_tombstones_due or is_due(found, config.min_cleanable_dirty_ratio, oldest_ms, now.wall - max_lag_ms):
+        if (are_tombstones_due and self._may_forget(partition)) or is_due(
+            found, config.min_cleanable_dirty_ratio, oldest_ms, now.wall - max_lag_ms
+        ):
             return Due(partition, found, first_dirty)
         return None
+
+    def _may_forget(self, partition: Partition) -> bool:
+        """Everybody has what is committed: as the newest metadata say, not those of a broker that was cut off."""
+        state = partition.state
+        return len(state.isr) == len(state.replicas) and not self._broker.partitions.is_fenced
 
     # -- doing it ----------------------------------------------------------------------------------------------------
 
@@ -166,7 +176,9 @@ class Cleaner:
             aborted=[*store.aborted_between(old[0].base_offset, due.dirt.end_offset)],
             aborted_dirty=[*store.aborted_between(dirty_base, due.dirt.end_offset)],
             now_ms=self._broker.clock.now().wall,
-            delete_retention_ms=topic.delete_retention_ms,
+            # What may go has been there for longer than metadata may be old: see `_may_forget`.
+            delete_retention_ms=max(topic.delete_retention_ms, config.number("broker.session.timeout.ms")),
+            may_forget=self._may_forget(partition),
             codec=NO_CODEC if topic.compression_type == "producer" else CODEC_BY_NAME[topic.compression_type],
             segment_bytes=topic.segment_bytes,
             index_interval_bytes=topic.index_interval_bytes,

@@ -5,7 +5,8 @@
     emptied           all go: a header without records, for who needs its offset, epoch or sequence; otherwise nothing
 
 A tombstone goes `delete.retention.ms` after it was first cleaned: that moment, the delete horizon, is written into the
-batch, in the place of the base timestamp and with an attribute that says so, as in Kafka. Aborted records go at once.
+batch, in the place of the base timestamp and with an attribute that says so, as in Kafka; and not while a replica is away
+that may lack it (`may_forget`). Aborted records go at once.
 
 Invariant: a record at or above `mapped_end`, and a batch that cannot be opened, is never touched.
 """
@@ -46,7 +47,12 @@ class Rules(NamedTuple):
     start_offset: int
     now_ms: int
     delete_retention_ms: int
+    may_forget: bool
     codec: int
+
+    def is_over(self, header: BatchHeader) -> bool:
+        """Whether the horizon of a batch is past, and what waited for it may go."""
+        return self.may_forget and header.attributes & DELETE_HORIZON != 0 and header.base_timestamp <= self.now_ms
 
 
 def keys_of(header: BatchHeader, batch: bytes) -> list[tuple[bytes, int]]:
@@ -119,8 +125,7 @@ def clean(header: BatchHeader, batch: bytes, rules: Rules, is_aborted: bool) -> 
     except CorruptBatch:
         return batch
     has_horizon = header.attributes & DELETE_HORIZON != 0
-    drops_tombstones = has_horizon and header.base_timestamp <= rules.now_ms
-    kept = _kept(records, rules, drops_tombstones)
+    kept = _kept(records, rules, rules.is_over(header))
     if not kept:
         return b""
     needs_horizon = not has_horizon and header.next_offset <= rules.mapped_end and any(record[-1] for record in kept)

@@ -27,6 +27,8 @@ class CleanJob(NamedTuple):
     """The same for those that reach into the dirty part."""
     now_ms: int
     delete_retention_ms: int
+    may_forget: bool
+    """Whether tombstones and markers whose time is over may go; a replica that is away may not have them yet."""
     codec: int
     segment_bytes: int
     index_interval_bytes: int

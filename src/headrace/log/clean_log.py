@@ -39,7 +39,15 @@ def clean_log(disk: Disk, job: CleanJob, secret: bytes, pace: Pace) -> Iterator[
     """Each finished group, then the report. What is yielded is on disk, under a name that a restart sweeps away."""
     dirty = [segment for segment in job.segments if segment.next_offset > job.first_dirty_offset]
     found = _map(disk, job, dirty, secret, pace)
-    rules = Rules(found.newest, found.mapped_end, job.start_offset, job.now_ms, job.delete_retention_ms, job.codec)
+    rules = Rules(
+        found.newest,
+        found.mapped_end,
+        job.start_offset,
+        job.now_ms,
+        job.delete_retention_ms,
+        job.may_forget,
+        job.codec,
+    )
     pass_two = _Rewriting(disk, job, rules, Markers(found.markers, frozenset(job.producers)), pace)
     for group in groups(_up_to(job.segments, found.mapped_end), job.segment_bytes):
         yield pass_two.rewrite(group)
@@ -183,10 +191,10 @@ class _Rewriting:
         return left
 
     def _note_horizon(self, before: BatchHeader, after: BatchHeader) -> None:
-        """Of a batch whose horizon is past the tombstones are gone; one that got it just now still has them."""
+        """Of a batch whose horizon is past the tombstones are gone, if they may; one that got it just now still has them."""
         if after.attributes & DELETE_HORIZON and after.record_count:
             is_new = not before.attributes & DELETE_HORIZON
-            if is_new or after.base_timestamp > self._rules.now_ms:
+            if is_new or not self._rules.is_over(after):
                 self.horizon = min(self.horizon, after.base_timestamp)
 
 

@@ -3,8 +3,9 @@
 Both are asked about every batch in the order of the log, as a consumer learns of them.
 
 A commit's marker stays while a record of its transaction does, and `delete.retention.ms` longer, for readers that are in the
-midst of it; and the last one of a producer that is still remembered stays, since it alone may tell its epoch. An abort's
-marker always stays: readers are told where aborted transactions began, and skip all of that producer until its marker.
+midst of it, and while a replica is away that may lack it; and the last one of a producer that is still remembered stays,
+since it alone may tell its epoch. An abort's marker always stays: readers are told where aborted transactions began, and
+skip all of that producer until its marker.
 """
 
 from collections.abc import Collection, Mapping
@@ -60,7 +61,7 @@ class Markers:
             return batch
         if not header.attributes & DELETE_HORIZON:
             return with_horizon(header, batch, rules)
-        if header.base_timestamp > rules.now_ms:
+        if not rules.is_over(header):
             return batch
         is_last = producer_id in self._live and self._later.get(producer_id, -1) <= header.base_offset
         return batch if is_last else b""

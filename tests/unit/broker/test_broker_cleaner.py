@@ -5,12 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 from batches import NOW, batch
-from partition_rig import PartitionRig
+from partition_rig import ALONE, PartitionRig
 
 from headrace.base.clock import Now
 from headrace.broker.clean_process import CleaningFailed
 from headrace.broker.cleaner import Cleaner
+from headrace.broker.partition import Partition
 from headrace.cluster.broker_config import BrokerConfig
+from headrace.cluster.entities import PartitionState
 from headrace.log.clean_job import CleanJob, CleanReport
 from headrace.log.clean_log import clean_log
 from headrace.log.swap import CleanedGroup
@@ -45,9 +47,13 @@ class InThisProcess:
         self.has_ended = True
 
 
+class Hosted(list[Partition]):
+    is_fenced = False
+
+
 class CleanerRig(PartitionRig):
-    def __init__(self, **settings: object) -> None:
-        super().__init__(cleanup_policy="compact", **settings)
+    def __init__(self, state: PartitionState = ALONE, **settings: object) -> None:
+        super().__init__(state, cleanup_policy="compact", **settings)
         self.now = NOW
         self.begun: list[InThisProcess] = []
         self.fails_after: int | None = None
@@ -55,7 +61,7 @@ class CleanerRig(PartitionRig):
             disk=self.disk,
             clock=SimpleNamespace(now=lambda: self.now),
             config=BrokerConfig({}),
-            partitions=[self.partition],
+            partitions=Hosted([self.partition]),
             disk_room=SimpleNamespace(reserve_bytes=0),
             epoch=3,
         )
@@ -173,6 +179,27 @@ def test_a_tombstone_goes_when_its_time_has_come_without_anything_new() -> None:
     rig.run(60)
     assert rig.offsets() == [1, 2]
     rig.wait(1)
+    rig.run(60)
+    assert rig.offsets() == [2]
+
+
+def test_a_tombstone_stays_while_a_replica_is_away_and_goes_when_it_is_back() -> None:
+    """As a follower it knows of the others by the metadata alone."""
+    rig = CleanerRig(PartitionState((1, 2), (1,), 1, 5), delete_retention_ms=DAY_MS)
+    rig.put(b"a")
+    rig.put(b"a", None)
+    rig.put(b"b")
+    rig.seal()
+    for _ in range(3):
+        rig.run(60)
+        rig.wait(DAY_MS)
+    assert rig.offsets() == [1, 2]
+    assert len(rig.begun) == 1, "there is nothing to do"
+    rig.partition.on_state(PartitionState((1, 2), (1, 2), 1, 5), NOW)
+    rig.cleaner._broker.partitions.is_fenced = True
+    rig.run(60)
+    assert rig.offsets() == [1, 2]
+    rig.cleaner._broker.partitions.is_fenced = False
     rig.run(60)
     assert rig.offsets() == [2]
 

@@ -49,6 +49,7 @@ class CleaningRig(Rig):
             aborted_dirty=[*self.log.aborted_between(self.cleaned_to, end_offset)],
             now_ms=now.wall,
             delete_retention_ms=DAY_MS,
+            may_forget=True,
             codec=NO_CODEC,
             segment_bytes=self.config.segment_bytes,
             index_interval_bytes=self.config.index_interval_bytes,

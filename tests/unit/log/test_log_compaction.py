@@ -72,6 +72,16 @@ def test_a_tombstone_takes_what_is_older_and_goes_a_day_after_it_was_first_clean
     assert [each.timestamp for each in rig.records()] == [NOW.wall] * 2
 
 
+def test_a_tombstone_that_is_due_stays_if_it_must() -> None:
+    rig = sealed([("a", "1"), ("b", "1")], [("a", None), ("c", "1")])
+    rig.clean(may_forget=False)
+    report = rig.clean(later(2 * DAY_MS), may_forget=False)
+    assert (2, "a", None) in rig.table()
+    assert report.horizon == NOW.wall + DAY_MS, "it is due as soon as it may go"
+    rig.clean(later(2 * DAY_MS))
+    assert rig.table() == [(1, "b", "1"), (3, "c", "1")]
+
+
 def test_a_record_without_a_key_goes() -> None:
     rig = CleaningRig()
     rig.append(build_batch([Record(timestamp=1, value=b"v"), Record(timestamp=1, key=b"k", value=b"v")]))
@@ -197,6 +207,8 @@ def test_a_marker_stays_while_it_is_the_last_of_a_live_producer() -> None:
     rig.seal()
     rig.clean()
     rig.clean(later(DAY_MS))
+    assert markers(rig) == [1]
+    rig.clean(later(DAY_MS), producers=[], may_forget=False)
     assert markers(rig) == [1]
     rig.clean(later(DAY_MS), producers=[])
     assert markers(rig) == []
