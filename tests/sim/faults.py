@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from headrace.cluster.image import Image
 from headrace.wire.batch import iter_headers
-from sim import directed, disk_storms, topic_faults
+from sim import directed, disk_storms
 from sim.checks import Checks
 from sim.clients import Directory, delete_records, elect_preferred, move_partition
 from sim.config_churn import change_configs
@@ -29,6 +29,8 @@ class Faults:
         self.world = world
         self.checks = checks
         self.rng = rng
+        self.to_replace: dict[tuple[int, str], None] = {}
+        """Broker and partition with rot that only a person mends: see `topic_faults.replace_rotten`."""
 
     def any_host(self) -> Host:
         return self.rng.choice(self.world.hosts)
@@ -259,7 +261,6 @@ class Faults:
             host.disk.fail_syncs.clear()
             host.disk.capacity_bytes = None
             disk_storms.heal(host)
-        topic_faults.replace_rotten(self, world.hosts)
         world.start_all()
 
 

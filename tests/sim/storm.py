@@ -23,6 +23,7 @@ from sim.faults import Fault, Faults
 from sim.liveness import Liveness
 from sim.mixed_clients import BulkProducer, ImpatientProducer
 from sim.scenarios import SCENARIOS
+from sim.topic_faults import replace_rotten
 from sim.transactions import LEDGER, CommittedReader, Ledger, TransactionalProducer
 from sim.world import LogLines, World
 
@@ -294,6 +295,8 @@ class Storm:
 
     def _missing(self) -> str:
         """What is still to come before everybody has recovered; nothing when they have."""
+        if not replace_rotten(self._faults):
+            return f"rot has to wait: {list(self._faults.to_replace)}"
         for host in self._world.hosts:
             if not host.is_serving:
                 return f"{host.name} does not serve"

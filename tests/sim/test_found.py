@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from headrace.broker.membership import MARGIN_SHARE
+from headrace.cluster.store import Lease
 from headrace.log import checkpoint
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
@@ -60,6 +61,45 @@ def test_a_broker_that_died_between_its_lease_and_its_registration_comes_back(cl
     assert cluster.checks.image().brokers == {}
     cluster.world.kill(host)
     cluster.start()
+
+
+@three
+def test_a_registration_that_an_earlier_life_left_behind_costs_the_next_one_nothing(cluster: Cluster) -> None:
+    """It lands when the next life has its lease, with the same epoch: nothing was committed in between."""
+    cluster.start()
+    cluster.run(1.0)
+    host, shelf = cluster.world.hosts[2], cluster.world.shelf
+    cluster.world.kill(host)
+    cluster.until(lambda: "broker/3" not in shelf.live(cluster.world.store_clock.now().mono))
+    cluster.run(1.0)
+    cluster.world.start(host)
+    assert host.store is not None
+    sent: list[Any] = []
+
+    async def send(puts: Any, expect: Any) -> int:
+        sent.append((puts, expect))
+        return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
+
+    host.store.commit = send  # type: ignore[method-assign]
+    cluster.until(lambda: sent)
+    cluster.world.kill(host)
+    del shelf.leases["broker/3"]
+    cluster.world.start(host)
+    acquire = host.store.acquire
+
+    async def acquire_and_hear(*lease: Any) -> Lease:
+        taken = await acquire(*lease)
+        if sent:
+            shelf.commit(*sent.pop())
+            await asyncio.sleep(0.05)
+        return taken
+
+    host.store.acquire = acquire_and_hear  # type: ignore[method-assign]
+    cluster.until(lambda: host.is_serving)
+    cluster.run(1.0)
+    for other in cluster.world.hosts:
+        assert other.node is not None
+        assert sorted(other.node.broker.live) == [1, 2, 3]
 
 
 @three

@@ -19,7 +19,6 @@ from headrace.wire.messages.configs import (
 from headrace.wire.messages.topics import CreatePartitionsRequest, CreatePartitionsTopic, DeleteTopicsRequest
 from sim.clients import ask_once, create_topic
 from sim.disk import SimDisk
-from sim.host import Host
 
 if TYPE_CHECKING:
     from sim.faults import Faults
@@ -84,7 +83,7 @@ def rot_anywhere(faults: "Faults") -> None:
         found = _flip(host.disk, "/data/logs", faults.rng)
         if found is not None:
             faults.take_down(host, power=False)
-            faults.checks.rotten[host.id, found[0]] = None
+            faults.checks.rotten[host.id, found[0]] = faults.to_replace[host.id, found[0]] = None
             faults.world.say(host.name, f"rots: {found[0]}/{found[1]} at {found[2]}")
 
 
@@ -108,11 +107,22 @@ def _flip(disk: SimDisk, path: str, rng: Random) -> tuple[str, str, int] | None:
     return name, file, position
 
 
-def replace_rotten(faults: "Faults", hosts: list[Host]) -> None:
-    """As docs/guarantees.md says: the partition's directory is deleted while its broker is stopped."""
-    for host_id, name in faults.checks.rotten:
-        host = hosts[host_id - 1]
-        host.kill()
-        if host.disk.node(f"/data/logs/{name}") is not None:
-            host.disk.mount().remove_tree(f"/data/logs/{name}")
-        faults.world.say(host.name, f"has its {name} deleted")
+def replace_rotten(faults: "Faults") -> bool:
+    """As docs/guarantees.md says: the partition's directory is deleted while its broker is stopped. Whether all of them are:
+    the last in sync, which may have mended itself long ago, waits for another."""
+    for host_id, name in list(faults.to_replace):
+        if _is_in_sync_elsewhere(faults, host_id, name):
+            del faults.to_replace[host_id, name]
+            host = faults.world.hosts[host_id - 1]
+            host.kill()
+            if host.disk.node(f"/data/logs/{name}") is not None:
+                host.disk.mount().remove_tree(f"/data/logs/{name}")
+            faults.world.say(host.name, f"has its {name} deleted")
+            faults.world.start(host)
+    return not faults.to_replace
+
+
+def _is_in_sync_elsewhere(faults: "Faults", host_id: int, name: str) -> bool:
+    topic, _, index = name.rpartition("-")
+    state = faults.image().partition(topic, int(index))
+    return state is None or state.isr != (host_id,)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from headrace.base.errors import StoreUnreachable, UserError
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.image import Image
-from headrace.cluster.registration import next_epoch, skip_producer_ids
+from headrace.cluster.registration import EpochUsed, next_epoch, skip_producer_ids
 from headrace.cluster.rejoin import rejoin
 from headrace.cluster.spare import can_spare
 from headrace.cluster.store import Conflict, Lease, LeaseHeld, LeaseLost, commit_all
@@ -67,7 +67,7 @@ class Membership:
                 async with self._renewing():
                     await self._register()
                     await self.look_who_is_alive()
-            except (Conflict, LeaseLost):
+            except (Conflict, EpochUsed, LeaseLost):
                 await asyncio.sleep(JOIN_PAUSE_SECONDS)
                 continue
             except LeaseHeld as held:

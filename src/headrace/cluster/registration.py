@@ -14,6 +14,10 @@ PRODUCER_ID_BLOCK: Final = 1_000
 PRODUCER_IDS_APART: Final = 1_000_000_000
 
 
+class EpochUsed(Exception):
+    """Another life of the broker is registered with this epoch, or a later one."""
+
+
 class Registration(NamedTuple):
     broker: Broker
     commit: Commit
@@ -43,8 +47,9 @@ def next_epoch(image: Image) -> int:
 def register_broker(image: Image, broker: Broker) -> Registration:
     """A new epoch each time. Take the broker's lease under `next_epoch(image)` first, then commit this.
 
-    A broker that comes with an epoch has its lease under it and keeps it, though the image has moved on meanwhile:
-    under another one nobody would take it for alive.
+    A broker that comes with an epoch has its lease under it and keeps it, though the image has moved on meanwhile: under
+    another one nobody would take it for alive. `EpochUsed` when a commit of an earlier life was faster, which nobody waited
+    for any more: then it is a lease under a later epoch that is needed.
     """
     known = image.brokers.get(broker.id)
     if known is not None and known.directory_id and broker.directory_id and known.directory_id != broker.directory_id:
@@ -52,8 +57,9 @@ def register_broker(image: Image, broker: Broker) -> Registration:
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
             f"broker {broker.id} is registered with another data directory, on {known.host}:{known.port}",
         )
-    is_new = broker.epoch > (0 if known is None else max(0, known.epoch))
-    fresh = broker if is_new else broker._replace(epoch=next_epoch(image))
+    if known is not None and 0 < broker.epoch <= known.epoch:
+        raise EpochUsed(f"broker {broker.id} is registered with epoch {known.epoch}, this is {broker.epoch}")
+    fresh = broker if broker.epoch > 0 else broker._replace(epoch=next_epoch(image))
     key = broker_key(broker.id)
     return Registration(fresh, Commit({key: encode(fresh)}, {key: ABSENT if known is None else known.revision}))
 

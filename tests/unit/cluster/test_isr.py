@@ -32,7 +32,7 @@ def test_a_broker_that_registered_anew_meanwhile_is_not_added() -> None:
     ledger = cluster(THREE._replace(isr=(1, 2)))
     epoch = epochs(ledger)[3]
     commit = alter_isr(ledger.image, ID, 0, state(ledger), (1, 2, 3), {3: epoch}, DEFAULTS)
-    ledger.run([register_broker(ledger.image, ledger.image.brokers[3]).commit])
+    ledger.run([register_broker(ledger.image, ledger.image.brokers[3]._replace(epoch=0)).commit])
     with pytest.raises(AssertionError, match="conflict on brokers/3"):
         ledger.run([commit])
     with pytest.raises(Refused) as refused:

@@ -5,6 +5,7 @@ from headrace.base.errors import Refused
 from headrace.cluster.entities import Broker
 from headrace.cluster.registration import (
     PRODUCER_IDS_APART,
+    EpochUsed,
     found_cluster,
     listed_brokers,
     next_producer_ids,
@@ -28,6 +29,15 @@ def test_every_registration_has_a_higher_epoch_even_after_the_broker_was_removed
     ledger.run([unregister_broker(ledger.image, 1)])
     epochs.append(register_broker(ledger.image, BROKER).broker.epoch)
     assert epochs == sorted(set(epochs))
+
+
+def test_an_epoch_is_for_one_life() -> None:
+    ledger = Ledger(0)
+    ledger.run([register_broker(ledger.image, BROKER._replace(epoch=7)).commit])
+    for used in (6, 7):
+        with pytest.raises(EpochUsed):
+            register_broker(ledger.image, BROKER._replace(epoch=used))
+    assert register_broker(ledger.image, BROKER._replace(epoch=8)).broker.epoch == 8
 
 
 def test_a_registration_on_an_old_image_conflicts() -> None:

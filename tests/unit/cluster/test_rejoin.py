@@ -141,7 +141,7 @@ def test_a_broker_from_another_directory_is_refused_before_anything_is_written()
 
 def test_a_fresh_epoch_is_found_for_a_broker_without_one() -> None:
     ledger = cluster(PartitionState((1, 2), (1, 2), 2))
-    ledger.run(rejoin(ledger.image, ledger.image.brokers[1], DAMAGED, False, DEFAULTS).commits)
+    ledger.run(rejoin(ledger.image, ledger.image.brokers[1]._replace(epoch=0), DAMAGED, False, DEFAULTS).commits)
     step = rejoin(ledger.image, ledger.image.brokers[2]._replace(id=1, epoch=0), DAMAGED, False, DEFAULTS)
     assert step.broker is not None
     assert step.broker.epoch == next_epoch(ledger.image)
