@@ -65,7 +65,7 @@ class Checks:
         # Called within each commit, so before anybody can act on it.
         world.shelf.watchers[self._on_store] = None
         self._image = Image()
-        self._leaders: dict[tuple[str, int, int], int] = {}
+        self._leaders: dict[tuple[bytes, str, int], int] = {}
         self._watermarks: dict[tuple[str, str, int], int] = {}
         self._places: dict[tuple[str, int, bytes], int] = {}
         self._producer_ids: dict[int, None] = {}
@@ -246,15 +246,17 @@ class Checks:
         for topic in self._image.topics.values():
             for index, state in enumerate(topic.partitions):
                 if state.leader >= 0:
-                    self._lead(topic.name, index, state.leader_epoch, state.leader, "the store")
+                    place = topic.id, f"{topic.name}-{index}"
+                    self._lead(place, state.leader_epoch, state.leader, "the store")
 
     def state(self, topic: str, index: int) -> PartitionState:
         return self.image().topics[topic].partitions[index]
 
-    def _lead(self, topic: str, index: int, epoch: int, broker_id: int, who: str) -> None:
-        known = self._leaders.setdefault((topic, index, epoch), broker_id)
+    def _lead(self, place: tuple[bytes, str], epoch: int, broker_id: int, who: str) -> None:
+        """By topic id and name: a topic that is made again under its old name begins with its epochs anew."""
+        known = self._leaders.setdefault((*place, epoch), broker_id)
         if known != broker_id:
-            self.fail("one-leader", f"{topic}-{index} epoch {epoch} is led by {known} and, says {who}, by {broker_id}")
+            self.fail("one-leader", f"{place[1]} epoch {epoch} is led by {known} and, says {who}, by {broker_id}")
 
     # -- what brokers hold -----------------------------------------------------------------------------------------
 
@@ -280,7 +282,7 @@ class Checks:
                 self._synced[host.id, topic, index] = self._end_that_counts(partition)
                 self._held.note(host, partition, self._end_that_counts(partition))
             if partition.is_leader and host.answers:
-                self._lead(topic, index, partition.leader_epoch, host.id, host.name)
+                self._lead((partition.topic_id, str(partition.id)), partition.leader_epoch, host.id, host.name)
                 self._check_holds_acked(host, partition)
             if topic in self.kept_bytes:
                 self._check_kept(host, partition)
