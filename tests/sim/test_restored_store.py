@@ -72,8 +72,8 @@ class RestoredCluster(Cluster):
 
 
 def all_were_in_sync(cluster: RestoredCluster) -> None:
-    """Nothing acknowledged is lost, then or by the recoveries after, and followers go on. More epochs are used since the copy
-    than the start of three brokers uses up."""
+    """Nothing acknowledged is lost, then or by the recoveries after, and followers go on. More epochs are used since the
+    copy than the start of three brokers uses up."""
     cluster.back_up()
     for _ in range(4):
         cluster.change_leader()
