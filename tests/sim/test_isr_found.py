@@ -16,7 +16,6 @@ from sim.isr_teeth import (
 from sim.mutants.replication import tails_are_not_proven_first, tails_count_as_the_leaders
 from sim.story import Story
 
-
 SEEDS = 10
 
 
