@@ -235,11 +235,14 @@ class Lane:
         resend = iter(list(self._unacked))
         while not links[-1].is_lost:
             link = links[-1]
-            while len(in_flight) < IN_FLIGHT_MAX and (batch := next(resend, None) or self._fresh()) is not None:
+            # Who has heard of a refusal sends nothing behind it, though a batch before it is still on its way.
+            is_free = len(in_flight) < IN_FLIGHT_MAX and not any(_is_refused(future) for _, _, future in in_flight)
+            while is_free and (batch := next(resend, None) or self._fresh()) is not None:
                 in_flight.append((batch, link, link.send(self._request(batch), PRODUCE)))
+                is_free = len(in_flight) < IN_FLIGHT_MAX
             if in_flight:
                 await self._look_again(links)
-                if len(in_flight) < IN_FLIGHT_MAX and not producer.stopping:
+                if is_free and not producer.stopping:
                     await asyncio.wait([in_flight[0][2]], timeout=max(0.001, self._due - producer.loop.time()))
                     if not in_flight[0][2].done():
                         continue
@@ -331,3 +334,9 @@ class Lane:
             # Nothing before it is unanswered, so the broker has forgotten a batch that it acknowledged.
             self._producer.checks.on_forgotten(self._producer.topic, self._index, batch.values[0])
         return Refusal(f"error {part.error_code}")
+
+
+def _is_refused(future: asyncio.Future[Any]) -> bool:
+    if not future.done() or future.cancelled() or future.exception() is not None:
+        return False
+    return bool(future.result().responses[0].partition_responses[0].error_code)

@@ -85,6 +85,20 @@ def the_commit_of_a_dead_leader_lands_late(cluster: BusyCluster) -> None:
     cluster.until(lambda: len(cluster.state.isr) == 3)
 
 
+def a_setting_changes_while_a_joiner_is_on_its_way(cluster: BusyCluster) -> None:
+    """One that acks do not depend on. The joiner has no link to its leader any more, and is behind when it is in sync."""
+    joiner = cluster.kill_a_follower()
+    assert cluster.leader.store is not None
+    held = HeldCommit(cluster.leader.store, cluster.rng.uniform(0.5, 1.0))
+    cluster.world.start(joiner)
+    cluster.until(lambda: held.is_sent)
+    cluster.cut_off(joiner, cluster.leader)
+    cluster.set_topic(retention_ms="86400000")
+    cluster.until(lambda: joiner.id in cluster.state.isr)
+    cluster.world.network.mend_all()
+    cluster.until(lambda: len(cluster.state.isr) == 3)
+
+
 def a_joiner_is_another_life_when_its_commit_lands(cluster: BusyCluster) -> None:
     """And does not reach its leader: what waited for the joiner has to be looked at again, and nobody comes to do it."""
     joiner = cluster.kill_a_follower()
@@ -210,6 +224,7 @@ STEPS = Story(a_follower_catches_up_in_small_steps, {"replica.fetch.max.bytes": 
 NO_ANSWER = Story(the_store_does_not_answer_and_the_joiner_dies)
 LATE_JOINER = Story(the_commit_of_a_dead_joiner_lands_late)
 LATE_NEWS = Story(the_news_of_a_commit_comes_late)
+SETTING = Story(a_setting_changes_while_a_joiner_is_on_its_way)
 LATE_LEADER = Story(the_commit_of_a_dead_leader_lands_late)
 OTHER_LIFE = Story(a_joiner_is_another_life_when_its_commit_lands)
 LOST_POWER = Story(a_joiner_loses_power_before_its_commit_lands, topic_config=RELAXED)
@@ -226,6 +241,7 @@ ISR_STORIES = (
     NO_ANSWER,
     LATE_JOINER,
     LATE_NEWS,
+    SETTING,
     LATE_LEADER,
     OTHER_LIFE,
     LOST_POWER,

@@ -7,6 +7,7 @@ from pytest import MonkeyPatch
 from headrace.broker.isr_keeper import IsrKeeper
 from headrace.broker.partition import Partition
 from headrace.replica.leader import LeaderReplica
+from sim.isr_stories import SETTING
 from sim.storm import plan_for
 from sim.teeth import Tooth
 
@@ -82,7 +83,7 @@ SEEDS = 40
 
 # Those that a directed story shows are in `test_isr_found`.
 ISR_TEETH = (
-    Tooth("settings-end-proposals", settings_end_proposals, UNSAFE, CHURN),
+    Tooth("settings-end-proposals", settings_end_proposals, UNSAFE, SETTING.plan, play=SETTING.play),
     Tooth("the-smaller-set-counts", the_smaller_set_counts, UNSAFE, CHURN),
     Tooth("joiners-need-only-the-watermark", joiners_need_only_the_watermark, UNSAFE, CHURN),
 )

@@ -136,19 +136,31 @@ def test_of_two_in_sync_that_a_power_cut_left_with_a_hole_one_leads(cluster: Clu
     cluster.world.kill(away)
     cluster.until(lambda: away.id not in cluster.state.isr)
     left = cluster.world.hosts[:2]
-    for host in left:
-        host.slowness = 4000.0
-    producer = Producer(cluster.world, cluster.checks, len(cluster.world.loops), TOPIC, 1, pace=0.01)
-    cluster.until(lambda: all(cluster.partition(each.id).log.unsynced_messages > 5 for each in left))
+    producers = [Producer(cluster.world, cluster.checks, number, TOPIC, 1, pace=0.01) for number in range(3)]
+    cluster.run(0.5)
+    # What the follower fetches while the leader's disk hangs is on no disk, and a moment later its own hangs too.
+    hang_disks(left, True)
+    cluster.run(0.3)
+    (follower,) = [host for host in left if host.id != cluster.state.leader]
+    follower.disk_hangs = False
+    cluster.until(lambda: cluster.partition(follower.id).log.unsynced_messages > 5)
+    follower.disk_hangs = True
+    assert all(cluster.partition(each.id).log.unsynced_messages > 5 for each in left)
     for host in left:
         punch_a_hole(host)
     for host in left:
         cluster.world.lose_power(host)
-        host.slowness = 1.0
+    hang_disks(left, False)
     cluster.start()
     cluster.until(lambda: cluster.state.leader > 0 and set(cluster.state.isr) == {1, 2, 3})
-    producer.stopping = True
-    cluster.until(lambda: producer.is_done)
+    for producer in producers:
+        producer.stopping = True
+    cluster.until(lambda: all(producer.is_done for producer in producers))
+
+
+def hang_disks(hosts: list[Host], is_hung: bool) -> None:
+    for host in hosts:
+        host.disk_hangs = is_hung
 
 
 def delete_copy(cluster: Cluster, broker_id: int) -> None:
