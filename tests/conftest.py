@@ -1,9 +1,11 @@
-"""Rules for every test of this repository: under CI=true a test that skips has failed, since nobody would notice it."""
+"""Rules for every test of this repository: under CI=true a test that skips has failed, since nobody would notice it; and a
+slow machine makes none fail."""
 
 import os
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 CI = os.environ.get("CI") == "true"
 
@@ -11,6 +13,9 @@ CI = os.environ.get("CI") == "true"
 def pytest_configure():
     # A shell starts its background jobs deaf to Ctrl-C, and so would be every process that a test starts and interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # No test is about how fast the machine is.
+    settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("patient")
 
 
 @pytest.hookimpl(wrapper=True)
