@@ -121,6 +121,9 @@ class ImpatientProducer(Producer):
                     before = self.producer_id, self.producer_epoch
                     self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
                     self.checks.on_next_epoch(before, (self.producer_id, self.producer_epoch))
+                    if self.producer_id != before[0]:
+                        # Nothing holds back what the old id has on its way: order is promised for each id alone.
+                        self.name = f"{self.name.partition('.')[0]}.{self.producer_id}"
                     return
             except Lost:
                 pass
