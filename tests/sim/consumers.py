@@ -103,6 +103,8 @@ class Reader:
                 if part.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                     self._checks.on_out_of_range(self._consumer.name, self._topic, self._index, self.position)
                     self.position = max(self.position, await self._ask(link, EARLIEST))
+                    # What was read last is not what lies before the new place.
+                    self._epoch = -1
                 self._take(part)
 
     @property
