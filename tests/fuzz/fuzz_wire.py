@@ -70,6 +70,8 @@ def _fixed(code: str, rng: random.Random) -> Any:
         return rng.random() < 0.5
     if code == "d":
         return rng.random()
+    if code == "H":
+        return rng.randrange(1 << 16)
     bits = {"b": 8, "h": 16, "i": 32, "q": 64}[code]
     return rng.randint(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 

@@ -88,6 +88,9 @@ class FirstWrites:
         first.partition.drop_verification(first.header.producer_id, first.verification)
 
     def _as_produce_code(self, code: ErrorCode) -> ErrorCode:
+        if code is ErrorCode.CONCURRENT_TRANSACTIONS and self._adds:
+            # The producer's last transaction is still ending. Clients that leave the adding to us know the code.
+            return code
         if code in COME_BACK:
             # The one code that makes every client send the same batch again soon, without new metadata.
             return ErrorCode.NOT_ENOUGH_REPLICAS

@@ -419,6 +419,7 @@ class Listener:
         # Ordered: whom a stop closes first must not depend on addresses, or no simulation could be replayed.
         self.connections: dict[Connection, None] = {}
         self.is_draining = False
+        self.addresses: list[tuple[str, int]] = []
         self.on_disk_failed = on_disk_failed
         self._readers = readers
         self._connections_max = connections_max
@@ -437,6 +438,7 @@ class Listener:
         self._server = await self.loop.create_server(
             lambda: Connection(self), host, port, backlog=self._backlog, start_serving=False
         )
+        self.addresses = [each.getsockname()[:2] for each in self._server.sockets]
         bound: int = self._server.sockets[0].getsockname()[1]
         return bound
 

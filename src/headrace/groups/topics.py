@@ -1,8 +1,8 @@
 """What groups need to know of the cluster's topics, and who is subscribed to which.
 
 The shell hands the topics in (`Groups.on_topics`); a change of them makes another mapping, so `is` tells. Names that no
-topic has yet are kept in subscriptions: the topic may come. An expression never matches internal topics, as consumers
-that match on their own side leave them out too.
+topic has yet are kept in subscriptions: the topic may come. An expression matches internal topics too, as Kafka's brokers
+have it; consumers that match on their own side leave them out.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sized
@@ -18,9 +18,6 @@ class Topic(Protocol):
 
     @property
     def partitions(self) -> Sized: ...
-
-    @property
-    def internal(self) -> bool: ...
 
 
 class Topics:
@@ -48,7 +45,7 @@ class Matches:
 
     def look(self, by_name: Mapping[str, Topic]) -> None:
         fresh = by_name.keys() - self._looked_at
-        found = {name for name in fresh if not by_name[name].internal and self._expression.fullmatch(name)}
+        found = {name for name in fresh if self._expression.fullmatch(name)}
         if fresh or len(by_name) != len(self._looked_at):
             self._looked_at = frozenset(by_name)
             self.topics = (self.topics | found) & by_name.keys()

@@ -74,6 +74,10 @@ def int16(*, default: int = 0, **where: Any) -> Any:
     return Field("fixed", default, code="h", **where)
 
 
+def uint16(*, default: int = 0, **where: Any) -> Any:
+    return Field("fixed", default, code="H", **where)
+
+
 def int32(*, default: int = 0, **where: Any) -> Any:
     return Field("fixed", default, code="i", **where)
 

@@ -38,11 +38,10 @@ GROUP = "g"
 class FakeTopic(NamedTuple):
     id: bytes
     partitions: range
-    internal: bool = False
 
 
 def topic_id(name, life=0):
-    return f"{name}-{life}".encode().ljust(16, b".")
+    return f"{name}-{life}".encode().ljust(16, b".")[-16:]
 
 
 class Desk:
@@ -122,11 +121,11 @@ class Desk:
             self.groups.apply(decode(key, value))
         self.run(self.groups.on_loaded(self.now))
 
-    def set_topic(self, name, count, life=0, internal=False):
+    def set_topic(self, name, count, life=0):
         """So many partitions; none at all deletes it."""
         self.topics = {each: topic for each, topic in self.topics.items() if each != name}
         if count:
-            self.topics[name] = FakeTopic(topic_id(name, life), range(count), internal)
+            self.topics[name] = FakeTopic(topic_id(name, life), range(count))
         self.groups.on_topics(Topics(self.topics, {topic.id: name for name, topic in self.topics.items()}))
 
     # -- short forms -------------------------------------------------------------------------------------------------

@@ -132,5 +132,7 @@ def _scalars(field: Field, kafka_type: str) -> st.SearchStrategy[Any]:
             return st.booleans()
         case "float64":
             return st.floats(allow_nan=False, allow_infinity=False)
+        case "uint16":
+            return st.integers(0, 2**16 - 1)
     bits = BITS[field.code]
     return st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)

@@ -3,12 +3,14 @@
 from headrace.broker.dispatch import Access, Handler
 from headrace.broker.handlers.api_versions import handle_api_versions
 from headrace.broker.handlers.cluster import handle_describe_cluster, handle_unregister_broker
+from headrace.broker.handlers.config_resources import handle_list_config_resources
 from headrace.broker.handlers.configs import (
     handle_alter_configs,
     handle_describe_configs,
     handle_incremental_alter_configs,
 )
 from headrace.broker.handlers.coordinators import handle_find_coordinator
+from headrace.broker.handlers.features import handle_update_features
 from headrace.broker.handlers.fetch import handle_fetch
 from headrace.broker.handlers.groups import (
     handle_consumer_group_describe,
@@ -20,7 +22,7 @@ from headrace.broker.handlers.groups import (
     handle_one_group,
 )
 from headrace.broker.handlers.leaders import handle_elect_leaders
-from headrace.broker.handlers.log_dirs import handle_describe_log_dirs
+from headrace.broker.handlers.log_dirs import handle_alter_replica_log_dirs, handle_describe_log_dirs
 from headrace.broker.handlers.markers import handle_write_txn_markers
 from headrace.broker.handlers.metadata import handle_metadata
 from headrace.broker.handlers.offsets import (
@@ -34,10 +36,19 @@ from headrace.broker.handlers.producers import (
     handle_describe_transactions,
     handle_list_transactions,
 )
+from headrace.broker.handlers.quorum import handle_describe_quorum
 from headrace.broker.handlers.reassignments import (
     handle_alter_partition_reassignments,
     handle_list_partition_reassignments,
 )
+from headrace.broker.handlers.security_disabled import (
+    handle_alter_user_scram_credentials,
+    handle_create_acls,
+    handle_delete_acls,
+    handle_describe_acls,
+    handle_describe_user_scram_credentials,
+)
+from headrace.broker.handlers.topic_partitions import handle_describe_topic_partitions
 from headrace.broker.handlers.topics import handle_create_partitions, handle_create_topics, handle_delete_topics
 from headrace.broker.handlers.transactions import (
     handle_add_offsets_to_txn,
@@ -46,10 +57,22 @@ from headrace.broker.handlers.transactions import (
     handle_init_producer_id,
 )
 from headrace.broker.handlers.txn_offsets import handle_txn_offset_commit
+from headrace.wire.messages.acls import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 from headrace.wire.messages.api_versions import ApiVersionsRequest
-from headrace.wire.messages.cluster import DescribeClusterRequest, DescribeLogDirsRequest, UnregisterBrokerRequest
-from headrace.wire.messages.configs import AlterConfigsRequest, DescribeConfigsRequest, IncrementalAlterConfigsRequest
+from headrace.wire.messages.cluster import (
+    AlterReplicaLogDirsRequest,
+    DescribeClusterRequest,
+    DescribeLogDirsRequest,
+    UnregisterBrokerRequest,
+)
+from headrace.wire.messages.configs import (
+    AlterConfigsRequest,
+    DescribeConfigsRequest,
+    IncrementalAlterConfigsRequest,
+    ListConfigResourcesRequest,
+)
 from headrace.wire.messages.coordinators import FindCoordinatorRequest
+from headrace.wire.messages.features import UpdateFeaturesRequest
 from headrace.wire.messages.fetch import FetchRequest
 from headrace.wire.messages.group_offsets import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
 from headrace.wire.messages.groups_admin import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
@@ -60,7 +83,7 @@ from headrace.wire.messages.groups_classic import (
     SyncGroupRequest,
 )
 from headrace.wire.messages.groups_consumer import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
-from headrace.wire.messages.metadata import MetadataRequest
+from headrace.wire.messages.metadata import DescribeTopicPartitionsRequest, MetadataRequest
 from headrace.wire.messages.offsets import DeleteRecordsRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
 from headrace.wire.messages.produce import ProduceRequest
 from headrace.wire.messages.producers import (
@@ -68,11 +91,13 @@ from headrace.wire.messages.producers import (
     DescribeTransactionsRequest,
     ListTransactionsRequest,
 )
+from headrace.wire.messages.quorum import DescribeQuorumRequest
 from headrace.wire.messages.replicas import (
     AlterPartitionReassignmentsRequest,
     ElectLeadersRequest,
     ListPartitionReassignmentsRequest,
 )
+from headrace.wire.messages.scram import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
 from headrace.wire.messages.topics import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
 from headrace.wire.messages.transactions import (
     AddOffsetsToTxnRequest,
@@ -89,6 +114,7 @@ HANDLERS = (
     Handler(FetchRequest, handle_fetch, Access("Read", "Topic")),
     Handler(ListOffsetsRequest, handle_list_offsets, Access("Describe", "Topic")),
     Handler(MetadataRequest, handle_metadata, Access("Describe", "Topic")),
+    Handler(DescribeTopicPartitionsRequest, handle_describe_topic_partitions, Access("Describe", "Topic")),
     Handler(FindCoordinatorRequest, handle_find_coordinator, Access("Describe", "Group")),
     Handler(OffsetCommitRequest, handle_offset_commit, Access("Read", "Group")),
     Handler(OffsetFetchRequest, handle_offset_fetch, Access("Describe", "Group")),
@@ -116,7 +142,9 @@ HANDLERS = (
     Handler(DescribeConfigsRequest, handle_describe_configs, Access("DescribeConfigs", "Topic")),
     Handler(AlterConfigsRequest, handle_alter_configs, Access("AlterConfigs", "Topic")),
     Handler(IncrementalAlterConfigsRequest, handle_incremental_alter_configs, Access("AlterConfigs", "Topic")),
+    Handler(ListConfigResourcesRequest, handle_list_config_resources, Access("DescribeConfigs", "Cluster")),
     Handler(DescribeLogDirsRequest, handle_describe_log_dirs, Access("Describe", "Cluster")),
+    Handler(AlterReplicaLogDirsRequest, handle_alter_replica_log_dirs, Access("Alter", "Cluster")),
     Handler(CreatePartitionsRequest, handle_create_partitions, Access("Alter", "Topic")),
     Handler(ElectLeadersRequest, handle_elect_leaders, Access("Alter", "Cluster")),
     Handler(AlterPartitionReassignmentsRequest, handle_alter_partition_reassignments, Access("Alter", "Cluster")),
@@ -126,4 +154,11 @@ HANDLERS = (
     Handler(ListTransactionsRequest, handle_list_transactions, Access("Describe", "TransactionalId")),
     Handler(DescribeClusterRequest, handle_describe_cluster, Access("Describe", "Cluster")),
     Handler(UnregisterBrokerRequest, handle_unregister_broker, Access("Alter", "Cluster")),
+    Handler(DescribeQuorumRequest, handle_describe_quorum, Access("Describe", "Cluster")),
+    Handler(UpdateFeaturesRequest, handle_update_features, Access("Alter", "Cluster")),
+    Handler(DescribeAclsRequest, handle_describe_acls, Access("Describe", "Cluster")),
+    Handler(CreateAclsRequest, handle_create_acls, Access("Alter", "Cluster")),
+    Handler(DeleteAclsRequest, handle_delete_acls, Access("Alter", "Cluster")),
+    Handler(DescribeUserScramCredentialsRequest, handle_describe_user_scram_credentials, Access("Describe", "Cluster")),
+    Handler(AlterUserScramCredentialsRequest, handle_alter_user_scram_credentials, Access("Alter", "Cluster")),
 )

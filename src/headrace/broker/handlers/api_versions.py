@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from headrace.broker.dispatch import Request
+from headrace.cluster.features import SUPPORTED, epoch, levels
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.api_versions import ApiVersionsResponse, FinalizedFeatureKey, SupportedFeatureKey
 
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 SOFTWARE_SINCE = 3
 LEVEL_ZERO_SINCE = 4
-# What clients go by: producers take a new epoch with every transaction where this says so (KIP-890).
-FEATURES = (("transaction.version", 0, 2),)
-FEATURES_EPOCH = 1
 
 
 def handle_api_versions(broker: "Broker", request: Request) -> ApiVersionsResponse:
@@ -26,9 +24,13 @@ def handle_api_versions(broker: "Broker", request: Request) -> ApiVersionsRespon
                 return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         request.connection.client_software = f"{body.client_software_name} {body.client_software_version}"
     response = ApiVersionsResponse(0, broker.dispatch.api_versions)
-    response.finalized_features_epoch = FEATURES_EPOCH
-    response.finalized_features = [FinalizedFeatureKey(name, level, level) for name, _, level in FEATURES]
+    features = broker.image.features
+    response.finalized_features_epoch = epoch(features)
+    # A feature at level 0 is one that nobody uses; it is not listed.
+    response.finalized_features = [
+        FinalizedFeatureKey(name, level, level) for name, level in levels(features).items() if level
+    ]
     # Older clients of the Java family cannot parse a feature whose lowest level is 0.
-    supported = FEATURES if request.version >= LEVEL_ZERO_SINCE else ()
-    response.supported_features = [SupportedFeatureKey(name, lowest, highest) for name, lowest, highest in supported]
+    supported = SUPPORTED if request.version >= LEVEL_ZERO_SINCE else ()
+    response.supported_features = [SupportedFeatureKey(*each) for each in supported]
     return response

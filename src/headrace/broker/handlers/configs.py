@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
 from headrace.broker.dispatch import Request
+from headrace.broker.handlers.static_settings import static_settings
 from headrace.broker.metadata import Plan
 from headrace.cluster.broker_config import BrokerConfig, Effective
 from headrace.cluster.config_changes import (
@@ -81,7 +82,7 @@ def _effective(broker: "Broker", resource_type: int, name: str) -> Mapping[str, 
         return {key: each for key, each in effective.items() if key in common}
     if broker_id != broker.id:
         raise Refused(ErrorCode.INVALID_REQUEST, f"ask broker {broker_id} itself; this is broker {broker.id}")
-    return broker.config.effective()
+    return {**broker.config.effective(), **static_settings(broker)}
 
 
 def _broker_id(broker: "Broker", resource_type: int, name: str) -> int | None:

@@ -112,12 +112,23 @@ def _listed(broker: "Broker") -> set[int]:
 
 
 def _describe(broker: "Broker", listed: Collection[int], topic: Topic) -> MetadataResponseTopic:
-    parts = [_partition(listed, index, state) for index, state in enumerate(topic.partitions)]
+    parts = _describe_partitions(broker, listed, topic, range(len(topic.partitions)))
+    return MetadataResponseTopic(0, topic.name, topic.id, topic.internal, parts)
+
+
+def describe_partitions(broker: "Broker", topic: Topic, indexes: range) -> list[MetadataResponsePartition]:
+    return _describe_partitions(broker, _listed(broker), topic, indexes)
+
+
+def _describe_partitions(
+    broker: "Broker", listed: Collection[int], topic: Topic, indexes: range
+) -> list[MetadataResponsePartition]:
+    parts = [_partition(listed, index, topic.partitions[index]) for index in indexes]
     awaited = broker.new_leaders.awaited(topic.id)
     for part in parts if awaited else ():
         if part.partition_index in awaited:
             part.error_code, part.leader_id = ErrorCode.LEADER_NOT_AVAILABLE, -1
-    return MetadataResponseTopic(0, topic.name, topic.id, topic.internal, parts)
+    return parts
 
 
 def _partition(listed: Collection[int], index: int, state: PartitionState) -> MetadataResponsePartition:

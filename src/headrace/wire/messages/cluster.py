@@ -1,4 +1,4 @@
-"""DescribeCluster, DescribeLogDirs and UnregisterBroker: the brokers, what their disks hold, and one that is gone."""
+"""DescribeCluster, DescribeLogDirs, AlterReplicaLogDirs, UnregisterBroker: brokers, their disks, and one that is gone."""
 
 from headrace.wire.schema import Request, Response, Struct, array, boolean, int8, int16, int32, int64, string
 
@@ -33,7 +33,7 @@ class DescribableLogDirTopic(Struct):
     partitions: list[int] = array(int32)
 
 
-class DescribeLogDirsRequest(Request, key=35, versions="1-4", flexible=2):
+class DescribeLogDirsRequest(Request, key=35, versions="1-5", flexible=2):
     topics: list[DescribableLogDirTopic] | None = array(DescribableLogDirTopic, nullable=True)
 
 
@@ -55,12 +55,42 @@ class DescribeLogDirsResult(Struct):
     topics: list[DescribeLogDirsTopic] = array(DescribeLogDirsTopic)
     total_bytes: int = int64(versions="4+", default=-1)
     usable_bytes: int = int64(versions="4+", default=-1)
+    is_cordoned: bool = boolean(versions="5+")
 
 
 class DescribeLogDirsResponse(Response, to=DescribeLogDirsRequest):
     throttle_time_ms: int = int32()
     error_code: int = int16(versions="3+")
     results: list[DescribeLogDirsResult] = array(DescribeLogDirsResult)
+
+
+class AlterReplicaLogDirTopic(Struct):
+    name: str = string()
+    partitions: list[int] = array(int32)
+
+
+class AlterReplicaLogDir(Struct):
+    path: str = string()
+    topics: list[AlterReplicaLogDirTopic] = array(AlterReplicaLogDirTopic)
+
+
+class AlterReplicaLogDirsRequest(Request, key=34, versions="1-2", flexible=2):
+    dirs: list[AlterReplicaLogDir] = array(AlterReplicaLogDir)
+
+
+class AlterReplicaLogDirPartitionResult(Struct):
+    partition_index: int = int32()
+    error_code: int = int16()
+
+
+class AlterReplicaLogDirTopicResult(Struct):
+    topic_name: str = string()
+    partitions: list[AlterReplicaLogDirPartitionResult] = array(AlterReplicaLogDirPartitionResult)
+
+
+class AlterReplicaLogDirsResponse(Response, to=AlterReplicaLogDirsRequest):
+    throttle_time_ms: int = int32()
+    results: list[AlterReplicaLogDirTopicResult] = array(AlterReplicaLogDirTopicResult)
 
 
 class UnregisterBrokerRequest(Request, key=64, versions="0", flexible=0):

@@ -1,0 +1,96 @@
+"""DescribeTopicPartitions: topics with their partitions, page by page, in the order of their names."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from headrace.base.errors import Refused
+from headrace.broker.dispatch import Request
+from headrace.broker.handlers.metadata import describe_partitions
+from headrace.cluster.entities import PartitionState, Topic
+from headrace.cluster.topic_names import check_topic_name
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.metadata import (
+    Cursor,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+    MetadataResponsePartition,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+PARTITIONS_MAX = 2_000
+# Read, write, create, delete, alter, describe, and the two for configs: a bit of each operation's number. Without security
+# everybody may do all of it.
+EVERY_OPERATION = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
+
+
+def handle_describe_topic_partitions(broker: "Broker", request: Request) -> DescribeTopicPartitionsResponse:
+    body = request.body
+    asked, cursor = sorted({topic.name for topic in body.topics}), body.cursor
+    if cursor is not None and (cursor.partition_index < 0 or (asked and cursor.topic_name not in asked)):
+        refused = [DescribeTopicPartitionsResponseTopic(ErrorCode.INVALID_REQUEST, topic.name) for topic in body.topics]
+        return DescribeTopicPartitionsResponse(0, refused)
+    names = asked or sorted(broker.image.topics)
+    first = 0
+    if cursor is not None:
+        names = [name for name in names if name >= cursor.topic_name]
+        first = cursor.partition_index if names[:1] == [cursor.topic_name] else 0
+    return _page(broker, names, first, max(1, min(body.response_partition_limit, PARTITIONS_MAX)))
+
+
+def _page(broker: "Broker", names: Sequence[str], first: int, room: int) -> DescribeTopicPartitionsResponse:
+    response = DescribeTopicPartitionsResponse()
+    for name in names:
+        if room == 0:
+            response.next_cursor = Cursor(name, 0)
+            break
+        topic = broker.image.topics.get(name)
+        if topic is None:
+            response.topics.append(_answer(name, _why_unknown(name)))
+            continue
+        end = min(first + room, len(topic.partitions))
+        response.topics.append(_describe(broker, topic, range(first, end)))
+        room -= max(0, end - first)
+        if end < len(topic.partitions):
+            response.next_cursor = Cursor(name, end)
+            break
+        first = 0
+    return response
+
+
+def _describe(broker: "Broker", topic: Topic, indexes: range) -> DescribeTopicPartitionsResponseTopic:
+    answer = _answer(topic.name, ErrorCode.NONE)
+    answer.topic_id, answer.is_internal = topic.id, topic.internal
+    answer.partitions = [
+        _partition(part, topic.partitions[part.partition_index]) for part in describe_partitions(broker, topic, indexes)
+    ]
+    return answer
+
+
+def _answer(name: str, code: int) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(code, name, topic_authorized_operations=EVERY_OPERATION)
+
+
+def _partition(part: MetadataResponsePartition, state: PartitionState) -> DescribeTopicPartitionsResponsePartition:
+    return DescribeTopicPartitionsResponsePartition(
+        part.error_code,
+        part.partition_index,
+        part.leader_id,
+        part.leader_epoch,
+        part.replica_nodes,
+        part.isr_nodes,
+        # Never null, though the schema allows it: the Java admin client fails on null.
+        list(state.elr),
+        [],
+        part.offline_replicas,
+    )
+
+
+def _why_unknown(name: str) -> int:
+    try:
+        check_topic_name(name)
+    except Refused as refusal:
+        return refusal.code
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
