@@ -19,9 +19,17 @@ def _name(path: Path) -> str:
     return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
 
 
-@cache
 def loads(module: str) -> frozenset[str]:
     """Libraries that importing this module imports, through modules of ours too."""
+    return _loads(module) - sys.stdlib_module_names
+
+
+def loads_of_standard_library(module: str) -> frozenset[str]:
+    return _loads(module) & sys.stdlib_module_names
+
+
+@cache
+def _loads(module: str) -> frozenset[str]:
     found, seen, waiting = set[str](), set[str](), [module]
     while waiting:
         name = waiting.pop()
@@ -40,7 +48,8 @@ def loads(module: str) -> frozenset[str]:
 def may_use(module: str, with_optional: bool = False) -> frozenset[str]:
     """Libraries that this one file names, in functions too; not those for type checkers only, nor those it can miss."""
     nodes = _running(modules()[module].body, with_optional)
-    return frozenset(name for name in _imported(module, nodes) if not name.startswith("headrace"))
+    named = {name for name in _imported(module, nodes) if not name.startswith("headrace")}
+    return frozenset(named - sys.stdlib_module_names)
 
 
 def _parents(name: str) -> list[str]:
@@ -49,7 +58,7 @@ def _parents(name: str) -> list[str]:
 
 
 def _imported(module: str, nodes: Iterator[ast.AST]) -> Iterator[str]:
-    """Of ours whole names, of others the first word; not the standard library."""
+    """Of ours whole names, of others the first word."""
     for node in nodes:
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -59,10 +68,7 @@ def _imported(module: str, nodes: Iterator[ast.AST]) -> Iterator[str]:
             below = [f"{node.module}.{alias.name}" for alias in node.names]
             names = [node.module, *(each for each in below if each in modules())]
         for name in names:
-            if name.startswith("headrace"):
-                yield name
-            elif name.partition(".")[0] not in sys.stdlib_module_names:
-                yield name.partition(".")[0]
+            yield name if name.startswith("headrace") else name.partition(".")[0]
 
 
 def _at_import(body: list[ast.stmt]) -> Iterator[ast.AST]:

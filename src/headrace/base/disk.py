@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Protocol
 
 from headrace.base.errors import DiskFailed, DiskFull, UserError
-from headrace.base.file_sync import FileSync, Job, Run
+from headrace.base.file_sync import FileSync, Job, Run, full_sync
 from headrace.base.syncs import RealSyncs, Syncs
 
 Chunk = bytes | bytearray | memoryview
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_BROKEN = frozenset({errno.EIO, errno.EROFS, errno.EUCLEAN, errno.ENXIO})
+_BROKEN = frozenset({errno.EIO, errno.EROFS, errno.ENXIO, getattr(errno, "EUCLEAN", errno.EIO)})
 _REWRITE_BYTES = 1 << 20
 
 
@@ -225,7 +225,7 @@ class RealDisk:
             with open(temporary, "wb") as file:
                 file.write(content)
                 file.flush()
-                os.fsync(file.fileno())
+                full_sync(file.fileno())
             Path(temporary).replace(path)
         self.sync_dir_job(str(Path(path).parent))()
 
@@ -275,7 +275,7 @@ def _sync_directory(path: str) -> None:
     except OSError as error:
         raise DiskFailed(f"{path}: {error.strerror}") from error
     try:
-        os.fsync(fd)
+        full_sync(fd)
     except OSError as error:
         raise DiskFailed(f"{path}: {error.strerror}") from error
     finally:

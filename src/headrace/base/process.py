@@ -2,6 +2,7 @@
 
 import os
 import resource
+import sys
 from pathlib import Path
 
 _RESIDENT = 1
@@ -14,7 +15,8 @@ def cpu_seconds() -> float:
 
 
 def max_resident_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    # In kilobytes, on macOS in bytes.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def resident_bytes() -> int:

@@ -11,6 +11,7 @@ coroutine (no later frame is decoded while one runs). Not here: what requests me
 
 import asyncio
 import logging
+import os
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
@@ -470,7 +471,7 @@ class Listener:
         plain = transport.get_extra_info("socket")
         if plain is not None:
             self._socket_buffers.apply(plain)
-        if plain is None or transport.get_extra_info("sslcontext") is not None:
+        if plain is None or transport.get_extra_info("sslcontext") is not None or not hasattr(os, "sendfile"):
             return TransportOutbox(transport, self.probes)
         return SocketOutbox(
             transport, self.loop, self._readers, self.probes, self._descriptors, on_drained, self.on_disk_failed

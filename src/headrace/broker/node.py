@@ -194,7 +194,7 @@ class Node:
     def _is_same_boot(self, image: Image) -> bool:
         """Only the process died since we were last here: whatever it wrote is there, synced or not."""
         before = image.brokers.get(self.settings.broker_id)
-        return before is not None and before.boot_id == self._clock.boot_id()
+        return before is not None and before.boot_id == self._clock.boot_id() != ""
 
     async def _found_or_join(self) -> Image:
         """The cluster as it is; on an empty store the first broker to come founds it."""
@@ -241,7 +241,7 @@ class Node:
             self._tasks.start("cleaner", broker.cleaner.run())
 
     async def _join(self) -> None:
-        broker, settings = self.broker, self.settings
+        broker, settings, boot_id = self.broker, self.settings, self._clock.boot_id()
         me = Registration(
             settings.broker_id,
             epoch=0,
@@ -249,12 +249,12 @@ class Node:
             port=self.port,
             rack=settings.rack or cast(str | None, self._config.value("broker.rack")),
             metrics_port=self.metrics_port,
-            boot_id=self._clock.boot_id(),
+            boot_id=boot_id,
             directory_id=self._directory.id,
-            disk_id=f"{self._clock.boot_id()}/{self._disk.device(settings.data)}",
+            disk_id=f"{boot_id}/{self._disk.device(settings.data)}" if boot_id else "",
         )
         before = broker.image.brokers.get(settings.broker_id)
-        lost_page_cache = before is not None and before.boot_id != me.boot_id and not self._was_clean
+        lost_page_cache = before is not None and not self._is_same_boot(broker.image) and not self._was_clean
         membership = broker.membership = Membership(broker, me, lost_page_cache)
         self._tasks.start("disk watch", self._watch.run())
         self._tasks.start("openings", broker.partitions.run_openings())

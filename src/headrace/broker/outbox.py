@@ -33,6 +33,7 @@ TURN_BYTES = 1 << 20
 COPIED_BYTES_MAX = 8192
 _SENDMSG_CHUNKS = 64
 _NOWAIT = getattr(os, "RWF_NOWAIT", None)
+_MORE: int = getattr(socket, "MSG_MORE", 0)
 
 
 class SocketOutbox:
@@ -175,7 +176,7 @@ class SocketOutbox:
                 break
             buffers.append(chunk)
         # MSG_MORE lets the kernel put a fetch reply's head and its first records into one segment.
-        flags = socket.MSG_MORE if more else 0
+        flags = _MORE if more else 0
         sent = self._socket.send(buffers[0], flags) if len(buffers) == 1 else self._socket.sendmsg(buffers, (), flags)
         self.queued_bytes -= sent
         for buffer in buffers:

@@ -95,7 +95,7 @@ def _read_line(connection: socket.socket) -> bytes:
 def _short(folder: Path) -> Iterator[str]:
     """A name of the folder that fits: a socket's path may have 107 bytes, a data directory's more."""
     if not Path("/proc/self/fd").is_dir():
-        yield str(folder)
+        yield min(str(folder), os.path.relpath(folder), key=len)
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from headrace.base.file_sync import data_sync
 from headrace.cli.findings import Finding, fail, ok, warn
 from headrace.cli.output import size_of
 from headrace.cli.preflight import DESCRIPTORS_WANTED, NEARLY_FULL_BYTES, NEARLY_FULL_SHARE
@@ -33,6 +34,9 @@ def check_software() -> Iterator[Finding]:
         yield fail("python", f"Python {platform.python_version()} is too old", f"install Python {wanted} or newer")
     else:
         yield ok("python", f"Python {platform.python_version()}, {platform.system()} {platform.release()}")
+    if platform.system() != "Linux":
+        fix = "run brokers that matter on Linux: docs/deploy.md, Other systems"
+        yield warn("system", f"{platform.system()}: brokers run, by slower ways where Linux has better ones", fix)
     versions = library_versions()
     missing = [name for name, version in versions.items() if version is None]
     if missing:
@@ -66,9 +70,6 @@ def check_descriptors() -> Finding:
 
 
 def check_clock() -> Iterator[Finding]:
-    if not hasattr(time, "CLOCK_BOOTTIME"):
-        yield fail("clock", "this system has no CLOCK_BOOTTIME", "run brokers on Linux")
-        return
     synchronised = _clock_synchronised()
     if synchronised is False:
         fix = "start a time service (chrony, systemd-timesyncd): message timestamps come from this clock"
@@ -140,5 +141,5 @@ def _synced_write_ms(fd: int, size: int) -> float:
     chunk = os.urandom(4096) * (size // 4096)
     started = time.perf_counter()
     os.write(fd, chunk)
-    os.fdatasync(fd)
+    data_sync(fd)
     return (time.perf_counter() - started) * 1000

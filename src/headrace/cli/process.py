@@ -3,6 +3,9 @@
 import os
 import select
 import signal
+import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +15,7 @@ from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, UnusedBootstrap
 
 STOP_SECONDS_MAX = 60.0
+LOOK_SECONDS = 0.05
 
 BrokerId = Annotated[int, typer.Argument(metavar="BROKER", min=1, show_default=False)]
 Data = Annotated[Path, typer.Option(help="The data directory of that `headrace up`.")]
@@ -59,18 +63,39 @@ def _end(data: Path, broker: int, number: signal.Signals) -> int:
     """Returns when the process is gone."""
     _check_data(data)
     pid = _pid_of(data, broker)
+    end = _end_by_handle if hasattr(os, "pidfd_open") else _end_by_number
     try:
-        process = os.pidfd_open(pid)
+        is_gone = end(pid, number, lambda: _check_is_broker(pid, data, broker))
     except OSError:
         raise _not_running(data, broker) from None
+    if not is_gone:
+        raise Failure(f"broker {broker} (pid {pid}) has not ended yet", f"headrace kill {broker} --data {data}")
+    return pid
+
+
+def _end_by_handle(pid: int, number: signal.Signals, check: Callable[[], None]) -> bool:
+    """Whether it ended in time. The handle stands for one process, whoever gets its number later."""
+    process = os.pidfd_open(pid)
     try:
-        _check_is_broker(pid, data, broker)
+        check()
         signal.pidfd_send_signal(process, number)
-        if not select.select([process], [], [], STOP_SECONDS_MAX)[0]:
-            raise Failure(f"broker {broker} (pid {pid}) has not ended yet", f"headrace kill {broker} --data {data}")
+        return bool(select.select([process], [], [], STOP_SECONDS_MAX)[0])
     finally:
         os.close(process)
-    return pid
+
+
+def _end_by_number(pid: int, number: signal.Signals, check: Callable[[], None]) -> bool:
+    """Where there are no handles: macOS."""
+    check()
+    os.kill(pid, number)
+    deadline = time.monotonic() + STOP_SECONDS_MAX
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(LOOK_SECONDS)
+    return False
 
 
 def _check_data(data: Path) -> None:
@@ -89,12 +114,22 @@ def _pid_of(data: Path, broker: int) -> int:
 
 def _check_is_broker(pid: int, data: Path, broker: int) -> None:
     """A pid file that outlived its process may name somebody else's by now."""
-    try:
-        is_ours = b"headrace" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        is_ours = True
-    if not is_ours:
+    if "headrace" not in _command_line(pid):
         raise _not_running(data, broker)
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        asked = subprocess.run(
+            ["ps", "-ww", "-o", "command=", "-p", str(pid)],
+            capture_output=True,
+            text=True,
+            timeout=STOP_SECONDS_MAX,
+            check=False,
+        )
+        return asked.stdout
 
 
 def _not_running(data: Path, broker: int) -> Failure:

@@ -65,9 +65,11 @@ def _listen(settings: GatewaySettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # Inherited by every connection: who takes nothing of a reply for so long is cut off, or would keep its place for ever.
-    taken_ms_max = int(settings.push_send_seconds_max * 1000)
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, taken_ms_max)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        # Inherited by every connection: who takes nothing of a reply for so long is cut off, or would keep its place for
+        # ever. macOS has no such limit.
+        taken_ms_max = int(settings.push_send_seconds_max * 1000)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, taken_ms_max)
     try:
         listening.bind((settings.host, settings.port))
     except OSError as error:

@@ -5,7 +5,6 @@ whose timestamps jump between many days gets more files, not more memory.)
 """
 
 import datetime
-import os
 import uuid
 from collections import OrderedDict
 
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from headrace.base.file_sync import full_sync
 from headrace.pipelines.columns import RAW
 from headrace.pipelines.tables.table import Place, TableFile
 
@@ -95,7 +95,7 @@ class _File:
         self._write_group()
         self._writer.close()
         self._sink.flush()
-        os.fsync(self._sink.fileno())
+        full_sync(self._sink.fileno())
         size = self._sink.tell()
         self._sink.close()
         low, high, first, last = zip(*self._bounds, strict=True)

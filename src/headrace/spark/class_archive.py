@@ -57,5 +57,15 @@ def _partial(archive: Path) -> Path:
 def _remove_abandoned(archive: Path) -> None:
     """A JVM whose Python was killed still writes, but nobody knows whether it came to an end."""
     for partial in archive.parent.glob(f"{archive.stem}.*.partial"):
-        if not Path(f"/proc/{partial.suffixes[-2][1:]}").exists():
+        if not _runs(int(partial.suffixes[-2][1:])):
             partial.unlink(missing_ok=True)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

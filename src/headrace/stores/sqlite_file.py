@@ -82,6 +82,8 @@ class SqliteFile:
             self._check_owner(db, layout)
         db.pragma("journal_mode", "wal")
         db.pragma("synchronous", layout.synchronous)
+        # On macOS, where a plain sync ends in the drive's cache; elsewhere without effect.
+        db.pragma("fullfsync", 1)
         db.pragma("wal_autocheckpoint", layout.wal_pages)
         with _immediate(db):
             if self._check_owner(db, layout):

@@ -13,7 +13,7 @@ from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopi
 from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from headrace.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 from headrace.wire.records import read_records
-from sim.host import PORT, WALL_START
+from sim.host import PORT, WALL_START, SimClock
 from sim.wireclient import Lost, WireClient
 from sim.world import World
 
@@ -213,3 +213,17 @@ def test_a_full_disk_ends_in_a_stop_that_is_only_not_clean(one: OneBroker) -> No
     one.exits.clear()
     one.start()
     assert one.ask(one.values()) == [b"kept"]
+
+
+@pytest.mark.parametrize(("boot", "is_kept"), [("one boot", True), ("", False)])
+def test_a_kernel_that_does_not_say_which_run_it_is_may_have_lost_the_page_cache(
+    boot: str, is_kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SimClock, "boot_id", lambda self: boot)
+    one = OneBroker()
+    one.start()
+    one.world.kill(one.host)
+    one.start()
+    assert one.host.node.broker.partitions._kept_page_cache is is_kept
+    assert one.host.node.broker.membership._lost_page_cache is False, "the cluster was told"
+    one.world.end()

@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headrace.base.file_sync import full_sync
 from headrace.pipelines.ranges import Offsets
 from headrace.pipelines.tables.table import (
     DECODE,
@@ -160,10 +161,10 @@ def _write(path: Path, text: str) -> None:
     with partial.open("w") as file:
         file.write(text)
         file.flush()
-        os.fsync(file.fileno())
+        full_sync(file.fileno())
     partial.replace(path)
     directory = os.open(path.parent, os.O_RDONLY)
     try:
-        os.fsync(directory)
+        full_sync(directory)
     finally:
         os.close(directory)
