@@ -19,8 +19,8 @@ def is_claimed(state: PartitionState, broker_id: int) -> bool:
 
 
 def must_stand_down(state: PartitionState, broker_id: int, doubt: Doubt) -> bool:
-    """The last in sync goes on as long as nothing is known to be wrong with its copy."""
-    is_last = state.isr == (broker_id,)
+    """The last that may lead goes on as long as nothing is known to be wrong with its copy."""
+    is_last = state.isr == (broker_id,) and not state.elr
     return is_claimed(state, broker_id) and not (doubt is Doubt.UNSURE and is_last)
 
 

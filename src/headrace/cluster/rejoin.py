@@ -46,8 +46,9 @@ class Doubt(Enum):
 
     DAMAGED = "damaged"
     UNSURE = "unsure"
-    """It cannot be opened, or a power cut may have reordered what was never acknowledged. Others in sync know better, but
-    of several that are all unsure the last one must not be given up too: nothing is known to be wrong with it."""
+    """It cannot be opened, or a power cut may have reordered what was never acknowledged. Others in sync, or eligible to
+    lead, know better, but of several that are all unsure the last one must not be given up too: nothing is known to be
+    wrong with it."""
     UNSYNCED = "unsynced"
 
 
@@ -122,12 +123,15 @@ def _raised(state: PartitionState, own_epoch: int) -> PartitionState:
 
 
 def doubted(state: PartitionState, broker_id: int, doubt: Doubt | None) -> PartitionState:
-    """Out of ISR and ELR; the last in sync stays there, marked if it is surely damaged. The leader is as before."""
+    """Out of ISR and ELR. The last in sync gives its place to those that are eligible, since they have every committed
+    record too; without any it stays, marked if it is surely damaged. The leader is as before."""
     if doubt is None or (broker_id not in state.isr and broker_id not in state.elr):
         return state
     isr, elr, marked = state.isr, state.elr, state.damaged
     if isr != (broker_id,):
         isr, elr = _without(isr, broker_id), _without(elr, broker_id)
+    elif elr and doubt is Doubt.UNSURE:
+        isr, elr = elr, ()
     elif doubt is Doubt.DAMAGED:
         marked = isr
     elif doubt is Doubt.UNSYNCED:

@@ -33,6 +33,12 @@ def test_the_last_in_sync_leads_on_if_nothing_is_known_to_be_wrong_with_it() -> 
     assert stand_down(ledger.image, 1, ID, 0, epochs(ledger, 1), Doubt.UNSURE) == []
 
 
+def test_the_last_in_sync_that_is_unsure_leaves_it_to_one_that_is_eligible() -> None:
+    ledger = cluster(PartitionState((1, 2), (1,), 1, 5, 5, elr=(2,)))
+    ledger.run(stand_down(ledger.image, 1, ID, 0, epochs(ledger, 1, 2), Doubt.UNSURE))
+    assert (state(ledger).isr, state(ledger).leader) == ((2,), 2)
+
+
 def test_a_follower_leaves_and_its_leader_stays() -> None:
     found = after(PartitionState((1, 2, 3), (1, 2), 2, 5, 5, elr=()))
     assert (found.leader, found.leader_epoch, found.isr) == (2, 5, (2,))

@@ -74,6 +74,18 @@ def test_of_several_that_are_unsure_the_last_in_sync_leads() -> None:
     assert state(ledger).leader == 1
 
 
+def test_the_last_in_sync_that_is_unsure_gives_its_place_to_one_that_is_eligible() -> None:
+    """Whoever left the in-sync set while too few stayed in it has every committed record too."""
+    ledger = cluster(PartitionState((1, 2, 3), (1,), 1, elr=(2,)))
+    assert come_back(ledger, 1, 0, doubt=Doubt.UNSURE, live=(1, 2)) == 0
+    assert (state(ledger).isr, state(ledger).elr, state(ledger).leader) == ((2,), (), 2)
+    ledger = cluster(PartitionState((1, 2, 3), (1,), 1, elr=(2,)))
+    assert come_back(ledger, 1, 0, doubt=Doubt.UNSURE) == 0
+    assert (state(ledger).isr, state(ledger).leader) == ((2,), NO_LEADER)
+    assert come_back(ledger, 2, 0, doubt=Doubt.UNSURE) == 0
+    assert state(ledger).isr == (2,)
+
+
 def test_on_a_relaxed_topic_one_that_is_unsure_has_lost_its_page_cache_all_the_same() -> None:
     ledger = cluster(PartitionState((1, 2), (1,), 1, elr=(2,)), config=RELAXED)
     assert come_back(ledger, 1, 0, doubt=Doubt.UNSURE, lost_page_cache=True) == 1
