@@ -29,9 +29,11 @@ from headrace.broker.descriptors import Descriptors, descriptor_limit
 from headrace.broker.directory import DataDirectory
 from headrace.broker.disk_room import DiskRoom
 from headrace.broker.disk_watch import DiskWatch
+from headrace.broker.dispatch import Dispatch
 from headrace.broker.doubtful_copies import DoubtfulCopies
 from headrace.broker.flusher import Flusher
 from headrace.broker.hand_over import hand_over
+from headrace.broker.handlers import HANDLERS
 from headrace.broker.image_turns import image_of
 from headrace.broker.janitor import Janitor
 from headrace.broker.listener import Listener
@@ -45,6 +47,7 @@ from headrace.broker.seen_revision import SeenRevision
 from headrace.broker.stall_watch import StallWatch
 from headrace.broker.sync_threads import THREADS, SyncThreads
 from headrace.broker.tasks import Tasks
+from headrace.broker.traces import Traces, open_traces
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.image import Image
@@ -99,6 +102,7 @@ class Node:
         self._directory = DataDirectory(disk, settings.data)
         self._descriptors = Descriptors(descriptor_limit())
         self._metrics: MetricsServer | None = None
+        self._traces: Traces | None = None
         self._unlock: Job | None = None
         self._released = False
         self._stopped: asyncio.Future[None] | None = None
@@ -124,6 +128,9 @@ class Node:
             probes=self.probes,
             tasks=self._tasks,
         )
+        self._traces = open_traces(self._config, self.settings.broker_id)
+        if self._traces is not None:
+            self.broker.dispatch = Dispatch(self.broker, map(self._traces.traced, HANDLERS))
         self._watch = self.broker.disk_watch = DiskWatch(
             loop, self._sync_threads, self._probe_disk, self._config.number("log.disk.hang.timeout.ms")
         )
@@ -363,6 +370,8 @@ class Node:
             self.broker.listener.close_connections()
         if self._metrics is not None:
             self._metrics.stop()
+        if self._traces is not None:
+            await self._traces.stop()
         await self._store.close()
         self._syncs.close()
         self._sync_threads.shutdown(wait=False)

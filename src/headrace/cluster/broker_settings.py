@@ -46,6 +46,13 @@ _BROKER: Final = (
         "each time, up to 16 s. 0 waits for the disk for ever.",
         low=0,
     ),
+    Setting(
+        "otel.endpoint",
+        Kind.STRING,
+        None,
+        "URL of an OpenTelemetry collector that gets a span for each request of a client; without one there are none.",
+    ),
+    Setting("otel.sample.ratio", Kind.DOUBLE, 1.0, "The share of requests that have one.", 0.0, 1.0),
     _flag("controlled.shutdown.enable", True, "Move leaders away before a broker stops."),
     _flag("auto.leader.rebalance.enable", True, "Give leadership back to the preferred replica once it is in sync."),
     _long("leader.imbalance.check.interval.seconds", 300, "How often the balance of leaders is checked."),

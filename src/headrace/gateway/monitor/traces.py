@@ -9,41 +9,23 @@ from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from headrace import __version__
-from headrace.base.errors import UserError
+from headrace.base.tracing import open_provider
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
-
-SECONDS_MAX = 5
 
 
 class Traces:
     """As a part of the gateway it only ends: what was not sent yet is sent then."""
 
     def __init__(self, endpoint: str) -> None:
-        self.provider = _provider(endpoint)
+        self.provider = open_provider("otel_endpoint", endpoint, "headrace-gateway")
 
     async def start(self) -> None:
         return
 
     async def stop(self) -> None:
         await asyncio.to_thread(self.provider.shutdown)
-
-
-def _provider(endpoint: str) -> "TracerProvider":
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError as error:
-        raise UserError(f"otel_endpoint is set, but {error}", "pip install 'headrace[traces]'") from None
-    resource = Resource.create({"service.name": "headrace-gateway", "service.version": __version__})
-    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-    exporter = OTLPSpanExporter(f"{endpoint.rstrip('/')}/v1/traces", timeout=SECONDS_MAX)
-    provider.add_span_processor(BatchSpanProcessor(exporter))
-    return provider
 
 
 class TraceRequests:
