@@ -8,6 +8,7 @@ from headrace.base.errors import Refused
 from headrace.base.ids import ZERO_ID
 from headrace.broker.dispatch import Request
 from headrace.cluster.changes import NewTopic
+from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.topic_names import check_topic_name
 from headrace.wire.codes import ErrorCode
@@ -78,7 +79,8 @@ async def _create_and_answer(
 
 def _answer(broker: "Broker", topics: list[MetadataResponseTopic]) -> MetadataResponse:
     image = broker.image
-    brokers = [MetadataResponseBroker(each.id, each.host, each.port, each.rack) for each in broker.listed_brokers()]
+    listed = [*broker.listed_brokers(), *_dead_leaders(broker, topics)]
+    brokers = [MetadataResponseBroker(each.id, each.host, each.port, each.rack) for each in listed]
     return MetadataResponse(0, brokers, image.cluster_id, broker.controller_id, topics)
 
 
@@ -103,6 +105,16 @@ def _find(broker: "Broker", wanted: MetadataRequestTopic, refusals: dict[str, in
     return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
 
 
+def _dead_leaders(broker: "Broker", topics: list[MetadataResponseTopic]) -> list[Registration]:
+    """Dead brokers that lead on until the controller has chosen others: clients know no leader without an address."""
+    registered = broker.image.brokers
+    absent = registered.keys() - _listed(broker)
+    if not absent:
+        return []
+    leaders = {part.leader_id for topic in topics for part in topic.partitions}
+    return [registered[each] for each in sorted(absent & leaders)]
+
+
 def describe(broker: "Broker", topic: Topic) -> MetadataResponseTopic:
     return _describe(broker, _listed(broker), topic)
 
@@ -123,7 +135,8 @@ def describe_partitions(broker: "Broker", topic: Topic, indexes: range) -> list[
 def _describe_partitions(
     broker: "Broker", listed: Collection[int], topic: Topic, indexes: range
 ) -> list[MetadataResponsePartition]:
-    parts = [_partition(listed, index, topic.partitions[index]) for index in indexes]
+    registered = broker.image.brokers
+    parts = [_partition(registered, listed, index, topic.partitions[index]) for index in indexes]
     awaited = broker.new_leaders.awaited(topic.id)
     for part in parts if awaited else ():
         if part.partition_index in awaited:
@@ -131,9 +144,12 @@ def _describe_partitions(
     return parts
 
 
-def _partition(listed: Collection[int], index: int, state: PartitionState) -> MetadataResponsePartition:
-    """A leader that is not among the brokers we list would crash clients, so it is told as none (error 5)."""
-    has_leader = state.leader in listed
+def _partition(
+    registered: Collection[int], listed: Collection[int], index: int, state: PartitionState
+) -> MetadataResponsePartition:
+    """A dead leader is named until there is another, as Kafka does: some clients give up what is sent to a partition without
+    one. A leader that nobody knows would crash clients, so it is told as none (error 5)."""
+    has_leader = state.leader in registered
     return MetadataResponsePartition(
         0 if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
         index,
