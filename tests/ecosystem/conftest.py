@@ -15,6 +15,7 @@ from headrace.client.coordinators import coordinator_of
 from headrace.testing import Cluster
 
 PARTITIONS = 3
+START_SECONDS = 120.0
 # Records that come out before a broker dies, without it, and after it came back.
 BEFORE, WITHOUT, AFTER = 200, 300, 200
 
@@ -72,7 +73,8 @@ class ThreeBrokers:
 
 @pytest.fixture
 def three(tmp_path: Path) -> Iterator[ThreeBrokers]:
-    with Cluster(3) as cluster:
+    # A JVM that starts beside them takes its time on a small machine.
+    with Cluster(3, start_seconds=START_SECONDS) as cluster:
         yield ThreeBrokers(cluster, tmp_path)
 
 

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -76,9 +77,7 @@ func produce(ctx context.Context, brokers []string, topic, acks string) error {
 			messages[i].Value = fmt.Appendf(nil, "kafka-go %d", number+i)
 		}
 		// Not cut off by SIGTERM: what was handed over is finished.
-		if err := sink.WriteMessages(context.Background(), messages...); err != nil {
-			return err
-		}
+		write(context.Background(), sink, messages)
 		time.Sleep(pause)
 	}
 	if err := sink.Close(); err != nil {
@@ -109,12 +108,34 @@ func copyTopic(ctx context.Context, brokers []string, source, sink, group string
 		for i, each := range batch {
 			messages[i] = kafka.Message{Key: each.Key, Value: each.Value}
 		}
-		if err := copies.WriteMessages(ctx, messages...); err != nil {
-			return err
+		if write(ctx, copies, messages); ctx.Err() != nil {
+			return ctx.Err()
 		}
 		if err := reader.CommitMessages(ctx, batch...); err != nil {
 			complain("commit: %v", err)
 		}
+	}
+}
+
+// A Writer tries again by itself, but not where a partition has no leader at the moment: what it gave up is handed to it again.
+func write(ctx context.Context, sink *kafka.Writer, messages []kafka.Message) {
+	for len(messages) > 0 && ctx.Err() == nil {
+		err := sink.WriteMessages(ctx, messages...)
+		if err == nil {
+			return
+		}
+		complain("write: %v", err)
+		var each kafka.WriteErrors
+		if errors.As(err, &each) {
+			var left []kafka.Message
+			for i := range each {
+				if each[i] != nil {
+					left = append(left, messages[i])
+				}
+			}
+			messages = left
+		}
+		time.Sleep(pause)
 	}
 }
 
