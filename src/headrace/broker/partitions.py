@@ -355,6 +355,7 @@ class Partitions:
                 self._withhold(partition)
                 return False
             del self._doubts[partition.topic_id, wanted.number]
+            partition.log.forget_damage()
         self._hosted[partition.id] = partition
         self._update(partition, state, wanted.settings)
         return True
@@ -429,14 +430,15 @@ class Partitions:
                 "%(topic)s-%(partition)d: cut %(cut_bytes)d bytes that are not sound, at offset %(offset)s",
                 {**id._asdict(), "cut_bytes": report.cut_bytes, "offset": report.cut_offset},
             )
-        is_rot = report.valid_batch_after_cut and self._kept_page_cache
+        has_hole = report.valid_batch_after_cut or report.was_damaged
+        is_rot = has_hole and self._kept_page_cache
         if report.below_recovery_point or lacks_committed or is_rot:
             log.error(
                 "%(topic)s-%(partition)d is damaged at offset %(offset)s: it must catch up before it may lead",
                 {**id._asdict(), "offset": report.cut_offset},
             )
             self._doubts[topic_id, id.partition] = Doubt.DAMAGED
-        elif report.valid_batch_after_cut:
+        elif has_hole:
             self._doubts[topic_id, id.partition] = Doubt.UNSURE
 
     @property
@@ -454,6 +456,9 @@ class Partitions:
         """The cluster does not count on these any more, or has nothing better."""
         for key in told:
             self._doubts.pop(key, None)
+        for partition in self._hosted.values():
+            if (partition.topic_id, partition.id.partition) in told:
+                partition.log.forget_damage()
 
     def _claim_all(self, turn: list[Wanted], known: Container[TopicPartition]) -> "list[bool | Exception]":
         """Runs in a thread. For each, whether its directory is new, or why it cannot be had."""

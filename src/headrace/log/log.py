@@ -6,7 +6,8 @@ Invariant: offsets rise; a batch that `append` returned for is readable at once 
 reported since. Batches arrive whole, checked and stamped: the log opens none. It holds no futures and knows no leader,
 no high watermark and no clock; files are reached through the disk port only, and synced by whoever runs its tickets.
 
-A directory holds, per segment, `{base}.log` and `{base}.index`, and `{offset}.snapshot` files of the state.
+A directory holds, per segment, `{base}.log` and `{base}.index`, and `{offset}.snapshot` files of the state; and the mark
+`damaged`, from before a recovery cuts more than a torn end until the cluster knows.
 """
 
 import contextlib
@@ -19,6 +20,7 @@ from headrace.base.errors import DiskFailed, DiskFull
 from headrace.log.aborted import Aborted
 from headrace.log.config import LogConfig
 from headrace.log.directory import list_segments, retire, retire_directory, sweep
+from headrace.log.envelope import wrap
 from headrace.log.file_range import FileRange
 from headrace.log.pool import FilePool
 from headrace.log.producers import ProducerState, Verdict
@@ -34,6 +36,8 @@ from headrace.wire.batch import CONTROL, LENGTH_END, BatchHeader, CorruptBatch
 from headrace.wire.codes import ErrorCode
 
 _INDEX_ROW_BYTES = 8
+DAMAGE_MARK = "damaged"
+_DAMAGE_MAGIC, _DAMAGE_VERSION = b"HRdm", 1
 
 
 class Log:
@@ -41,6 +45,7 @@ class Log:
         "_active",
         "_disk",
         "_has_sealed_unsynced",
+        "_is_marked_damaged",
         "_pool",
         "_retired",
         "_segments",
@@ -67,6 +72,7 @@ class Log:
         self._steady_from = now.wall - int(now.mono * 1000 + 0.5)
         self._sync = SyncState(pool.disk, start_offset)
         self._has_sealed_unsynced = False
+        self._is_marked_damaged = False
         self._retired: list[str] = []
         self._swap: Swap | None = None
         self.config = config
@@ -99,28 +105,47 @@ class Log:
             disk.mkdir(path)
         names = sweep(disk, path)
         log = cls(pool, path, config, start_offset or 0, Snapshots(disk, path, names), now)
+        log._is_marked_damaged = DAMAGE_MARK in names
         if is_new or not clean:
             log._prove_names()
         segments = log._without_retired(list_segments(pool, path, names, config.index_interval_bytes))
         if not segments:
             log._begin_at(log.start_offset)
-            return log, RecoveryReport(below_recovery_point=recovery_point > log.end_offset)
+            return log, log._told(RecoveryReport(below_recovery_point=recovery_point > log.end_offset))
         if len(segments) == 1 and not segments[0].size and not len(log._snapshots):
             # Nothing was ever written: as it is with most of very many. No file is opened for it.
             segments[0].begin_empty()
             log._take_up(Recovered(segments, LogState(), RecoveryReport(), [], [], []), segments[0].base_offset, now)
-            return log, RecoveryReport(below_recovery_point=recovery_point > log.end_offset)
+            return log, log._told(RecoveryReport(below_recovery_point=recovery_point > log.end_offset))
         now_ms = log._steady(now)
         recovered = resume(segments, log._snapshots, recovery_point, now_ms) if clean else None
         if recovered is None:
-            recovered = recover(segments, log._snapshots, recovery_point, now_ms, config)
+            recovered = recover(segments, log._snapshots, recovery_point, now_ms, config, log.start_offset)
+            if recovered.report.is_damage:
+                log._mark_damage()
             log._mend(recovered)
             log._write_again(recovered, recovery_point)
             synced_end = min(recovery_point, recovered.segments[-1].next_offset)
         else:
             synced_end = segments[-1].next_offset
         log._take_up(recovered, synced_end, now)
-        return log, recovered.report
+        return log, log._told(recovered.report)
+
+    def _told(self, report: RecoveryReport) -> RecoveryReport:
+        """A life that found damage may have ended before it could tell anybody: what it cut shows no more."""
+        return report._replace(was_damaged=self._is_marked_damaged)
+
+    def _mark_damage(self) -> None:
+        """On disk before anything is cut, so that the next life knows if this one ends at once."""
+        if not self._is_marked_damaged:
+            self._disk.write_atomic(f"{self.path}/{DAMAGE_MARK}", wrap(_DAMAGE_MAGIC, _DAMAGE_VERSION, b""))
+            self._is_marked_damaged = True
+
+    def forget_damage(self) -> None:
+        """The cluster counts on this copy no more, or knows nothing better."""
+        if self._is_marked_damaged:
+            self._disk.unlink(f"{self.path}/{DAMAGE_MARK}")
+            self._is_marked_damaged = False
 
     def _without_retired(self, segments: list[Segment]) -> list[Segment]:
         """A crash may bring some of the retired segments back, with holes between them."""

@@ -27,11 +27,13 @@ class RecoveryReport(NamedTuple):
     below_recovery_point: bool = False
     valid_batch_after_cut: bool = False
     scanned_bytes: int = 0
+    was_damaged: bool = False
+    """An earlier life cut more than a torn end, and may have told nobody."""
 
     @property
     def is_damage(self) -> bool:
         """More than a torn end: something that was acknowledged may be gone."""
-        return self.below_recovery_point or self.valid_batch_after_cut
+        return self.below_recovery_point or self.valid_batch_after_cut or self.was_damaged
 
 
 class Recovered(NamedTuple):
@@ -57,14 +59,21 @@ def resume(segments: list[Segment], snapshots: Snapshots, recovery_point: int, n
 
 
 def recover(
-    segments: list[Segment], snapshots: Snapshots, recovery_point: int, now_ms: int, config: LogConfig
+    segments: list[Segment],
+    snapshots: Snapshots,
+    recovery_point: int,
+    now_ms: int,
+    config: LogConfig,
+    start_offset: int = 0,
 ) -> Recovered:
     # The one before a segment that begins right at the recovery point is read too: it may have been cut there, and have
     # its old end back.
     first = max(0, bisect_left([segment.base_offset for segment in segments], recovery_point) - 1)
-    # One above the recovery point may be of a history that was truncated since.
-    snapshots.remove_above(recovery_point)
-    snapshot_offset, state = snapshots.restore(recovery_point, segments[:first], now_ms)
+    # One above the recovery point may be of a history that was truncated since; but what lies below the start of the log was
+    # committed, and the batches are gone that would tell it again.
+    known = max(recovery_point, start_offset)
+    snapshots.remove_above(known)
+    snapshot_offset, state = snapshots.restore(known, segments[:first], now_ms)
     scan = _Scan(state, snapshot_offset, now_ms, snapshots, config)
     sound = first
     while sound < len(segments) and scan.goes_on(segments[sound]):

@@ -1,9 +1,9 @@
 """The snapshot files of one log: `{offset}.snapshot` holds the state that all headers below `offset` make.
 
 Invariant: after a crash a snapshot is used only up to the recovery point, below which the log it was made from is known
-to stand. One is due after so many batches or bytes, so that a cut, which runs on the event loop, replays few; and at each
-roll and clean stop. Which are kept, `ladder` says: on either side of the recovery point, and none below the start of the
-log but the newest.
+to stand, or up to the start of the log, below which all was committed. One is due after so many batches or bytes, so that
+a cut, which runs on the event loop, replays few; and at each roll and clean stop. Which are kept, `ladder` says: on either
+side of the recovery point, and none below the start of the log but the newest.
 """
 
 import re

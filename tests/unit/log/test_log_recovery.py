@@ -1,5 +1,7 @@
 """Coming back after a stop: clean, torn, damaged."""
 
+from random import Random
+
 import pytest
 from logs import NOW, PATH, SMALL, Rig, batch
 
@@ -265,3 +267,44 @@ def test_rot_in_a_header_is_told_to_the_reader_and_not_served() -> None:
     rig.open(recovery_point=5, clean=True)
     with pytest.raises(CorruptBatch, match=r"00000000000000000000\.log at "):
         rig.read(3, 1)
+
+
+def test_a_start_above_the_recovery_point_keeps_what_producers_had_written_below_it() -> None:
+    """Retention may be ahead of the syncs of a relaxed topic: the batches that a replay would need are gone."""
+    rig = Rig()
+    for sequence in range(25):
+        rig.append(batch(rig.log.end_offset, producer=(7, 0, sequence)))
+    start = rig.log.segments[-1].base_offset
+    rig.log.advance_start(start)
+    for path in rig.log.retire_segments(start):
+        rig.disk.unlink(path)
+    log = rig.open(recovery_point=3, start_offset=start)
+    assert log.start_offset == start
+    state = log.producer(7)
+    assert state is not None
+    assert state.last_sequence == 24
+
+
+def test_damage_is_known_to_the_next_life_until_somebody_was_told() -> None:
+    rig = Rig()
+    rig.fill(25)
+    damage(rig, rig.log.segments[1].base_offset, ONE + 70)
+    end = rig.open(recovery_point=0).end_offset
+    assert rig.report.is_damage
+    assert rig.open(recovery_point=0).end_offset == end
+    assert rig.report.is_damage, "it may have been told to nobody"
+    rig.log.forget_damage()
+    rig.open(recovery_point=0)
+    assert not rig.report.is_damage
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damage_is_on_disk_before_anything_is_cut(seed: int) -> None:
+    rig = Rig()
+    rig.fill(25)
+    rig.sync()
+    damage(rig, rig.log.segments[1].base_offset, ONE + 70)
+    rig.open(recovery_point=0)
+    rig.machine.crash(Random(seed))
+    rig.open(recovery_point=0)
+    assert rig.report.is_damage

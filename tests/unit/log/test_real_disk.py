@@ -79,7 +79,7 @@ def test_a_failed_sync_is_a_failed_disk(path: str, monkeypatch: pytest.MonkeyPat
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     file = RealDisk().open(path, create=True)
-    monkeypatch.setattr(file_sync, "_datasync", fail)
+    monkeypatch.setattr(file_sync, "data_sync", fail)
     with pytest.raises(DiskFailed):
         file.sync_job()()
     file.close()

@@ -175,11 +175,14 @@ class ActiveFetch:
         if entry.last_fetched_epoch < 0:
             return None
         epoch, end_offset = partition.epoch_end(entry.last_fetched_epoch)
+        if epoch == entry.last_fetched_epoch and end_offset >= entry.fetch_offset:
+            return None
+        if not partition.is_leader:
+            # A replica that is behind ends its epochs too early: only the leader knows where histories part.
+            raise Refused(ErrorCode.OFFSET_NOT_AVAILABLE, f"this replica of {partition.id} is not there yet")
         if epoch < 0:
             raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE, "the last fetched epoch is not known here")
-        if epoch < entry.last_fetched_epoch or end_offset < entry.fetch_offset:
-            return EpochEndOffset(epoch, end_offset)
-        return None
+        return EpochEndOffset(epoch, end_offset)
 
     # -- answering -------------------------------------------------------------------------------------------------
 
