@@ -57,7 +57,7 @@ async def all_lines(log: Log, first: Page) -> bytes:
 def test_a_damaged_batch_is_a_problem_with_a_way_out() -> None:
     with pytest.raises(Problem) as found:
         read(Log([damaged(0), batch(1, b"behind")]), 0)
-    assert found.value.title == "Corrupt batch" and "headrace log verify" in found.value.fix
+    assert found.value.title == "Corrupt batch" and "headrace log dump" in found.value.fix
     assert found.value.also == {"next_offset": 1}
 
 

@@ -3,32 +3,21 @@
 They are kept as that release's broker left them, after a clean stop and after kill -9: see `make`.
 """
 
-import json
 import re
-import tarfile
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 
 from cluster_view import View, records_of, view_of
+from golden_data.archives import ARCHIVES, broker_on, unpacked, what_was_in
 from golden_data.fill import Filler
-from headrace.testing import Broker
 
-ARCHIVES = sorted(Path(__file__).resolve().parent.glob("data-*.tar.xz"))
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "formats.md").read_text()
 FILES = {
     re.escape(each).replace("…", r"[\w.-]+").replace("BOOT", r"[\w-]+") for each in re.findall(r"`([\w./…-]+)`", PAGE)
 }
 NAMED = re.compile(rf"(?:^|/)(?:{'|'.join(FILES)})$")
-# Nothing may go for its age: the clock of the day on which this runs means nothing to a golden directory.
-SETTINGS = {
-    "log.retention.ms": "-1",
-    "offsets.retention.minutes": "2147483647",
-    "transactional.id.expiration.ms": "2147483647",
-    "log.cleaner.enable": "false",
-    "group.initial.rebalance.delay.ms": "0",
-}
 
 
 def test_there_are_golden_directories() -> None:
@@ -38,10 +27,8 @@ def test_there_are_golden_directories() -> None:
 @pytest.mark.parametrize("how", ["clean", "killed"])
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.name.removesuffix(".tar.xz"))
 def test_it_opens_and_holds_what_it_held(archive: Path, how: str, tmp_path: Path) -> None:
-    with tarfile.open(archive) as tar:
-        tar.extractall(tmp_path, filter="data")
-    before = json.loads((tmp_path / f"{how}.json").read_text())
-    with Broker(SETTINGS, data=tmp_path / how) as broker:
+    before = what_was_in(unpacked(archive, tmp_path), how)
+    with broker_on(tmp_path, how) as broker:
         assert without_the_open_one(view_of(broker.bootstrap)) == without_the_open_one(before)
         goes_on(broker.bootstrap, before)
     assert [name for name in written(tmp_path / how) if not NAMED.search(name)] == []

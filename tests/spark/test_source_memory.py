@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace.base.ids import TopicPartition
-from headrace.spark.sink_client import SinkClient
+from headrace.client.writer_client import WriterClient
 from headrace.testing import Broker
 from headrace.wire.records import Record, build_batch
 
@@ -36,7 +36,7 @@ def test_memory_does_not_grow_with_the_partition(
 
 async def fill(bootstrap: str, id: TopicPartition) -> None:
     batch = memoryview(build_batch([Record(value=bytes(SIZE))] * RECORDS))
-    client = SinkClient(bootstrap, client_id="fill")
+    client = WriterClient(bootstrap, client_id="fill")
     try:
         for _ in range(BATCHES // AT_A_TIME):
             await asyncio.gather(

@@ -2,6 +2,9 @@
 
 Looks at the header and the checksum only. Records are opened for two kinds of topic, because nothing else can tell:
 compacted ones (every record needs a key) and ones with a codec of their own (the batch is packed again).
+
+A topic that is being restored from a backup (`headrace.restoring`) also takes what brokers make of batches: offsets that
+compaction left out, the time of an append, the horizon of tombstones.
 """
 
 from headrace.base.clock import Now
@@ -28,6 +31,8 @@ ZSTD = CODEC_BY_NAME["zstd"]
 ZSTD_SINCE_PRODUCE = 7
 # Bits that only brokers set.
 _RESERVED = LOG_APPEND_TIME | CONTROL | DELETE_HORIZON
+# Offsets that one batch may span: a segment counts its own from its base.
+SPAN_MAX = (1 << 31) - 1
 # Length, attributes, timestamp, offset, key, value and header count take a byte each.
 RECORD_BYTES_MIN = 7
 # A batch is opened in memory only up to this size, whatever it claims to hold.
@@ -67,13 +72,13 @@ def admit(records: memoryview, header: BatchHeader, config: TopicConfig, produce
         and header.max_timestamp - now.wall <= config.message_timestamp_after_max_ms
         and now.wall - header.base_timestamp <= config.message_timestamp_before_max_ms
     ):
-        _check_shape(records, header)
+        _check_shape(records, header, config)
         _check_limits(header, config, produce_version, now)
     if not crc_ok(records, 0, size):
         raise Refused(ErrorCode.CORRUPT_MESSAGE, "the checksum of the batch does not match its bytes")
 
 
-def _check_shape(records: memoryview, header: BatchHeader) -> None:
+def _check_shape(records: memoryview, header: BatchHeader, config: TopicConfig) -> None:
     if header.magic != MAGIC:
         raise Refused(ErrorCode.INVALID_RECORD, f"record format {header.magic} is not supported; the only one is 2")
     if header.size != len(records):
@@ -81,7 +86,7 @@ def _check_shape(records: memoryview, header: BatchHeader) -> None:
             ErrorCode.INVALID_RECORD,
             f"exactly one batch per partition is allowed; the first is {header.size} bytes of {len(records)}",
         )
-    if header.record_count <= 0 or header.last_offset_delta + 1 != header.record_count:
+    if not _counts_add_up(header, config):
         raise Refused(
             ErrorCode.INVALID_RECORD,
             f"the batch says {header.record_count} records but its last offset delta is {header.last_offset_delta}",
@@ -92,7 +97,7 @@ def _check_shape(records: memoryview, header: BatchHeader) -> None:
         )
     if header.is_control:
         raise Refused(ErrorCode.INVALID_RECORD, "producers may not write control batches")
-    if header.attributes & DELETE_HORIZON:
+    if header.attributes & DELETE_HORIZON and not config.headrace_restoring:
         raise Refused(ErrorCode.INVALID_RECORD, "a producer may not say when its tombstones go")
     if header.is_transactional and header.producer_id < 0:
         raise Refused(ErrorCode.INVALID_RECORD, "a transactional batch needs a producer id")
@@ -100,6 +105,14 @@ def _check_shape(records: memoryview, header: BatchHeader) -> None:
         raise Refused(ErrorCode.INVALID_RECORD, "a batch with a producer id needs an epoch and a sequence number")
     if header.codec > ZSTD:
         raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"unknown compression codec {header.codec}")
+
+
+def _counts_add_up(header: BatchHeader, config: TopicConfig) -> bool:
+    """A record for each offset; into a topic that is being restored, as compaction leaves a batch, which may be empty."""
+    span = header.last_offset_delta + 1
+    if config.headrace_restoring:
+        return 0 <= header.record_count <= span and 0 < span <= SPAN_MAX
+    return 0 < header.record_count == span
 
 
 def _check_limits(header: BatchHeader, config: TopicConfig, produce_version: int, now: Now) -> None:
@@ -115,7 +128,7 @@ def _check_limits(header: BatchHeader, config: TopicConfig, produce_version: int
         )
     if header.codec == ZSTD and produce_version < ZSTD_SINCE_PRODUCE:
         raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or newer")
-    if header.is_log_append_time:
+    if header.is_log_append_time and not config.headrace_restoring:
         raise Refused(ErrorCode.INVALID_TIMESTAMP, "a producer may not set the LogAppendTime attribute")
     if not config.stamps_append_time:
         _check_timestamps(header, config, now)

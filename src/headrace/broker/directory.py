@@ -65,7 +65,11 @@ class DataDirectory:
             owner = json.loads(self._disk.read(marker))
             owner["v"], owner["cluster"], owner["broker"], owner["directory"]
         except (ValueError, KeyError, TypeError):
-            raise UserError(f"{marker} is damaged", "Restore it from a backup of this directory.") from None
+            fix = (
+                "Put a copy of it back. Without one, start a broker with another --id and an empty directory, and let "
+                "`headrace cluster replace` fill it; where no other replica is left: `headrace backup restore`."
+            )
+            raise UserError(f"{marker} is damaged", fix) from None
         return dict(owner)
 
     def take_clean_mark(self) -> bool:

@@ -12,6 +12,7 @@ from typer.models import CommandInfo
 from headrace.base.errors import UserError
 from headrace.base.extras import installation_of
 from headrace.cli import (
+    backup,
     cluster,
     consume,
     doctor,
@@ -40,6 +41,7 @@ _GROUPS = {
     "group": group.app,
     "txn": txn.app,
     "webhook": webhook.app,
+    "backup": backup.app,
     "pipeline": pipeline.app,
     "config": live_config.app,
 }
@@ -63,6 +65,7 @@ app.add_typer(group.app, name="group")
 app.add_typer(txn.app, name="txn")
 app.add_typer(webhook.app, name="webhook")
 app.add_typer(cluster.app, name="cluster")
+app.add_typer(backup.app, name="backup")
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(live_config.app, name="config")
 app.command("spark")(spark.spark)

@@ -70,18 +70,24 @@ async def lag_of(admin: Admin, group: str) -> list[PartitionLag]:
     ]
 
 
-async def committed_by(admin: Admin, group: str) -> Mapping[TopicPartition, Commit]:
-    return await at_coordinator(admin, group, lambda coordinator: _fetch(admin, coordinator, group))
+async def committed_by(
+    admin: Admin, group: str, names: Mapping[bytes, str] | None = None
+) -> Mapping[TopicPartition, Commit]:
+    """`names` of topics by their ids are asked for, unless who asks for many groups knows them."""
+    return await at_coordinator(admin, group, lambda coordinator: _fetch(admin, coordinator, group, names))
 
 
-async def _fetch(admin: Admin, broker_id: int, group: str) -> dict[TopicPartition, Commit]:
+async def _fetch(
+    admin: Admin, broker_id: int, group: str, names: Mapping[bytes, str] | None
+) -> dict[TopicPartition, Commit]:
     # Both layouts in one request: each version writes the one that it knows.
     request = OffsetFetchRequest(group, None, [OffsetFetchRequestGroup(group, topics=None)])
     answer = await admin.ask_broker(broker_id, request, OffsetFetchResponse)
     found = answer.groups[0] if answer.groups else answer
     if found.error_code:
         raise Refused(found.error_code, f"group {group}")
-    names = {topic.topic_id: topic.name or "" for topic in (await admin.metadata()).topics}
+    if names is None:
+        names = {topic.topic_id: topic.name or "" for topic in (await admin.metadata()).topics}
     return {
         TopicPartition(_name(topic, names), part.partition_index): Commit(part.committed_offset, part.metadata or "")
         for topic in found.topics

@@ -164,7 +164,10 @@ def _kind(key: str) -> str:
 
 
 def _damaged(what: str) -> UserError:
-    fix = "Restore the store from a backup; brokers leave their data untouched meanwhile."
+    fix = (
+        "Put a copy of the store back (docs/etcd.md, Restoring), or begin a new cluster with `headrace backup restore`; "
+        "brokers leave their data untouched meanwhile."
+    )
     return UserError(f"the metadata store is damaged: {what}", fix)
 
 

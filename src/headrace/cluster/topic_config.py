@@ -25,6 +25,7 @@ class TopicConfig(NamedTuple):
     flush_ms: int
     follower_replication_throttled_replicas: tuple[str, ...]
     leader_replication_throttled_replicas: tuple[str, ...]
+    headrace_restoring: str
     index_interval_bytes: int
     local_retention_bytes: int
     local_retention_ms: int

@@ -147,6 +147,13 @@ _DECLARED: Final = (
         words=r"\*|[0-9]+:[0-9]+",
     ),
     _declare(
+        "headrace.restoring",
+        Kind.STRING,
+        "",
+        "The backup that `headrace backup restore` is filling this topic from; it takes the setting away when it is done. "
+        "Meanwhile batches may leave out offsets and keep the times that another broker gave them.",
+    ),
+    _declare(
         "index.interval.bytes",
         Kind.INT,
         4096,

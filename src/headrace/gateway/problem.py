@@ -102,7 +102,7 @@ def unreachable(detail: str) -> Problem:
 
 def corrupt_batch(error: CorruptBatch, next_offset: int | None = None) -> Problem:
     """With where to go on behind it, if that is known."""
-    fix = "`headrace log verify` on the broker looks closer"
+    fix = "`headrace log dump` on the broker looks closer"
     if next_offset is None:
         return Problem(500, "Corrupt batch", str(error), fix)
     also = {"next_offset": next_offset}

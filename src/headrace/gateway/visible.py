@@ -5,9 +5,10 @@ What is skipped still moves the reader on: `next_offset` is where the next fetch
 
 from collections.abc import Iterator
 
+from headrace.client.aborted_transactions import AbortedTransactions
 from headrace.client.cluster_client import Fetched
-from headrace.wire.batch import CONTROL, TRANSACTIONAL, BatchHeader, iter_headers
-from headrace.wire.records import Record, iter_records, read_marker
+from headrace.wire.batch import BatchHeader, iter_headers
+from headrace.wire.records import Record, iter_records
 
 
 class VisibleRecords:
@@ -15,8 +16,7 @@ class VisibleRecords:
 
     def __init__(self, fetched: Fetched, offset: int) -> None:
         self._fetched = fetched
-        self._aborted = list(fetched.aborted)
-        self._aborting: set[int] = set()
+        self._aborted = AbortedTransactions(fetched.aborted)
         self.next_offset = offset
 
     def __iter__(self) -> Iterator[Record]:
@@ -30,16 +30,6 @@ class VisibleRecords:
         batches = self._fetched.batches
         for position, header in iter_headers(batches):
             batch = batches[position : position + header.size]
-            if not header.attributes & (CONTROL | TRANSACTIONAL) or not self._is_hidden(batch, header):
+            if not self._aborted.hide(batch, header):
                 yield header, batch
             self.next_offset = max(self.next_offset, header.next_offset)
-
-    def _is_hidden(self, batch: memoryview, header: BatchHeader) -> bool:
-        while self._aborted and self._aborted[0].first_offset <= header.last_offset:
-            self._aborting.add(self._aborted.pop(0).producer_id)
-        if header.is_control:
-            marker = read_marker(batch)
-            if marker is not None and not marker.commit:
-                self._aborting.discard(header.producer_id)
-            return True
-        return header.is_transactional and header.producer_id in self._aborting

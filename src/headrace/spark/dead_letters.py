@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from headrace.base.ids import TopicPartition
 from headrace.client.security import security_from
+from headrace.client.writer_client import WriterClient
 from headrace.spark.loop_thread import loop_thread
-from headrace.spark.sink_client import SinkClient
 from headrace.spark.source_options import SourceOptions
 from headrace.wire.records import Record, build_batch
 
@@ -32,8 +32,8 @@ async def _send(options: SourceOptions, partition: int, letters: list[Record]) -
 
 
 @cache
-def _client(bootstrap: str, client_id: str, security: tuple[tuple[str, str], ...]) -> SinkClient:
-    return SinkClient(bootstrap, client_id=client_id, security=security_from(dict(security)))
+def _client(bootstrap: str, client_id: str, security: tuple[tuple[str, str], ...]) -> WriterClient:
+    return WriterClient(bootstrap, client_id=client_id, security=security_from(dict(security)))
 
 
 def _letter(id: TopicPartition, row: dict[str, object], reason: str) -> Record:

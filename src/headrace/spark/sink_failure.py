@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from headrace.base.errors import Refused, UserError
 from headrace.client.connection import Disconnected
-from headrace.spark.sink_client import MissingTopic
+from headrace.client.writer_client import MissingTopic
 from headrace.spark.sink_options import SinkOptions
 from headrace.wire.codes import ErrorCode
 

@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from headrace.base.ids import TopicPartition
 from headrace.client.security import security_from
+from headrace.client.writer_client import WriterClient
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.settled import settle
 from headrace.spark.sink_batches import Identity, RecordBatches
-from headrace.spark.sink_client import SinkClient
 from headrace.spark.sink_columns import Columns, rows_of
 from headrace.spark.sink_failure import in_plain_words
 from headrace.spark.sink_options import SinkOptions
@@ -176,13 +176,13 @@ class SinkTask:
             each.done.exception()
 
 
-def sink_client(options: SinkOptions) -> SinkClient:
+def sink_client(options: SinkOptions) -> WriterClient:
     return _client_for(options.bootstrap, options.client_id, options.security)
 
 
 @cache
-def _client_for(bootstrap: str, client_id: str, security: tuple[tuple[str, str], ...]) -> SinkClient:
-    async def make() -> SinkClient:
-        return SinkClient(bootstrap, client_id=client_id, security=security_from(dict(security)))
+def _client_for(bootstrap: str, client_id: str, security: tuple[tuple[str, str], ...]) -> WriterClient:
+    async def make() -> WriterClient:
+        return WriterClient(bootstrap, client_id=client_id, security=security_from(dict(security)))
 
     return loop_thread().run(make())

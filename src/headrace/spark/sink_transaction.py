@@ -19,7 +19,7 @@ from typing import Any
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.connection import Disconnected
-from headrace.spark.sink_client import GROUP, TRANSACTION, SinkClient
+from headrace.client.writer_client import GROUP, TRANSACTION, WriterClient
 from headrace.wire.codes import CODES
 from headrace.wire.messages.group_offsets import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchResponse
 from headrace.wire.messages.transactions import (
@@ -45,7 +45,7 @@ _INIT, _ADD, _ADD_OFFSETS, _COMMIT_OFFSETS, _END, _FETCH_BY_NAME = 4, 3, 3, 4, 4
 
 
 class Transaction:
-    def __init__(self, client: SinkClient, name: str, timeout_ms: int, seconds_max: float) -> None:
+    def __init__(self, client: WriterClient, name: str, timeout_ms: int, seconds_max: float) -> None:
         self.name = name
         self.producer_id, self.producer_epoch = -1, -1
         self._client = client

@@ -155,7 +155,8 @@ class SqliteFile:
         except (apsw.NotADBError, apsw.CorruptError) as error:
             raise UserError(
                 f"{self.path} is not a SQLite file, or is damaged: {error}",
-                "Restore it from a backup, or choose another path. Do not delete it: it says which data is whose.",
+                "Put a copy of it back, or begin a new cluster elsewhere with `headrace backup restore`. "
+                "Do not delete it: it says which data is whose.",
             ) from error
         except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
             raise UserError(f"cannot open {self.path}: {error}", "Check that the folder exists and is ours.") from error

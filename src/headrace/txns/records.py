@@ -64,7 +64,8 @@ def decode(key: bytes | None, value: bytes | None) -> TxnRecord | None:
     except PeerError as error:
         raise UserError(
             f"a record of __transaction_state cannot be read: {error}",
-            "Its partition is damaged: let another replica lead it, or restore it from a backup.",
+            "Its partition is damaged: let another replica lead it. If none is whole, "
+            "`headrace backup restore` brings topics and group offsets into a new cluster.",
         ) from error
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace.backup import folder, manifest
 from headrace.broker import directory, known_replicas, seen_revision
 from headrace.cluster import records
 from headrace.gateway.idempotency import entry
@@ -37,6 +38,8 @@ VERSIONS = {
     "`_headrace_idempotency`": entry.VERSION,
     "Spark's checkpoint": offsets.VERSION,
     "`headrace.source`": table.VERSION,
+    "`headrace-backups`": folder.VERSION,
+    "`backups/ID.json`": manifest.VERSION,
 }
 
 

@@ -4,7 +4,7 @@ import pytest
 from batches import NOW, batch, changed, config
 
 from headrace.base.errors import Refused
-from headrace.broker.admit import RecordsRefused, admit, opened
+from headrace.broker.admit import SPAN_MAX, RecordsRefused, admit, opened
 from headrace.wire.batch import parse_header
 from headrace.wire.codes import ErrorCode
 from headrace.wire.records import read_records
@@ -52,6 +52,39 @@ BROKEN = {
 @pytest.mark.parametrize(("content", "code"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_batch_is_refused(content: bytes, code: int) -> None:
     assert refusal(content) == code
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"last_offset_delta": 7},
+        {"last_offset_delta": SPAN_MAX - 1},
+        {"record_count": 0, "last_offset_delta": 0},
+        {"attributes": 0x08},
+        {"attributes": 0x40},
+    ],
+    ids=str,
+)
+def test_a_topic_that_is_restored_takes_what_brokers_make_of_batches(fields: dict[str, int]) -> None:
+    assert refusal(changed(GOOD, **fields)) is not None
+    assert refusal(changed(GOOD, **fields), headrace_restoring="a backup") is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"last_offset_delta": SPAN_MAX},
+        {"last_offset_delta": 0},
+        {"last_offset_delta": -1},
+        {"record_count": -1},
+        {"attributes": 0x20},
+        {"attributes": 0x10},
+        {"attributes": 5},
+    ],
+    ids=str,
+)
+def test_and_no_more_than_that(fields: dict[str, int]) -> None:
+    assert refusal(changed(GOOD, **fields), headrace_restoring="a backup") is not None
 
 
 def test_zstd_since_version_7() -> None:

@@ -37,7 +37,7 @@ CONFIGS = {"cleanup.policy": "compact", "retention.ms": "-1"}
 WAIT_MS = 1000
 PAUSE_SECONDS = 1.0
 READ_BACK_SECONDS_MAX = 15.0
-CORRUPT_FIX = "`headrace log verify` on the broker looks closer"
+CORRUPT_FIX = "`headrace log dump` on the broker looks closer"
 
 
 class Registry:

@@ -1,4 +1,4 @@
-"""What the sink asks of a cluster: partitions of a topic, sealed batches in, and a word with a coordinator.
+"""Writing to a cluster without librdkafka: partitions of a topic, sealed batches in, and a word with a coordinator.
 
 Every question is asked again, of the new leader or coordinator, while the broker's answer may pass by waiting and the
 deadline allows; a batch that carries a producer's sequence may so be sent twice and is written once. What remains is
@@ -6,7 +6,8 @@ raised: `Refused`, or `Disconnected` when nobody answered in time.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from headrace.base.errors import Refused
@@ -19,6 +20,12 @@ from headrace.client.security import Security
 from headrace.wire.codes import CODES, ErrorCode
 from headrace.wire.messages.coordinators import FindCoordinatorRequest, FindCoordinatorResponse
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from headrace.wire.messages.offsets import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
 from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from headrace.wire.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
 from headrace.wire.schema import Request, Response
@@ -38,7 +45,7 @@ class MissingTopic(Exception):
     """No broker has created it either."""
 
 
-class SinkClient(ClusterClient):
+class WriterClient(ClusterClient):
     def __init__(self, bootstrap: str, *, client_id: str, security: Security | None = None) -> None:
         super().__init__(bootstrap, client_id=client_id, security=security)
         self._coordinators: dict[tuple[int, str], Address] = {}
@@ -72,11 +79,12 @@ class SinkClient(ClusterClient):
 
     async def produce(
         self, id: TopicPartition, batch: memoryview, *, acks: int, transactional_id: str | None, seconds_max: float
-    ) -> None:
+    ) -> int:
+        """The offset that the batch was given; -1 where that is not known."""
         data = TopicProduceData(name=id.topic, partition_data=[PartitionProduceData(id.partition, batch)])
         request = ProduceRequest(transactional_id, acks, int(REQUEST_SECONDS_MAX * 1000), [data])
 
-        async def send() -> None:
+        async def send() -> int:
             leader = await self._leader(id)
             answer = await self._peers.ask(
                 leader.address, request, ProduceResponse, REQUEST_SECONDS_MAX + 5.0, PRODUCE_EXPLICIT
@@ -84,8 +92,22 @@ class SinkClient(ClusterClient):
             (part,) = answer.responses[0].partition_responses
             if part.error_code != ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
                 _check(part.error_code, str(id), part.error_message)
+            return int(part.base_offset)
 
-        await self._insist(send, lambda: self._leaders.pop(id, None), seconds_max)
+        return await self._insist(send, lambda: self._leaders.pop(id, None), seconds_max)
+
+    async def delete_records(self, before: Mapping[TopicPartition, int], seconds_max: float) -> None:
+        """What is below these offsets."""
+
+        async def delete(id: TopicPartition) -> None:
+            wanted = DeleteRecordsTopic(id.topic, [DeleteRecordsPartition(id.partition, before[id])])
+            request = DeleteRecordsRequest([wanted], int(REQUEST_SECONDS_MAX * 1000))
+            leader = await self._leader(id)
+            answer = await self._peers.ask(leader.address, request, DeleteRecordsResponse, REQUEST_SECONDS_MAX + 5.0)
+            _check(answer.topics[0].partitions[0].error_code, str(id))
+
+        for id in before:
+            await self._insist(partial(delete, id), partial(self._leaders.pop, id, None), seconds_max)
 
     async def ask_coordinator(
         self,

@@ -1,0 +1,203 @@
+"""The moment of a cluster that a backup holds: settings, topics, group offsets, and where each partition begins and ends.
+
+    1. topics and settings
+    2. the offsets of all groups
+    3. how far each partition is (high watermarks)
+    4. each partition ends where nothing below is undecided any more (last stable offset), which is at 3. or later
+
+A group that commits its offsets in the transaction of its results has them in 2., and then its results are below 3., and
+decided below 4.: a restored group never misses what it has not worked on. It may see again what it did between 2. and 4. No
+offset is beyond the end of its partition. Different partitions end at slightly different times: of a transaction that
+ended just then, one partition may have its records and another not.
+"""
+
+import asyncio
+import time
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from headrace.backup.manifest import SavedGroup, SavedOffset
+from headrace.backup.turns import in_turns
+from headrace.base.errors import Refused, UserError
+from headrace.base.ids import TopicPartition, format_id
+from headrace.client.admin import BROKER, TOPIC, Admin, Resource
+from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient
+from headrace.client.cluster_metadata import ClusterMetadata, TopicMetadata
+from headrace.client.configs import ALL_BROKERS, SOURCES, Config, describe_configs
+from headrace.client.connection import Disconnected
+from headrace.client.coordinators import COME_AGAIN
+from headrace.client.groups import GroupListed, list_groups
+from headrace.client.lag import committed_by
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+
+# What a gateway remembers of requests for eleven minutes: restored later, it would vouch for records that are not there.
+LEFT_OUT: Final = frozenset({"_headrace_idempotency"})
+RESTORING: Final = "headrace.restoring"
+_OFFSETS_TOPIC: Final = "__consumer_offsets"
+# They name brokers, and are gone when the move is done.
+_OF_A_MOVE: Final = frozenset({"follower.replication.throttled.replicas", "leader.replication.throttled.replicas"})
+PAUSE_SECONDS: Final = 0.1
+AGAIN_SECONDS_MAX: Final = 60.0
+_PASSING: Final = COME_AGAIN | {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+ASKED_AT_ONCE: Final = 16
+
+
+class TopicLook(NamedTuple):
+    name: str
+    id: str
+    partitions: int
+    replication_factor: int
+    settings: Mapping[str, str]
+    compacted: bool
+    """By its own setting or the brokers'."""
+
+
+class Bounds(NamedTuple):
+    start: int
+    end: int
+
+
+class Moment(NamedTuple):
+    cluster_id: str
+    created_ms: int
+    settings: Mapping[str, str]
+    topics: tuple[TopicLook, ...]
+    groups: tuple[SavedGroup, ...]
+    bounds: Mapping[TopicPartition, Bounds]
+
+
+async def look(admin: Admin, client: ClusterClient, wanted: Collection[str], patience_seconds: float) -> Moment:
+    """Of these topics, or of all; open transactions may take so long to end.
+
+    Begins again when a broker dies, a coordinator moves or a topic goes in the midst of it.
+    """
+    deadline = time.monotonic() + AGAIN_SECONDS_MAX
+    while True:
+        try:
+            return await _look(admin, client, wanted, patience_seconds)
+        except (Refused, Disconnected) as error:
+            if (isinstance(error, Refused) and error.code not in _PASSING) or time.monotonic() > deadline:
+                raise
+        await asyncio.sleep(PAUSE_SECONDS)
+
+
+async def _look(admin: Admin, client: ClusterClient, wanted: Collection[str], patience_seconds: float) -> Moment:
+    created_ms = int(time.time() * 1000)
+    seen = await client.metadata()
+    topics = await in_turns([_topic(admin, each) for each in _chosen(seen, wanted)], ASKED_AT_ONCE)
+    settings = _chosen_settings(await describe_configs(admin, Resource(BROKER, ALL_BROKERS)))
+    ids = [TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)]
+    groups = await _groups(admin, {topic.id: topic.name for topic in seen.topics.values()})
+    ends = await _decided_ends(client, ids, patience_seconds)
+    starts = await client.offsets(dict.fromkeys(ids, EARLIEST))
+    bounds = {id: Bounds(min(starts[id].offset, ends[id]), ends[id]) for id in ids}
+    return Moment(seen.cluster_id, created_ms, settings, tuple(topics), _within(groups, bounds), bounds)
+
+
+def _chosen(seen: ClusterMetadata, wanted: Collection[str]) -> list[TopicMetadata]:
+    for name in wanted:
+        topic = seen.topics.get(name)
+        if topic is None or topic.error_code:
+            raise UserError(f"there is no topic {name}", "`headrace topic list` shows the topics")
+    ours = [each for each in seen.topics.values() if not each.is_internal and each.name not in LEFT_OUT]
+    return [each for each in ours if not wanted or each.name in wanted]
+
+
+async def _topic(admin: Admin, seen: TopicMetadata) -> TopicLook:
+    found = await describe_configs(admin, Resource(TOPIC, seen.name))
+    settings = _chosen_settings(found)
+    if settings.pop(RESTORING, ""):
+        raise UserError(
+            f"{seen.name} is being restored, and holds a part only",
+            "wait until that is done, finish it with the same `headrace backup restore`, or delete the topic",
+        )
+    copies = max((len(each.replicas) for each in seen.partitions.values()), default=1)
+    compacted = any(each.name == "cleanup.policy" and "compact" in (each.value or "") for each in found)
+    return TopicLook(seen.name, format_id(seen.id), len(seen.partitions), copies, settings, compacted)
+
+
+def _chosen_settings(found: Iterable[Config]) -> dict[str, str]:
+    """Those that somebody chose, not what a broker was started with. A password is told to nobody, and is not among them."""
+    chosen = [each for each in found if each.source in (SOURCES[1], SOURCES[3]) and each.name not in _OF_A_MOVE]
+    return {each.name: each.value for each in chosen if each.value is not None}
+
+
+# -- groups ------------------------------------------------------------------------------------------------------------
+
+
+async def _groups(admin: Admin, names: Mapping[bytes, str]) -> list[SavedGroup]:
+    return await in_turns([_group(admin, each, names) for each in await _all_groups(admin)], ASKED_AT_ONCE)
+
+
+async def _all_groups(admin: Admin) -> list[GroupListed]:
+    """Each broker lists those that it coordinates, so while one is dead, or hands over, the lists together may lack some.
+
+    They lack none if every partition of the groups' topic was led by one of them, by its own account before and after.
+    """
+    before = await _led(admin)
+    listed = await list_groups(admin)
+    if before is None or await _led(admin) != before:
+        raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, "a part of the groups has no coordinator at the moment")
+    return listed
+
+
+async def _led(admin: Admin) -> dict[int, tuple[int, int]] | None:
+    """Who leads each partition of the groups' topic, and in which epoch, asked of everybody; None if one is missing."""
+    led: dict[int, tuple[int, int]] = {}
+    count = 0
+    for broker_id in [each.broker_id for each in (await admin.describe_cluster()).brokers if not each.is_fenced]:
+        request = MetadataRequest([MetadataRequestTopic(name=_OFFSETS_TOPIC)], allow_auto_topic_creation=False)
+        (topic,) = (await admin.ask_broker(broker_id, request, MetadataResponse)).topics
+        count = max(count, len(topic.partitions))
+        ours = [each for each in topic.partitions if each.leader_id == broker_id]
+        led.update({each.partition_index: (broker_id, each.leader_epoch) for each in ours})
+    return led if len(led) == count else None
+
+
+async def _group(admin: Admin, listed: GroupListed, names: Mapping[bytes, str]) -> SavedGroup:
+    try:
+        commits = await committed_by(admin, listed.group, names)
+    except Refused as refusal:
+        # It was deleted, or its last offset ran out, just now.
+        if refusal.code != ErrorCode.GROUP_ID_NOT_FOUND:
+            raise
+        commits = {}
+    offsets = [SavedOffset(*id, commit.offset, commit.metadata) for id, commit in sorted(commits.items())]
+    return SavedGroup(listed.group, listed.type, tuple(offsets))
+
+
+def _within(groups: list[SavedGroup], bounds: Mapping[TopicPartition, Bounds]) -> tuple[SavedGroup, ...]:
+    """Their offsets in these partitions, none beyond the end: a reader of undecided records may have been further."""
+    kept = []
+    for group in groups:
+        offsets = tuple(
+            each._replace(offset=min(each.offset, bounds[each.id].end)) for each in group.offsets if each.id in bounds
+        )
+        if offsets:
+            kept.append(group._replace(offsets=offsets))
+    return tuple(kept)
+
+
+# -- ends --------------------------------------------------------------------------------------------------------------
+
+
+async def _decided_ends(
+    client: ClusterClient, ids: Collection[TopicPartition], patience_seconds: float
+) -> dict[TopicPartition, int]:
+    watermarks = await client.offsets(dict.fromkeys(ids, LATEST), read_committed=False)
+    deadline = time.monotonic() + patience_seconds
+    ends: dict[TopicPartition, int] = {}
+    while True:
+        for id, at in (await client.offsets({id: LATEST for id in ids if id not in ends})).items():
+            if at.offset >= watermarks[id].offset:
+                ends[id] = at.offset
+        waiting = [id for id in ids if id not in ends]
+        if not waiting:
+            return ends
+        if time.monotonic() > deadline:
+            raise UserError(
+                f"a transaction on {waiting[0]} is still open after {patience_seconds:.0f} s",
+                "`headrace txn list` shows whose; end it, or give it more time with --wait",
+            )
+        await asyncio.sleep(PAUSE_SECONDS)

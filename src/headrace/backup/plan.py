@@ -1,0 +1,160 @@
+"""What a restore would do, and what forbids it. Calculated from the backup and a look at the cluster."""
+
+from collections.abc import Collection, Mapping
+from typing import Final, Literal, NamedTuple
+
+from headrace.backup.manifest import Backup, SavedGroup, SavedTopic
+from headrace.backup.moment import RESTORING
+from headrace.base.errors import UserError
+from headrace.base.settings import INT_MAX, LONG_MAX
+
+Action = Literal["create", "replace", "go on", "skip"]
+
+# While a topic is filled: nothing is deleted for its age, cleaned, packed anew or stamped, whatever its own settings say.
+WHILE_RESTORING: Final[Mapping[str, str]] = {
+    "cleanup.policy": "delete",
+    "compression.type": "producer",
+    "max.message.bytes": str(INT_MAX),
+    "message.timestamp.after.max.ms": str(LONG_MAX),
+    "message.timestamp.before.max.ms": str(LONG_MAX),
+    "message.timestamp.type": "CreateTime",
+    "retention.bytes": "-1",
+    "retention.ms": "-1",
+}
+
+
+class Wish(NamedTuple):
+    """What was asked for."""
+
+    topics: frozenset[str] = frozenset()
+    """All, if none is named."""
+    prefix: str = ""
+    """Before the name of every restored topic."""
+    replication_factor: int | None = None
+    replace: bool = False
+    skip_existing: bool = False
+    groups: bool = True
+    settings: bool = True
+
+
+class Existing(NamedTuple):
+    """A topic of the cluster."""
+
+    partitions: int
+    restoring: str
+    """The backup that it is being filled from."""
+
+
+class Cluster(NamedTuple):
+    brokers: int
+    topics: Mapping[str, Existing]
+    members: Mapping[str, int]
+    """Of the groups that have some."""
+
+
+class TopicPlan(NamedTuple):
+    name: str
+    """In the cluster."""
+    action: Action
+    replication_factor: int
+    saved: SavedTopic
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """In the end. A topic of fewer copies than it had cannot ask for more in-sync ones than it has."""
+        settings = dict(self.saved.settings)
+        in_sync = "min.insync.replicas"
+        if in_sync in settings and int(settings[in_sync]) > self.replication_factor:
+            settings[in_sync] = str(self.replication_factor)
+        return settings
+
+
+class Plan(NamedTuple):
+    backup: Backup
+    topics: tuple[TopicPlan, ...]
+    groups: tuple[SavedGroup, ...]
+    """With the names of topics in the cluster."""
+    settings: Mapping[str, str]
+
+    @property
+    def to_fill(self) -> list[TopicPlan]:
+        return [each for each in self.topics if each.action != "skip"]
+
+    @property
+    def bytes(self) -> int:
+        return sum(each.saved.bytes for each in self.to_fill)
+
+
+def plan_restore(backup: Backup, cluster: Cluster, wish: Wish) -> Plan:
+    chosen = _chosen(backup, wish)
+    topics = tuple(_plan_topic(backup.id, each, cluster, wish) for each in chosen)
+    names = {each.saved.name: each.name for each in topics if each.action != "skip"}
+    groups = tuple(_renamed(backup.groups, names)) if wish.groups else ()
+    _refuse_members(groups, cluster.members)
+    # Settings of the whole cluster belong to a restore of the whole backup.
+    settings = backup.settings if wish.settings and not wish.topics and not wish.prefix else {}
+    return Plan(backup, topics, groups, settings)
+
+
+def _chosen(backup: Backup, wish: Wish) -> list[SavedTopic]:
+    there = {topic.name for topic in backup.topics}
+    for name in sorted(wish.topics - there):
+        raise UserError(f"backup {backup.id} has no topic {name}", f"it has {', '.join(sorted(there)) or 'none'}")
+    return [topic for topic in backup.topics if not wish.topics or topic.name in wish.topics]
+
+
+def _plan_topic(backup_id: str, saved: SavedTopic, cluster: Cluster, wish: Wish) -> TopicPlan:
+    name = f"{wish.prefix}{saved.name}"
+    copies = wish.replication_factor or saved.replication_factor
+    action = _action(backup_id, name, saved, cluster.topics.get(name), wish)
+    if action != "skip" and copies > cluster.brokers:
+        raise UserError(
+            f"{name} has {copies} replicas, and {cluster.brokers} of the cluster's brokers are alive",
+            f"start more, or give --replication-factor {cluster.brokers}",
+        )
+    return TopicPlan(name, action, copies, saved)
+
+
+def _action(backup_id: str, name: str, saved: SavedTopic, existing: Existing | None, wish: Wish) -> Action:
+    if existing is None:
+        return "create"
+    if wish.replace:
+        return "replace"
+    if existing.restoring == backup_id and existing.partitions == len(saved.partitions):
+        return "go on"
+    if wish.skip_existing:
+        return "skip"
+    half = f", half restored from backup {existing.restoring}" if existing.restoring else ""
+    raise UserError(
+        f"topic {name} exists{half}",
+        "--skip-existing leaves it as it is, --replace deletes it first, --prefix gives the restored ones other names",
+    )
+
+
+def _renamed(groups: Collection[SavedGroup], names: Mapping[str, str]) -> list[SavedGroup]:
+    renamed = [
+        group._replace(
+            offsets=tuple(each._replace(topic=names[each.topic]) for each in group.offsets if each.topic in names)
+        )
+        for group in groups
+    ]
+    return [group for group in renamed if group.offsets]
+
+
+def _refuse_members(groups: Collection[SavedGroup], members: Mapping[str, int]) -> None:
+    busy = [group.name for group in groups if members.get(group.name)]
+    if busy:
+        raise UserError(
+            f"group {busy[0]} has members, and so its offsets cannot be set",
+            "stop them first (`headrace group members` shows who), or leave all groups alone with --no-groups",
+        )
+
+
+def settings_to_fill_with(topic: TopicPlan, backup_id: str) -> dict[str, str]:
+    return {**topic.settings, **WHILE_RESTORING, RESTORING: backup_id}
+
+
+def settings_to_end_with(topic: TopicPlan) -> dict[str, str | None]:
+    """As changes to those that it was filled with: None goes back to the brokers'."""
+    filled = settings_to_fill_with(topic, "")
+    return {name: topic.settings.get(name) for name in filled}

@@ -1,0 +1,19 @@
+"""How far a backup or a restore is, added up by whoever works on it, shown by whoever watches."""
+
+import threading
+
+
+class Tally:
+    """Added to from several threads."""
+
+    def __init__(self) -> None:
+        self.offsets = 0
+        self.bytes = 0
+        self.offsets_total = 0
+        self.bytes_total = 0
+        self._lock = threading.Lock()
+
+    def add(self, *, offsets: int = 0, bytes: int = 0) -> None:
+        with self._lock:
+            self.offsets += offsets
+            self.bytes += bytes

@@ -1,0 +1,97 @@
+"""What a restore would do, and what forbids it."""
+
+from typing import Any
+
+import pytest
+
+from headrace.backup.manifest import Backup, SavedGroup, SavedOffset, SavedPartition, SavedTopic
+from headrace.backup.plan import (
+    Cluster,
+    Existing,
+    Plan,
+    Wish,
+    plan_restore,
+    settings_to_end_with,
+    settings_to_fill_with,
+)
+from headrace.base.errors import UserError
+from headrace.cluster.broker_config import BrokerConfig
+from headrace.cluster.topic_config import default_topic_config, validate_topic_overrides
+
+ORDERS = SavedTopic(
+    "orders", "a", 3, {"min.insync.replicas": "2", "cleanup.policy": "compact"}, True, (SavedPartition(0, 9),)
+)
+BILLS = SavedTopic("bills", "b", 1, {}, False, (SavedPartition(0, 9), SavedPartition(2, 9)))
+GROUP = SavedGroup("billing", "classic", (SavedOffset("orders", 0, 5), SavedOffset("bills", 1, 6, "m")))
+BACKUP = Backup("one", 0, "cluster", {"log.retention.ms": "-1"}, (ORDERS, BILLS), (GROUP,))
+
+
+def planned(topics: dict[str, Existing] | None = None, brokers: int = 3, members: Any = None, **wish: Any) -> Plan:
+    return plan_restore(BACKUP, Cluster(brokers, topics or {}, members or {}), Wish(**wish))
+
+
+def actions(plan: Plan) -> dict[str, str]:
+    return {each.name: each.action for each in plan.topics}
+
+
+def test_into_an_empty_cluster_all_of_it() -> None:
+    plan = planned()
+    assert actions(plan) == {"orders": "create", "bills": "create"}
+    assert plan.groups == (GROUP,) and plan.settings == BACKUP.settings
+
+
+def test_some_topics_with_their_groups_and_nothing_of_the_cluster() -> None:
+    plan = plan_restore(BACKUP, Cluster(3, {}, {}), Wish(topics=frozenset({"bills"})))
+    assert actions(plan) == {"bills": "create"} and plan.settings == {}
+    assert plan.groups == (GROUP._replace(offsets=GROUP.offsets[1:]),)
+
+
+def test_under_other_names() -> None:
+    plan = planned({"orders": Existing(1, "")}, prefix="old.")
+    assert actions(plan) == {"old.orders": "create", "old.bills": "create"}
+    assert [each.topic for each in plan.groups[0].offsets] == ["old.orders", "old.bills"]
+
+
+def test_a_topic_that_exists_is_left_alone_unless_told_otherwise() -> None:
+    there = {"orders": Existing(1, "")}
+    with pytest.raises(UserError, match="topic orders exists") as refused:
+        planned(there)
+    assert "--skip-existing" in refused.value.fix and "--replace" in refused.value.fix
+    assert actions(planned(there, replace=True)) == {"orders": "replace", "bills": "create"}
+    skipped = planned(there, skip_existing=True)
+    assert actions(skipped) == {"orders": "skip", "bills": "create"}
+    assert [each.topic for each in skipped.groups[0].offsets] == ["bills"], "its groups are left alone too"
+
+
+def test_a_restore_that_was_interrupted_goes_on() -> None:
+    assert actions(planned({"orders": Existing(1, "one")}))["orders"] == "go on"
+    with pytest.raises(UserError, match="half restored from backup another"):
+        planned({"orders": Existing(1, "another")})
+    with pytest.raises(UserError, match="exists"):
+        planned({"orders": Existing(2, "one")})
+
+
+def test_too_few_brokers_and_groups_with_members_are_told_before() -> None:
+    with pytest.raises(UserError, match="orders has 3 replicas, and 1 of the cluster's brokers") as refused:
+        planned(brokers=1)
+    assert "--replication-factor 1" in refused.value.fix
+    with pytest.raises(UserError, match="group billing has members"):
+        planned(members={"billing": 2})
+    assert planned(members={"billing": 2}, groups=False).groups == ()
+    with pytest.raises(UserError, match="no topic missing"):
+        plan_restore(BACKUP, Cluster(3, {}, {}), Wish(topics=frozenset({"missing"})))
+
+
+def test_with_fewer_copies_it_asks_for_fewer_in_sync() -> None:
+    (orders, bills) = planned(brokers=1, replication_factor=1).topics
+    assert orders.replication_factor == bills.replication_factor == 1
+    assert orders.settings == {"min.insync.replicas": "1", "cleanup.policy": "compact"}
+
+
+def test_it_is_filled_under_settings_that_the_broker_takes_and_ends_with_its_own() -> None:
+    orders = planned().topics[0]
+    filling = settings_to_fill_with(orders, "one")
+    config = validate_topic_overrides(filling, default_topic_config(BrokerConfig({})))
+    assert not config.compacts and config.headrace_restoring == "one" and config.retention_ms == -1
+    after = {**filling, **settings_to_end_with(orders)}
+    assert {name: value for name, value in after.items() if value is not None} == orders.settings
