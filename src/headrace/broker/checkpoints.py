@@ -165,12 +165,14 @@ class Checkpoints:
         if not self._spare.is_held:
             await self._watch.in_thread(self._spare.hold)
 
-    async def before_cut(self, partition: Partition, offset: int, cut: Callable[[], None]) -> None:
+    async def before_cut(
+        self, partition: Partition, offset: int, cut: Callable[[], None], start: int | None = None
+    ) -> None:
         """Cut what is at `offset` and above. After a crash in the midst of it recovery must scan from there, so the lower
         recovery point is on disk first; and no other checkpoint may come between the two, with a point of before."""
-        await self._in_turn(self._before_cut(partition, offset, cut))
+        await self._in_turn(self._before_cut(partition, offset, cut, start))
 
-    async def _before_cut(self, partition: Partition, offset: int, cut: Callable[[], None]) -> None:
+    async def _before_cut(self, partition: Partition, offset: int, cut: Callable[[], None], start: int | None) -> None:
         if partition.is_gone:
             return
         name = partition.written_as
@@ -181,6 +183,10 @@ class Checkpoints:
             await self._save_file(self._high_watermarks_path, dict(self.high_watermarks), frees=True)
         self.recovery_points[name] = min(partition.log.synced_end, offset)
         await self._save_file(self._recovery_points_path, dict(self.recovery_points), frees=True)
+        if start is not None:
+            # A log that begins above the start that is written down has lost its head.
+            self.start_offsets[name] = start
+            await self._save_file(self._start_offsets_path, dict(self.start_offsets), frees=True)
         if not partition.is_gone:
             cut()
 

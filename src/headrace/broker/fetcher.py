@@ -207,6 +207,8 @@ class Fetcher:
             self._back_off(partition)
         elif part.diverging_epoch is not None:
             await self._cut(partition, part.diverging_epoch, position)
+        elif self._has_our_head(partition, part):
+            await self._start_over(partition, part)
         else:
             if not part.records or not await self._began_inside_a_batch(partition, position, part):
                 self._take_word(partition, position, part)
@@ -227,7 +229,7 @@ class Fetcher:
                 partition.restart_at(base_offset, self._broker.clock.now())
                 self._take_word(partition, position, part)
 
-        await self._cut_at(partition, base_offset, restart)
+        await self._cut_at(partition, base_offset, restart, base_offset)
         return True
 
     def _take_word(self, partition: Partition, position: Position, part: PartitionData) -> None:
@@ -273,8 +275,16 @@ class Fetcher:
 
         await self._cut_at(partition, offset, cut)
 
+    def _has_our_head(self, partition: Partition, part: PartitionData) -> bool:
+        """The leader has what our log lost at its beginning, and nobody counts on our copy."""
+        log = partition.log
+        return (
+            log.lacks_head and part.log_start_offset < log.start_offset and self._broker.id not in partition.state.isr
+        )
+
     async def _start_over(self, partition: Partition, part: PartitionData) -> None:
-        """Our end is outside the leader's log: before its start we begin anew there, past its end the epochs decide."""
+        """Our end is before the leader's start, or our beginning is gone: we begin anew where its log does. Past its end the
+        epochs decide."""
         start = part.log_start_offset
         self._back_off(partition)
 
@@ -286,12 +296,14 @@ class Fetcher:
                 )
                 partition.restart_at(start, self._broker.clock.now())
 
-        if start > partition.log.end_offset:
-            await self._cut_at(partition, partition.log.start_offset, restart)
+        if start > partition.log.end_offset or partition.log.lacks_head:
+            await self._cut_at(partition, min(start, partition.log.start_offset), restart, start)
 
-    async def _cut_at(self, partition: Partition, offset: int, cut: Callable[[], None]) -> None:
+    async def _cut_at(
+        self, partition: Partition, offset: int, cut: Callable[[], None], start: int | None = None
+    ) -> None:
         try:
-            await self._broker.partitions.cut(partition, offset, cut)
+            await self._broker.partitions.cut(partition, offset, cut, start)
         except DiskFull as error:
             self._on_disk_full(partition, error)
 

@@ -430,7 +430,7 @@ class Partitions:
                 "%(topic)s-%(partition)d: cut %(cut_bytes)d bytes that are not sound, at offset %(offset)s",
                 {**id._asdict(), "cut_bytes": report.cut_bytes, "offset": report.cut_offset},
             )
-        has_hole = report.valid_batch_after_cut or report.was_damaged
+        has_hole = report.valid_batch_after_cut or report.was_damaged or report.lacks_head
         is_rot = has_hole and self._kept_page_cache
         if report.below_recovery_point or lacks_committed or is_rot:
             log.error(
@@ -502,10 +502,10 @@ class Partitions:
     async def save_checkpoints(self) -> None:
         await self._checkpoints.save(self._take_moved)
 
-    async def cut(self, partition: Partition, offset: int, cut: Callable[[], None]) -> None:
-        """Cut what is at `offset` and above, after that was written down."""
+    async def cut(self, partition: Partition, offset: int, cut: Callable[[], None], start: int | None = None) -> None:
+        """Cut what is at `offset` and above, after that was written down, and the new start of a log that begins anew."""
         if self._hosted.get(partition.id) is partition:
-            await self._checkpoints.before_cut(partition, offset, cut)
+            await self._checkpoints.before_cut(partition, offset, cut, start)
 
     async def remove_retired(self) -> None:
         """Files of segments that left their log, if their new starts are written down."""

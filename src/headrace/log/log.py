@@ -56,6 +56,7 @@ class Log:
         "_sync",
         "config",
         "end_offset",
+        "lacks_head",
         "path",
         "start_offset",
     )
@@ -79,6 +80,8 @@ class Log:
         self.path = path
         self.start_offset = start_offset
         self.end_offset = start_offset
+        self.lacks_head = False
+        """A power cut took the names of its first segments, and left later ones."""
 
     @classmethod
     def open(
@@ -109,6 +112,8 @@ class Log:
         if is_new or not clean:
             log._prove_names()
         segments = log._without_retired(list_segments(pool, path, names, config.index_interval_bytes))
+        # A start is written down before anything below it goes.
+        log.lacks_head = bool(segments) and segments[0].base_offset > log.start_offset
         if not segments:
             log._begin_at(log.start_offset)
             return log, log._told(RecoveryReport(below_recovery_point=recovery_point > log.end_offset))
@@ -133,7 +138,7 @@ class Log:
 
     def _told(self, report: RecoveryReport) -> RecoveryReport:
         """A life that found damage may have ended before it could tell anybody: what it cut shows no more."""
-        return report._replace(was_damaged=self._is_marked_damaged)
+        return report._replace(was_damaged=self._is_marked_damaged, lacks_head=self.lacks_head)
 
     def _mark_damage(self) -> None:
         """On disk before anything is cut, so that the next life knows if this one ends at once."""
@@ -449,6 +454,7 @@ class Log:
     def truncate_fully_to(self, start_offset: int, now: Now) -> None:
         """Drops everything and goes on, empty, at `start_offset`. The rule about the recovery point holds here too."""
         self._settle_swap()
+        self.lacks_head = False
         self._drop(self._segments)
         self._segments = []
         self._snapshots.remove_above(-1)

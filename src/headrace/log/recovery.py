@@ -29,11 +29,12 @@ class RecoveryReport(NamedTuple):
     scanned_bytes: int = 0
     was_damaged: bool = False
     """An earlier life cut more than a torn end, and may have told nobody."""
+    lacks_head: bool = False
 
     @property
     def is_damage(self) -> bool:
         """More than a torn end: something that was acknowledged may be gone."""
-        return self.below_recovery_point or self.valid_batch_after_cut or self.was_damaged
+        return self.below_recovery_point or self.valid_batch_after_cut or self.was_damaged or self.lacks_head
 
 
 class Recovered(NamedTuple):

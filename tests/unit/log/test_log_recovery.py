@@ -308,3 +308,26 @@ def test_damage_is_on_disk_before_anything_is_cut(seed: int) -> None:
     rig.machine.crash(Random(seed))
     rig.open(recovery_point=0)
     assert rig.report.is_damage
+
+
+def test_a_log_whose_first_segment_is_gone_lacks_its_head_until_it_begins_anew() -> None:
+    rig = Rig()
+    rig.fill(25)
+    second = rig.log.segments[1].base_offset
+    rig.disk.unlink(log_file(rig.log.segments[0].base_offset))
+    rig.open(recovery_point=0)
+    assert rig.log.start_offset == second
+    assert rig.log.lacks_head
+    assert rig.report.is_damage
+    rig.log.truncate_fully_to(0, NOW)
+    assert not rig.log.lacks_head
+
+
+def test_a_log_that_begins_at_the_start_that_was_written_down_lacks_nothing() -> None:
+    rig = Rig()
+    rig.fill(25)
+    second = rig.log.segments[1].base_offset
+    rig.disk.unlink(log_file(rig.log.segments[0].base_offset))
+    rig.open(recovery_point=0, start_offset=second)
+    assert not rig.log.lacks_head
+    assert not rig.report.is_damage
