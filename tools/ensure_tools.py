@@ -28,6 +28,7 @@ PROGRAMS = (
     Program("mvn", "maven", "fetching Kafka's jars"),
     Program("go", "golang-go", "the franz-go client"),
     Program("etcd", "etcd-server", "the metadata store of many hosts"),
+    Program("systemd-analyze", "systemd", "the check of the systemd units"),
     Program("chromium", "chromium", "the browser that walks through the UI"),
 )
 

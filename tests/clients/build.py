@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -98,7 +99,8 @@ def _run(command: list[str], cwd: Path) -> None:
 
 def main() -> int:
     failed = 0
-    for build in (java_classpath, franz_go, lambda: go_program(HERE.parent / "ecosystem" / "sarama")):
+    modules = [HERE.parent / "ecosystem" / "sarama", HERE.parent / "deploy" / "deploy_lint"]
+    for build in (java_classpath, franz_go, *(partial(go_program, module) for module in modules)):
         try:
             build()
         except (MissingTool, RuntimeError) as error:

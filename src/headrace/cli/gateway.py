@@ -35,6 +35,7 @@ def gateway(
     as_json: AsJson = False,
 ) -> int:
     """Serve the cluster over HTTP. Ctrl-C stops it; it keeps nothing of its own."""
+    import asyncio
     import os
 
     from headrace.cli.config_file import read_config
@@ -42,6 +43,7 @@ def gateway(
     from headrace.cli.gateway_reload import reload_on_sighup
     from headrace.cli.logs import LogOptions, configure_logs
     from headrace.cli.output import remark, show_json
+    from headrace.cli.service_notice import READY, keep_telling, tell_service_manager
     from headrace.cli.status_line import Failed, Ready, StatusPipe
     from headrace.gateway.serve import serve
     from headrace.gateway.settings import GatewaySettings
@@ -56,7 +58,12 @@ def gateway(
         file = read_config(config or "")
         return gateway_settings(file, given), file.gateway.get("log_level", log_level)
 
+    beating: list[asyncio.Task[None]] = []
+
     def on_ready(chosen: int) -> None:
+        tell_service_manager(READY)
+        # As long as the loop turns; without a watchdog it ends at once.
+        beating.append(asyncio.ensure_future(keep_telling()))
         if config:
             reload_on_sighup(told, read_again)
         status.tell(Ready(0, host, chosen, chosen, os.getpid()))

@@ -40,6 +40,9 @@ def gateway_rows(file: ConfigFile, every: bool) -> Iterator[tuple[str, Any, str]
             yield written, getattr(settings, name), source
         elif every:
             yield name, getattr(settings, name), "default"
+    for name in filter(file.gateway.__contains__, _OPTIONS):
+        written = _written(file, name)
+        yield written, file.gateway[name], file.place("gateway", written)
 
 
 def _check_names(file: ConfigFile) -> None:
