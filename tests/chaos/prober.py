@@ -1,8 +1,8 @@
 """Two clients that measure how long a partition acknowledges nothing: an impatient one, and librdkafka as it comes.
 
-The prober writes one record after the other to each partition with acks=all, gives each request half a second, asks
-anybody who answers for the leader, and tries again at once: its gaps are the brokers', not a client's. The other is a
-producer with all defaults, whose own time-outs and back-offs are in its gaps.
+The prober writes one record after the other to each partition with acks=all. It asks every broker who leads, many times a
+second, and goes to a new leader as soon as anybody names one, whatever the old one still owes: its gaps are the brokers',
+not a client's. The other is a producer with all defaults, whose own time-outs and back-offs are in its gaps.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import NamedTuple
 
 from confluent_kafka import Message, Producer
 
@@ -21,7 +22,10 @@ from headrace.client.connection import ClientConnection, Disconnected
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from headrace.wire.messages.produce import ProduceResponse
 
-REQUEST_SECONDS = 0.5
+# Of one who is asked for leaders; another may know meanwhile.
+ANSWER_SECONDS = 1.0
+# Of a write: only a new leader ends it sooner.
+ACK_SECONDS = 60.0
 PAUSE_SECONDS = 0.02
 PRODUCE_VERSION, METADATA_VERSION = 9, 9
 WAITING_MAX = 50
@@ -48,6 +52,57 @@ class Acks:
         return max((after - before for before, after in pairwise(times[first:])), default=0.0)
 
 
+class Leader(NamedTuple):
+    epoch: int
+    host: str = ""
+    port: int = -1
+
+
+class Leaders:
+    """Who leads each partition by the newest word of any broker."""
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+        self._known: dict[int, Leader] = {}
+        self._changed = asyncio.Event()
+
+    def of(self, partition: int) -> Leader | None:
+        """None while nobody leads."""
+        leader = self._known.get(partition)
+        return leader if leader is not None and leader.host else None
+
+    async def until_other(self, partition: int, than: Leader | None) -> None:
+        while self.of(partition) == than:
+            await self._changed.wait()
+
+    async def ask_for_ever(self, host: str, port: int) -> None:
+        while True:
+            with contextlib.suppress(Disconnected):
+                connection = await ClientConnection.open(host, port, "prober", ANSWER_SECONDS)
+                try:
+                    await self._ask_for_ever(connection)
+                finally:
+                    connection.close()
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _ask_for_ever(self, connection: ClientConnection) -> None:
+        request = MetadataRequest([MetadataRequestTopic(name=self._topic)], allow_auto_topic_creation=False)
+        while True:
+            self._take(await connection.ask(request, MetadataResponse, METADATA_VERSION, ANSWER_SECONDS))
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    def _take(self, answer: MetadataResponse) -> None:
+        brokers = {each.node_id: (each.host, each.port) for each in answer.brokers}
+        for each in (partition for topic in answer.topics for partition in topic.partitions):
+            leader = Leader(each.leader_epoch, *brokers.get(each.leader_id, ()))
+            known = self._known.get(each.partition_index)
+            # Of one epoch there is one leader, whom a broker may not list while it does not take it for alive.
+            if known is None or leader.epoch > known.epoch or (leader.epoch == known.epoch and not known.host):
+                self._known[each.partition_index] = leader
+                self._changed.set()
+                self._changed.clear()
+
+
 class Prober:
     def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
         self.acks = Acks()
@@ -56,53 +111,59 @@ class Prober:
         ]
         self._topic = topic
         self._partitions = partitions
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="prober", daemon=True)
-        self._stopping = threading.Event()
+        self._loop = asyncio.new_event_loop()
+        self._stopping = asyncio.Event()
+        self._thread = threading.Thread(
+            target=lambda: self._loop.run_until_complete(self._run()), name="prober", daemon=True
+        )
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        self._stopping.set()
+        self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join(30)
+        self._loop.close()
 
     async def _run(self) -> None:
-        await asyncio.gather(*(self._probe(partition) for partition in range(self._partitions)))
+        leaders = Leaders(self._topic)
+        tasks = [asyncio.create_task(leaders.ask_for_ever(*address)) for address in self._addresses]
+        tasks += [asyncio.create_task(self._probe(partition, leaders)) for partition in range(self._partitions)]
+        await self._stopping.wait()
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
-    async def _probe(self, partition: int) -> None:
-        turn = partition
-        while not self._stopping.is_set():
-            with contextlib.suppress(Disconnected):
-                leader = await self._leader(partition, self._addresses[turn % len(self._addresses)])
-                if leader is not None:
-                    await self._write(partition, leader)
-            turn += 1
+    async def _probe(self, partition: int, leaders: Leaders) -> None:
+        while True:
+            leader = leaders.of(partition)
+            if leader is None:
+                await leaders.until_other(partition, leader)
+                continue
+            work = [self._write(partition, leader), leaders.until_other(partition, leader)]
+            tasks = [asyncio.create_task(each) for each in work]
+            try:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks)
             await asyncio.sleep(PAUSE_SECONDS)
 
-    async def _leader(self, partition: int, address: tuple[str, int]) -> tuple[str, int] | None:
-        connection = await ClientConnection.open(*address, "prober", REQUEST_SECONDS)
-        try:
-            request = MetadataRequest([MetadataRequestTopic(name=self._topic)], allow_auto_topic_creation=False)
-            answer = await connection.ask(request, MetadataResponse, METADATA_VERSION, REQUEST_SECONDS)
-        finally:
-            connection.close()
-        brokers = {each.node_id: (each.host, each.port) for each in answer.brokers}
-        found = (each for topic in answer.topics for each in topic.partitions if each.partition_index == partition)
-        return next((brokers.get(each.leader_id) for each in found), None)
-
-    async def _write(self, partition: int, leader: tuple[str, int]) -> None:
-        """Until it is refused, or not answered in time."""
-        connection = await ClientConnection.open(*leader, "prober", REQUEST_SECONDS)
-        try:
-            while not self._stopping.is_set():
-                request = produce_request(self._topic, good_batch(b"probe"), partition=partition, timeout_ms=500)
-                answer = await connection.ask(request, ProduceResponse, PRODUCE_VERSION, REQUEST_SECONDS)
-                if answer.responses[0].partition_responses[0].error_code:
-                    return
-                self.acks.note(partition)
-                await asyncio.sleep(PAUSE_SECONDS)
-        finally:
-            connection.close()
+    async def _write(self, partition: int, leader: Leader) -> None:
+        """Until it is refused, or not answered."""
+        with contextlib.suppress(Disconnected):
+            connection = await ClientConnection.open(leader.host, leader.port, "prober", ACK_SECONDS)
+            try:
+                while True:
+                    request = produce_request(self._topic, good_batch(b"probe"), partition=partition, timeout_ms=60_000)
+                    answer = await connection.ask(request, ProduceResponse, PRODUCE_VERSION, ACK_SECONDS)
+                    if answer.responses[0].partition_responses[0].error_code:
+                        return
+                    self.acks.note(partition)
+                    await asyncio.sleep(PAUSE_SECONDS)
+            finally:
+                connection.close()
 
 
 class DefaultProducer:
