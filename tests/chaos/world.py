@@ -100,8 +100,11 @@ class World:
         """At a random moment; every partition acknowledges again before this returns."""
         self.a_moment()
         print(f"fault: {fault.__name__}")
+        begun = time.monotonic()
         fault(self)
+        played = time.monotonic()
         self.until_progress()
+        print(f"  played in {played - begun:.1f} s, all acknowledge {time.monotonic() - played:.1f} s later")
 
     # -- for faults --------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from headrace.broker.disk_watch import DiskWatch
 from headrace.broker.dispatch import Dispatch
 from headrace.broker.fetchers import Fetchers
 from headrace.broker.handlers import HANDLERS
+from headrace.broker.hung_peers import HungPeers
 from headrace.broker.isr_keeper import IsrKeeper
 from headrace.broker.leaderless import Leaderless
 from headrace.broker.listener import Listener
@@ -104,6 +105,7 @@ class Broker:
         self.coordinators = GroupCoordinators(self)
         self.transactions = TransactionCoordinators(self)
         self.peers = Peers(self)
+        self.hung_peers = HungPeers(self)
         self.new_leaders = NewLeaders(self)
         self.markers = Markers(self)
         self.controller = Controller(self)
@@ -153,12 +155,13 @@ class Broker:
         self.controller.wake()
 
     def _find_live(self) -> None:
-        registered = self.image.brokers
+        registered, before = self.image.brokers, self.live
         self.live = {
             broker_id: epoch
             for broker_id, epoch in self._leases.items()
             if broker_id in registered and registered[broker_id].epoch == epoch
         }
+        self.hung_peers.on_live(before, self.live)
         self.new_leaders.wake()
 
     @property

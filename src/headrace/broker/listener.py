@@ -83,6 +83,7 @@ class Connection(asyncio.BufferedProtocol):
         "_buffer",
         "_end",
         "_held_bytes",
+        "_is_ending",
         "_listener",
         "_outgoing",
         "_owed",
@@ -118,6 +119,7 @@ class Connection(asyncio.BufferedProtocol):
         self._waits_for_turn = False
         self._turn_left = TURN_FRAMES
         self._reading_paused = False
+        self._is_ending = False
         self._task: asyncio.Task[None] | None = None
         self._transport: asyncio.Transport | None = None
         self.peer = self.ip = "?"
@@ -342,6 +344,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._outgoing and self._transport is not None:
             chunks, self._outgoing = self._outgoing, []
             self.outbox.send(chunks)
+        self.end_if_answered()
 
     # -- pressure and endings ------------------------------------------------------------------------------------
 
@@ -354,6 +357,7 @@ class Connection(asyncio.BufferedProtocol):
             or len(self._owed) >= OWED_REPLIES_MAX
             or self._waits_for_budget
             or self._held_bytes + self.outbox.queued_bytes > QUEUED_REPLY_BYTES_MAX
+            or self._is_ending
             or self._listener.is_draining
         )
 
@@ -383,6 +387,15 @@ class Connection(asyncio.BufferedProtocol):
         fields = {"cause": cause, "peer": self.peer, "request": str(request or "")}
         log.warning("closing a connection: %(cause)s", fields)
         self.close()
+
+    def close_when_answered(self) -> None:
+        """What was read is answered, and nothing more is read: what the client sends meanwhile was never received."""
+        self._is_ending = True
+        self._read_frames()
+
+    def end_if_answered(self) -> None:
+        if self._is_ending and self.is_idle and not self.outbox.queued_bytes:
+            self.close()
 
     def close(self) -> None:
         if self._transport is not None:
@@ -525,6 +538,7 @@ class Listener:
             elif connection.is_idle and now - connection.last_active > self._idle_seconds_max:
                 connection.close()
             else:
+                connection.end_if_answered()
                 connection.shrink_if_idle(now - KEEP_BUFFER_SECONDS)
 
 

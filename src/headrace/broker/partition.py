@@ -398,7 +398,10 @@ class Partition:
     def _acknowledge_again(self, header: BatchHeader, original: Duplicate | ErrorCode) -> Appended:
         """A resend is answered like the original, and no sooner: `wait` holds it to the same tests."""
         if not isinstance(original, Duplicate):
-            raise Refused(original, f"producer {header.producer_id} is out of step with {self.id}")
+            known = self.log.producer(header.producer_id)
+            last = "" if known is None else f", after {known.last_sequence} of epoch {known.epoch}"
+            came = f"sequence {header.base_sequence} of epoch {header.producer_epoch}"
+            raise Refused(original, f"producer {header.producer_id} is out of step with {self.id}: {came} came{last}")
         stamped = original.max_timestamp if self.config.stamps_append_time else NO_TIMESTAMP
         return Appended(original.base_offset, original.next_offset, stamped)
 

@@ -53,6 +53,13 @@ _BROKER: Final = (
         "URL of an OpenTelemetry collector that gets a span for each request of a client; without one there are none.",
     ),
     Setting("otel.sample.ratio", Kind.DOUBLE, 1.0, "The share of requests that have one.", 0.0, 1.0),
+    _flag(
+        "connections.close.on.hung.broker",
+        True,
+        "When another broker hangs, so that nothing resets its clients' connections, close those of librdkafka to this broker "
+        "once they are answered: it then asks for metadata, and turns to the new leaders instead of waiting a minute.",
+        dynamic=True,
+    ),
     _flag("controlled.shutdown.enable", True, "Move leaders away before a broker stops."),
     _flag("auto.leader.rebalance.enable", True, "Give leadership back to the preferred replica once it is in sync."),
     _long("leader.imbalance.check.interval.seconds", 300, "How often the balance of leaders is checked."),

@@ -386,3 +386,32 @@ def test_too_many_connections_are_refused() -> None:
     wires = [room.connect()[1] for _ in range(3)]
     assert [wire.is_aborted for wire in wires] == [False, False, True]
     assert (room.probes.connections_open, room.probes.connections_refused) == (2, 1)
+
+
+def test_a_connection_is_closed_when_all_that_was_read_is_answered(room: Room) -> None:
+    connection, wire = room.connect()
+    room.echo.owes = True
+    feed(connection, wire, framed(b"one"))
+    connection.close_when_answered()
+    assert wire.is_paused, "nothing more is read"
+    assert not wire.is_aborted
+    room.echo.owed[0].complete(b"answer")
+    room.loop.run_ready()
+    assert wire.written == b"answer"
+    assert wire.is_aborted
+
+
+def test_a_connection_that_owes_nothing_is_closed_at_once(room: Room) -> None:
+    connection, wire = room.connect()
+    connection.close_when_answered()
+    assert wire.is_aborted
+
+
+def test_a_connection_is_closed_when_its_peer_has_read_its_answers(room: Room) -> None:
+    connection, wire = room.connect()
+    wire.unsent_bytes = 1000
+    connection.close_when_answered()
+    assert not wire.is_aborted
+    wire.unsent_bytes = 0
+    room.listener.sweep()
+    assert wire.is_aborted
