@@ -177,13 +177,15 @@ def epochs(cluster: Cluster) -> list[int]:
 
 def test_brokers_on_one_overloaded_disk_do_not_all_leave(cluster: Cluster) -> None:
     """Those that are left after the first could commit nothing without each other."""
-    assert min(overload(cluster)) > 0
+    kept = overload(cluster)
+    assert sum(kept) > 2, kept
 
 
 def test_without_a_look_at_the_others_they_all_leave(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that the test before this one is known to show something."""
     monkeypatch.setattr(Membership, "_can_be_spared", lambda self: True)
-    assert min(overload(cluster)) == 0
+    kept = overload(cluster)
+    assert sum(kept) <= 2, kept
 
 
 def test_without_a_watch_over_the_disk_it_leads_on(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,7 @@ _BROKER: Final = (
     _flag(
         "connections.close.on.hung.broker",
         True,
-        "When another broker hangs, so that nothing resets its clients' connections, close those of librdkafka to this broker "
+        "When another broker hangs, so that nothing resets its clients' connections, close those of librdkafka here "
         "once they are answered: it then asks for metadata, and turns to the new leaders instead of waiting a minute.",
         dynamic=True,
     ),
