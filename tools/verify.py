@@ -29,6 +29,7 @@ PART_LIMIT_S = 60 * 60
 STOP_S = 60
 END_BYTES = 4096
 SIM_PARTS, SIM_SEEDS = 10, 1000
+MUTANT_PARTS = 4
 MAKE = ["make", "--no-print-directory"]
 STORM = "tests/chaos/test_everything.py"
 KILLS = "tests/chaos/test_kill_one_broker.py"
@@ -69,6 +70,7 @@ def steps() -> list[Step]:
         Step("check", "lint, format, types, layers", [*MAKE, "check"]),
         _tests("tests", "all of make test, 1,000 simulated crashes of the log among it", "not long"),
         *_simulator(),
+        *_mutants(),
         _storms("transactions", "2,000 seeds of storms over transactions", 1, 2000, "SCENARIO=transactions"),
         _tests("kills", "one broker, kill -9 under load, 50 times", "long", KILLS),
         _tests("faults", "each fault of processes, disks, links and etcd, again and again", "long", *_single_faults()),
@@ -88,6 +90,12 @@ def _simulator() -> Iterator[Step]:
         first = (part - 1) * SIM_SEEDS + 1
         what = f"storms over all scenarios, seeds {first} to {first + SIM_SEEDS - 1}"
         yield _storms(f"sim-{part}", what, first, SIM_SEEDS)
+
+
+def _mutants() -> Iterator[Step]:
+    for part in range(1, MUTANT_PARTS + 1):
+        command = ["nice", "-n", "15", *MAKE, "mutants", f"ARGS=--processes 1 --part {part}/{MUTANT_PARTS}"]
+        yield Step(f"mutants-{part}", "each rule taken away must be missed by storms", command, is_beside=True)
 
 
 def _storms(name: str, what: str, first: int, seeds: int, *arguments: str) -> Step:
