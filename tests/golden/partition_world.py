@@ -136,6 +136,9 @@ class PartitionWorld:
 
     # -- a waiter's side -----------------------------------------------------------------------------------------------
 
+    def is_waiting(self, part: object) -> bool:
+        return True
+
     def on_reached(self, part: object) -> None:
         self.said.append(f"{part}: acked")
 

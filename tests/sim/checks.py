@@ -13,6 +13,7 @@
     goes-on             while a majority is well, its partitions have leaders and acks (see `liveness`)
     by-time             ListOffsets by a record's time finds that record, or one before it
     retained            retention by size leaves as much as the topic is to keep
+    bounded             what a broker keeps for a partition has a bound, and nobody is left waiting in the calm (`bounds`)
     caught-up           after the calm every replica is in sync and complete, and every producer and reader is done
     fresh               a broker answers by metadata that is older than its lease at no time
     no-bug              no callback raises, no handler fails, no broker stops for a reason nobody gave it
@@ -28,6 +29,7 @@ from headrace.cluster.image import Image
 from headrace.cluster.store import Change
 from headrace.wire.batch import BatchHeader, iter_headers
 from headrace.wire.records import Record, read_records
+from sim.bounds import overgrown
 from sim.fresh_images import FreshImages
 from sim.held_ends import HeldEnds
 from sim.host import Host
@@ -286,6 +288,8 @@ class Checks:
                 self._check_holds_acked(host, partition)
             if topic in self.kept_bytes:
                 self._check_kept(host, partition)
+            if too_much := overgrown(partition):
+                self.fail("bounded", f"{host.name}: {partition.id} keeps {too_much}")
             if (host.id, str(partition.id)) not in self.rotten:
                 self._compare(host, partition)
 

@@ -213,9 +213,12 @@ class Faults:
             self.world.say(host.name, f"rots: {flipped}")
 
     def jump_clock(self) -> None:
+        """By up to an hour, or days ahead: longer than anything is kept. One that is days behind refuses what is written
+        (`message.timestamp.after.max.ms`)."""
         host = self.any_host()
         host.clock.skew = self.rng.uniform(-3600, 3600)
-        self.world.say(host.name, f"has its clock set to {host.clock.skew:+.0f} s")
+        host.clock.days = self.rng.choice((0.0, 0.0, 9.0))
+        self.world.say(host.name, f"has its clock set to {host.clock.skew:+.0f} s and {host.clock.days:+.0f} days")
 
     def cut_store(self) -> None:
         host = self.leader_host()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sim.world import World
 
 WALL_START = 1_700_000_000.0
+DAY_SECONDS = 86_400.0
 PORT = 9092
 SLOW_WORK_SECONDS = 0.5
 
@@ -32,6 +33,8 @@ class SimClock:
 
     def __init__(self, agenda: Agenda, name: str, since: float = 0.0) -> None:
         self.skew = 0.0
+        self.days = 0.0
+        """So far ahead it was set since its broker started; whoever starts a broker looks at the clock."""
         self.boots = 0
         self._agenda = agenda
         self._name = name
@@ -39,7 +42,7 @@ class SimClock:
 
     def now(self) -> Now:
         now = self._agenda.now
-        return Now(now + self._since, int((WALL_START + now + self.skew) * 1000))
+        return Now(now + self._since, int((WALL_START + now + self.skew + self.days * DAY_SECONDS) * 1000))
 
     def mono(self) -> float:
         return self._agenda.now + self._since
@@ -93,6 +96,7 @@ class Host:
         assert self.node is None, f"{self.name} runs"
         world = self._world
         self.lives += 1
+        self.clock.days = 0.0
         world.network.light(self.address)
         self.loop = HostLoop(
             self.name,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from headrace.wire.batch import iter_headers
 from headrace.wire.records import read_records
+from sim.bounds import left_over
 from sim.checks import READ_BYTES, Breach, Checks
 from sim.clients import Directory, Producer, create_topic
 from sim.consumers import Consumer
@@ -30,6 +31,7 @@ from sim.world import LogLines, World
 TOPIC = "orders"
 START_SECONDS_MAX = 60.0
 LOOK_SECONDS = 0.25
+LAST_REQUEST_SECONDS = 3.0
 LEDGER_PARTITIONS = 2
 
 
@@ -290,8 +292,16 @@ class Storm:
             self._run(LOOK_SECONDS)
         if not self._is_over:
             self._checks.inspect()
+            self._look_for_the_left_over()
             self._read_all()
             self._ledger.on_final()
+
+    def _look_for_the_left_over(self) -> None:
+        """A moment later: who gave up waits for no longer than its request allows."""
+        self._run(LAST_REQUEST_SECONDS)
+        for host in self._world.hosts:
+            if found := left_over(host):
+                self._checks.fail("bounded", found)
 
     def _missing(self) -> str:
         """What is still to come before everybody has recovered; nothing when they have."""

@@ -17,6 +17,7 @@ from headrace.broker.cleaner import Cleaner
 from headrace.broker.clock_watch import ClockWatch
 from headrace.broker.controller import Controller
 from headrace.broker.coordinators import GroupCoordinators
+from headrace.broker.credible_time import CredibleTime
 from headrace.broker.deadlines import Deadlines
 from headrace.broker.disk_room import DiskRoom
 from headrace.broker.disk_watch import DiskWatch
@@ -111,6 +112,7 @@ class Broker:
         self.controller = Controller(self)
         self.leaderless = Leaderless()
         self.refused_batches = RefusedBatches()
+        self.credible_time = CredibleTime(clock.now())
         self._clock_watch = ClockWatch(broker_id)
         self.dispatch = Dispatch(self, HANDLERS)
 

@@ -88,7 +88,7 @@ class Cleaner:
     async def _due(self) -> list[Due]:
         """The dirtiest first."""
         found = []
-        now = self._broker.clock.now()
+        now = self._now()
         for count, partition in enumerate(list(self._broker.partitions), 1):
             if partition.config.compacts and not partition.is_gone:
                 try:
@@ -123,6 +123,9 @@ class Cleaner:
         ):
             return Due(partition, found, first_dirty)
         return None
+
+    def _now(self) -> Now:
+        return self._broker.credible_time.of(self._broker.clock.now())
 
     def _may_forget(self, partition: Partition) -> bool:
         """Everybody has what is committed: as the newest metadata say, not those of a broker that was cut off."""
@@ -175,7 +178,7 @@ class Cleaner:
             producers=[producer_id for producer_id, _ in store.producers()],
             aborted=[*store.aborted_between(old[0].base_offset, due.dirt.end_offset)],
             aborted_dirty=[*store.aborted_between(dirty_base, due.dirt.end_offset)],
-            now_ms=self._broker.clock.now().wall,
+            now_ms=self._now().wall,
             # What may go has been there for longer than metadata may be old: see `_may_forget`.
             delete_retention_ms=max(topic.delete_retention_ms, config.number("broker.session.timeout.ms")),
             may_forget=self._may_forget(partition),

@@ -91,7 +91,8 @@ class GroupCoordinator(LoggedCoordinator):
 
     def expire(self) -> None:
         if self.is_active:
-            self._carry_out(self.groups.expire(self._now()))
+            knows_ages = self._knows_ages(self.groups.settings.offsets_retention_ms)
+            self._carry_out(self.groups.expire(self._now_to_forget(), knows_ages))
 
     def on_topics(self, topics: Topics) -> None:
         self.groups.on_topics(topics)

@@ -326,6 +326,9 @@ class Syncing:
     def add(self) -> None:
         self._left += 1
 
+    def is_waiting(self, part: object) -> bool:
+        return self._left > 0
+
     def on_reached(self, part: object) -> None:
         self._left -= 1
         if self._left == 0 and self._done is not None and not self._done.done():

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from headrace.base.clock import Now
 from headrace.base.errors import DiskFull, Refused
+from headrace.broker.credible_time import DOUBT_SECONDS
 from headrace.broker.deadlines import Deadline
 from headrace.broker.log_reading import LogReading, RotFound
 from headrace.broker.partition import Partition
@@ -83,6 +84,7 @@ class LoggedCoordinator(ABC):
         self._next_ticket = 0
         self._timers: dict[TimerKey, Deadline] = {}
         self._seen_end = 0
+        self._began_at = broker.clock.mono()
 
     # -- the core --------------------------------------------------------------------------------------------------
 
@@ -211,6 +213,14 @@ class LoggedCoordinator(ABC):
     def _now(self) -> Now:
         return self._broker.check_lease()
 
+    def _now_to_forget(self) -> Now:
+        return self._broker.credible_time.of(self._now())
+
+    def _knows_ages(self, kept_ms: int) -> bool:
+        """Not in the first hour, of what is kept for so long: the clock of another broker has said how old it is, and one of
+        the two may be wrong."""
+        return self._broker.clock.mono() - self._began_at >= min(kept_ms / 1000, DOUBT_SECONDS)
+
     # -- doing what was decided --------------------------------------------------------------------------------------
 
     def _carry_out(self, outcome: OutcomeLike) -> None:
@@ -255,6 +265,9 @@ class LoggedCoordinator(ABC):
 
     # -- as a waiter on the watermark --------------------------------------------------------------------------------
 
+    def is_waiting(self, replies: Sequence[ReplyLike]) -> bool:
+        return any(reply.ticket in self._asked for reply in replies)
+
     def on_reached(self, replies: Sequence[ReplyLike]) -> None:
         self._send(replies)
 
@@ -265,6 +278,9 @@ class LoggedCoordinator(ABC):
 class _Committed:
     def __init__(self, future: "asyncio.Future[None]") -> None:
         self._future = future
+
+    def is_waiting(self, part: object) -> bool:
+        return not self._future.done()
 
     def on_reached(self, part: object) -> None:
         if not self._future.done():

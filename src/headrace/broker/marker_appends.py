@@ -78,6 +78,9 @@ class MarkerAppends:
 
     # -- as a waiter -----------------------------------------------------------------------------------------------
 
+    def is_waiting(self, result: WritableTxnMarkerPartitionResult) -> bool:
+        return id(result) in self._waiting
+
     def on_reached(self, result: WritableTxnMarkerPartitionResult) -> None:
         if self._waiting.pop(id(result), None) is not None and not self._waiting and not self._done.done():
             self._done.set_result(None)

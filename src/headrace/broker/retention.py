@@ -62,7 +62,7 @@ class Retention:
 
     async def _round(self) -> bool:
         """Whether there is more to do."""
-        now = self._broker.clock.now()
+        now = self._broker.credible_time.of(self._broker.clock.now())
         pressure: dict[str, Pressure] = {}
         is_more = False
         for count, partition in enumerate(list(self._broker.partitions), 1):

@@ -42,8 +42,8 @@ class TransactionCoordinator(LoggedCoordinator):
         return ticket
 
     def expire(self) -> None:
-        if self.is_active:
-            self._carry_out(self.transactions.expire(self._now()))
+        if self.is_active and self._knows_ages(self.transactions.settings.transactional_id_expiration_ms):
+            self._carry_out(self.transactions.expire(self._now_to_forget()))
 
     # -- the core ----------------------------------------------------------------------------------------------------
 
@@ -141,6 +141,9 @@ class _Prepared:
 
     def __init__(self, coordinator: TransactionCoordinator) -> None:
         self._coordinator = coordinator
+
+    def is_waiting(self, transactional_ids: Sequence[str]) -> bool:
+        return not self._coordinator.is_over
 
     def on_reached(self, transactional_ids: Sequence[str]) -> None:
         self._coordinator.write_markers(transactional_ids)

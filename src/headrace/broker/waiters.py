@@ -1,14 +1,20 @@
 """Who waits for an offset of a partition: produce requests, in the order of their appends.
 
-Appends happen in offset order, so the waiters do too: one deque, looked at only from its front.
+Appends happen in offset order, so the waiters do too: one deque, looked at only from its front. Who has given up stays in
+it until its offset is reached, or until there are many: a partition may be stuck for hours, and every resend waits again.
 """
 
 from collections import deque
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+
+SWEPT_FROM: Final = 1000
 
 
 class Waiter(Protocol):
     """Told once for each `part` it waits with: the offset was reached, or never will be."""
+
+    def is_waiting(self, part: Any) -> bool:
+        """Whether it still wants to be told."""
 
     def on_reached(self, part: Any) -> None: ...
 
@@ -16,12 +22,15 @@ class Waiter(Protocol):
 
 
 class OffsetWaiters:
-    __slots__ = ("_queue",)
+    __slots__ = ("_queue", "_sweep_at")
 
     def __init__(self) -> None:
         self._queue: deque[tuple[int, Waiter, Any]] = deque()
+        self._sweep_at = SWEPT_FROM
 
     def add(self, end_offset: int, waiter: Waiter, part: Any) -> None:
+        if len(self._queue) >= self._sweep_at:
+            self._sweep()
         queue = self._queue
         if queue and queue[-1][0] > end_offset:
             # A duplicate waits for its original, which may lie before what others already wait for.
@@ -29,6 +38,11 @@ class OffsetWaiters:
             queue.insert(position, (end_offset, waiter, part))
         else:
             queue.append((end_offset, waiter, part))
+
+    def _sweep(self) -> None:
+        """Each is looked at once for each time that as many came."""
+        self._queue = deque(entry for entry in self._queue if entry[1].is_waiting(entry[2]))
+        self._sweep_at = max(SWEPT_FROM, 2 * len(self._queue))
 
     def reach(self, offset: int) -> None:
         queue = self._queue

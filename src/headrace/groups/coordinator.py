@@ -377,11 +377,11 @@ class Groups:
             out.records.extend(group.offsets.tombstones(lambda topic, committed: is_gone(topic, committed.topic_id)))
         return out
 
-    def expire(self, now: Now) -> Outcome:
-        """Ask again until it brings no more records."""
+    def expire(self, now: Now, knows_ages: bool = True) -> Outcome:
+        """Ask again until it brings no more records. `knows_ages` as `expiry.expired` has it."""
         out = nothing()
         for group in self.groups.values():
-            out.records.extend(expired(group, self.settings, now.wall))
+            out.records.extend(expired(group, self.settings, now.wall, knows_ages))
             if len(out.records) >= EXPIRED_RECORDS_MAX:
                 break
         return out

@@ -18,8 +18,9 @@ from headrace.groups.records import NO_EXPIRY, Committed, Record
 from headrace.groups.settings import GroupSettings
 
 
-def expired(group: Group, settings: GroupSettings, wall: int) -> list[Record]:
-    """The tombstones that are due."""
+def expired(group: Group, settings: GroupSettings, wall: int, knows_ages: bool = True) -> list[Record]:
+    """The tombstones that are due. Without `knows_ages` only of commits that said themselves when they go: for the others
+    the stamps may be those of a clock that was wrong."""
     if group.consumer is None and not group.is_empty and not _knows_its_topics(group.classic):
         return []
     emptied_at = _emptied_at(group)
@@ -30,7 +31,7 @@ def expired(group: Group, settings: GroupSettings, wall: int) -> list[Record]:
         if committed.expire_timestamp != NO_EXPIRY:
             return wall >= committed.expire_timestamp
         since = committed.commit_timestamp if emptied_at is None else emptied_at
-        return wall - since >= settings.offsets_retention_ms
+        return knows_ages and wall - since >= settings.offsets_retention_ms
 
     tombstones: list[Record] = list(group.offsets.tombstones(is_due))
     count = sum(map(len, group.offsets.topics.values()))

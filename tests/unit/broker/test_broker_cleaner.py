@@ -10,6 +10,7 @@ from partition_rig import ALONE, PartitionRig
 from headrace.base.clock import Now
 from headrace.broker.clean_process import CleaningFailed
 from headrace.broker.cleaner import Cleaner
+from headrace.broker.credible_time import CredibleTime
 from headrace.broker.partition import Partition
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PartitionState
@@ -64,6 +65,7 @@ class CleanerRig(PartitionRig):
             partitions=Hosted([self.partition]),
             disk_room=SimpleNamespace(reserve_bytes=0),
             epoch=3,
+            credible_time=CredibleTime(NOW),
         )
         self.cleaner = Cleaner(broker, "/data", None, self._begin)
 

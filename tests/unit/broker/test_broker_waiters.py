@@ -1,11 +1,15 @@
 """Who waits for an offset is told once, in order, when it is reached or never will be."""
 
-from headrace.broker.waiters import OffsetWaiters
+from headrace.broker.waiters import SWEPT_FROM, OffsetWaiters
 
 
 class Waiter:
     def __init__(self) -> None:
         self.told: list[tuple[object, object]] = []
+        self.gone: set[object] = set()
+
+    def is_waiting(self, part: object) -> bool:
+        return part not in self.gone
 
     def on_reached(self, part: object) -> None:
         self.told.append((part, "reached"))
@@ -60,3 +64,22 @@ def test_a_waiter_that_waits_again_when_it_is_told() -> None:
     waiters.reach(50)
     assert waiter.told == [("once", "reached")]
     assert len(waiters) == 1
+
+
+def test_resends_of_what_never_comes_do_not_pile_up() -> None:
+    """A producer gives up waiting and sends its batch again, for hours."""
+    waiters, waiter = OffsetWaiters(), Waiter()
+    waiters.add(9, waiter, "patient")
+    for number in range(100_000):
+        waiters.add(5, waiter, number)
+        waiter.gone.add(number)
+    assert len(waiters) <= 2 * SWEPT_FROM
+    waiters.reach(9)
+    assert waiter.told[-1] == ("patient", "reached")
+
+
+def test_those_who_wait_are_kept_however_many_they_are() -> None:
+    waiters, waiter = OffsetWaiters(), Waiter()
+    for number in range(5 * SWEPT_FROM):
+        waiters.add(5, waiter, number)
+    assert len(waiters) == 5 * SWEPT_FROM

@@ -161,6 +161,9 @@ class ProduceAnswer:
 
     # -- as a waiter -----------------------------------------------------------------------------------------------
 
+    def is_waiting(self, part: PartitionProduceResponse) -> bool:
+        return id(part) in self._waiting
+
     def on_reached(self, part: PartitionProduceResponse) -> None:
         if self._waiting.pop(id(part), None) is not None and not self._waiting:
             self._finish()
