@@ -78,6 +78,9 @@ QUERIES: list[tuple[dict[str, Any], int]] = [
     ({"limit": 0}, 422),
     ({"limit": 10**9}, 422),
     ({"limit": "x"}, 422),
+    ({"max_bytes": 0}, 422),
+    ({"max_bytes": 10**9}, 422),
+    ({"max_bytes": 10, "follow": "true"}, 422),
     ({"wait_ms": -1}, 422),
     ({"encoding": "rot13"}, 422),
     ({"isolation": "none"}, 422),
@@ -90,6 +93,37 @@ QUERIES: list[tuple[dict[str, Any], int]] = [
 @pytest.mark.parametrize(("query", "status"), QUERIES)
 def test_bad_queries(http: httpx.Client, topic: str, query: dict[str, Any], status: int) -> None:
     assert refusal(http.get(f"/topics/{topic}/messages", params=query))[0] == status
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "unknown", "fix"),
+    [
+        ("GET", "/topics/{}/messages?ofset=0", "ofset", "offset"),
+        ("GET", "/topics/{}/messages?limit=1&max_byte=9", "max_byte", "max_bytes"),
+        ("GET", "/api/v1/topics/{}/partitions/0/messages?offset=0&partition=1", "partition", "isolation"),
+        ("POST", "/topics/{}/messages?ack=all", "ack", "acks"),
+        ("GET", "/api/v1/topics?prefx=a", "prefx", "prefix"),
+        ("DELETE", "/api/v1/topics/{}?confirm=true", "confirm", "none"),
+        ("GET", "/health?verbose", "verbose", "none"),
+        ("GET", "/api/v1/topics/{}/events?form=latest&start=latest", "form", "start"),
+        ("GET", "/api/v1/topics/{}/events?a%20b=1", "a b", "start"),
+    ],
+)
+def test_parameters_that_nothing_takes(
+    http: httpx.Client, topic: str, method: str, path: str, unknown: str, fix: str
+) -> None:
+    """With the nearest name, or with all there are."""
+    reply = http.request(method, path.format(topic), json={"value": 1} if method == "POST" else None)
+    assert refusal(reply) == (422, "Unknown parameter")
+    assert f"{unknown!r}" in reply.json()["detail"]
+    assert fix in reply.json()["fix"]
+    assert http.get(f"/topics/{topic}/messages").json()["messages"] == []
+
+
+def test_parameters_that_no_socket_takes(gateway: GatewayProcess, topic: str) -> None:
+    url = gateway.url.replace("http", "ws")
+    with pytest.raises(InvalidStatus, match="403"), connect_socket(f"{url}/api/v1/topics/{topic}/events?strat=latest"):
+        pass
 
 
 def test_an_offset_out_of_range_says_which_there_are(http: httpx.Client, topic: str) -> None:

@@ -182,6 +182,14 @@ def test_reads_go_on_where_the_last_ended(http: httpx.Client, topic: str) -> Non
     assert (page["high_watermark"], page["log_start_offset"]) == (25, 0)
 
 
+def test_a_page_has_about_so_many_bytes(http: httpx.Client, topic: str) -> None:
+    post(http, topic, [{"value": "x" * 1000} for _ in range(10)])
+    for bytes_max, count in ((1, 1), (1000, 1), (2500, 3), (100_000, 10)):
+        # The second is not for the fast lane.
+        for more in ({}, {"encoding": "text"}):
+            assert len(read(http, topic, max_bytes=bytes_max, **more)) == count
+
+
 def test_reads_by_time(http: httpx.Client, new_topic: Callable[..., str]) -> None:
     topic = new_topic(config={"retention.ms": "-1"})
     start = 1_700_000_000_000  # 2023-11-14T22:13:20Z
@@ -264,6 +272,8 @@ def test_batches_are_compressed_as_told(new_gateway: Any, broker: Broker, topic:
         "partition=0&offset=99",
         "partition=7",
         "partition=0&limit=999999999",
+        "partition=0&max_bytes=1",
+        "partition=0&max_bytes=999999999",
         "partition=0&limit=0",
         "partition=0&offset=-1",
         "partition=0&offset=0&offset=3",

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
@@ -15,6 +15,7 @@ from headrace.gateway.doorkeeper import Doorkeeper
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.groups.sessions import Sessions
 from headrace.gateway.idempotency.once import Once
+from headrace.gateway.known_parameters import check_parameters
 from headrace.gateway.messages import routes as message_routes
 from headrace.gateway.messages.fast_lane import FastLane
 from headrace.gateway.messages.store import MessageStore
@@ -58,6 +59,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         redirect_slashes=False,
         redoc_url=None,
         responses={"default": problem.PROBLEM_REPLY},
+        dependencies=[Depends(check_parameters)],
     )
     app.state.gateway = gateway
     problem.add_handlers(app)

@@ -10,9 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headrace.spark.registration import register as register
     from headrace.spark.spark_session import session as session
 
 _HOMES = {
+    "register": "headrace.spark.registration",
     "session": "headrace.spark.spark_session",
     "HeadraceDataSource": "headrace.spark.datasource",
     "StandaloneCluster": "headrace.spark.standalone_cluster",

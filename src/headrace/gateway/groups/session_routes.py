@@ -133,6 +133,9 @@ async def poll(
     session: Id,
     gateway: Shared,
     limit: Annotated[int, Query(ge=1, description="The most messages.")] = DEFAULT_COUNT,
+    max_bytes: Annotated[
+        int | None, Query(ge=1, description="About how many bytes of messages at most; one message in any case.")
+    ] = None,
     wait_ms: Annotated[int, Query(ge=0, description="How long to wait for a first message.")] = 0,
     after: Annotated[
         int | None,
@@ -141,8 +144,9 @@ async def poll(
     encoding: Annotated[Encoding, Query(description="How keys and values are written.")] = "auto",
 ) -> Response:
     settings = gateway.settings
+    bytes_max = min(max_bytes or settings.reply_bytes_max, settings.reply_bytes_max)
     count, wait = min(limit, settings.messages_max), min(wait_ms / 1000, settings.wait_seconds_max)
-    polled = await _find(gateway, group, session).poll(count, settings.reply_bytes_max, wait, after)
+    polled = await _find(gateway, group, session).poll(count, bytes_max, wait, after)
     return Response(_render(polled, encoding), media_type="application/json")
 
 

@@ -28,8 +28,9 @@ _SHORT_PATH = "/topics/{topic}/messages"
 _LONG_POST_PATH = "/api/v1/topics/{topic}/messages"
 _LONG_GET_PATH = "/api/v1/topics/{topic}/partitions/{partition}/messages"
 # Numbers that no rule of the framework could refuse.
-_NUMBER = rb"(?:offset=[0-9]{1,18}|limit=[1-9][0-9]{0,8}|partition=[0-9]{1,9})"
+_NUMBER = rb"(?:offset=[0-9]{1,18}|limit=[1-9][0-9]{0,8}|max_bytes=[1-9][0-9]{0,8}|partition=[0-9]{1,9})"
 _PLAIN = re.compile(rb"(?:%b(?:&%b)*)?" % (_NUMBER, _NUMBER))
+_PLAIN_POST = re.compile(rb"(?:acks=[a-z]*)?")
 _LINES = NDJSON.encode()
 
 
@@ -69,7 +70,7 @@ class FastLane:
         found, path = _SHORT.fullmatch(scope["path"]), _SHORT_PATH
         if found is None:
             found, path = _LONG_POST.fullmatch(scope["path"]), _LONG_POST_PATH
-        if found is None:
+        if found is None or not _PLAIN_POST.fullmatch(scope["query_string"]):
             return None
         scope["route"] = self._routes["POST", path]
         return post_messages(self._gateway, request, found[1])
@@ -83,10 +84,16 @@ class FastLane:
         if found is None or query is None:
             return None
         if path is _LONG_GET_PATH:
+            if b"partition" in query:
+                return None
             query[b"partition"] = found[2].encode()
-        partition, limit = query.get(b"partition"), query.get(b"limit")
+        partition = query.get(b"partition")
         scope["route"] = self._routes["GET", path]
-        asked = Asked(parse_start(query.get(b"offset", b"").decode(), None), None if limit is None else int(limit))
+        asked = Asked(
+            parse_start(query.get(b"offset", b"").decode(), None),
+            _number(query, b"limit"),
+            _number(query, b"max_bytes"),
+        )
         return read_messages(self._gateway, found[1], None if partition is None else int(partition), asked)
 
 
@@ -98,6 +105,10 @@ def _plain_query(scope: Scope) -> dict[bytes, bytes] | None:
     parts = text.split(b"&") if text else []
     query = dict(part.split(b"=") for part in parts)
     return query if len(query) == len(parts) else None
+
+
+def _number(query: Mapping[bytes, bytes], name: bytes) -> int | None:
+    return int(query[name]) if name in query else None
 
 
 async def _reply(work: Awaitable[Response], scope: Scope) -> Response:

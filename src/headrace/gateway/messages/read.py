@@ -27,6 +27,7 @@ class Asked(NamedTuple):
 
     start: Start
     limit: int | None = None
+    max_bytes: int | None = None
     wait_ms: int = 0
     encoding: Encoding = "auto"
     read_committed: bool = True
@@ -40,9 +41,18 @@ class Asked(NamedTuple):
             raise Problem(
                 422, "Invalid limit", f"limit={count}", f"ask for at most {settings.messages_max} (messages_max)"
             )
+        if self.max_bytes is not None:
+            self._check_bytes(settings.reply_bytes_max)
         wait = FOLLOW_WAIT_SECONDS if self.follow else min(self.wait_ms / 1000, settings.wait_seconds_max)
-        bytes_max = STREAM_PAGE_BYTES if self.as_lines else settings.reply_bytes_max
+        bytes_max = STREAM_PAGE_BYTES if self.as_lines else self.max_bytes or settings.reply_bytes_max
         return Limits(min(count, settings.messages_max), bytes_max, wait, self.read_committed)
+
+    def _check_bytes(self, bytes_max: int) -> None:
+        fix = f"ask for at most {bytes_max} (reply_bytes_max)"
+        if self.as_lines:
+            fix = "lines come for as long as there are any: bound them with limit"
+        if self.as_lines or (self.max_bytes or 0) > bytes_max:
+            raise Problem(422, "Invalid max_bytes", f"max_bytes={self.max_bytes}", fix)
 
 
 async def read_messages(gateway: Gateway, topic: str, partition: int | None, asked: Asked) -> Response:

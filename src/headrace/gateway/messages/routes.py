@@ -44,6 +44,9 @@ async def asked_for(
         str | None, Query(description="Begin with the first message at or after it: milliseconds, or ISO 8601.")
     ] = None,
     limit: Annotated[int | None, Query(ge=1, description="The most messages; 100 if not given.")] = None,
+    max_bytes: Annotated[
+        int | None, Query(ge=1, description="About how many bytes of messages at most; one message in any case.")
+    ] = None,
     wait_ms: Annotated[int, Query(ge=0, description="How long to wait for a first message.")] = 0,
     follow: Annotated[bool, Query(description="A stream of lines that does not end by itself.")] = False,
     encoding: Annotated[Encoding, Query(description="How keys and values are written.")] = "auto",
@@ -54,7 +57,7 @@ async def asked_for(
     """Not a class: what is no coroutine the framework runs in a thread."""
     as_lines = follow or NDJSON in request.headers.get("accept", "")
     read_committed = isolation == "read_committed"
-    return Asked(parse_start(offset, time), limit, wait_ms, encoding, read_committed, follow, as_lines)
+    return Asked(parse_start(offset, time), limit, max_bytes, wait_ms, encoding, read_committed, follow, as_lines)
 
 
 Wanted = Annotated[Asked, Depends(asked_for)]
