@@ -6,9 +6,10 @@ commits that follow the work, and errors that say the fix. Start with `connect`.
 
 from headrace.api.client import Client, connect
 from headrace.api.consumer import Consumer
+from headrace.api.delivery import Delivered, Delivery
 from headrace.api.errors import ApiError
 from headrace.api.message import Message
-from headrace.api.producer import Delivered, Delivery, Producer
+from headrace.api.producer import Producer
 from headrace.api.salting import salted, unsalted
 from headrace.api.transaction import Transaction, TransactionalProducer
 

@@ -5,15 +5,26 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar, Unpack
 
+from headrace.api.checks import check_bootstrap, check_name, check_partition
 from headrace.api.consumer import Consumer
+from headrace.api.delivery import Delivered
 from headrace.api.errors import ApiError, Closed
 from headrace.api.fetching import Fetching, fetched
 from headrace.api.message import Message
-from headrace.api.options import for_consumers, for_producers, kafka_config
+from headrace.api.options import (
+    checked,
+    checked_for_consumer,
+    checked_for_producer,
+    for_consumers,
+    for_producers,
+    kafka_config,
+)
+from headrace.api.outputs import Outputs
 from headrace.api.positions import Seek
-from headrace.api.producer import Delivered, Producer
+from headrace.api.producer import Producer
+from headrace.api.sending import SendOptions
 from headrace.api.topics import Lag, Topic, Topics
 from headrace.api.traces import injector
 from headrace.api.transaction import TransactionalProducer
@@ -45,14 +56,17 @@ def connect(
 
     Settings are librdkafka's, for all that the client makes: `connect(…, security_protocol="ssl", client_id="shop")`.
     `traces` carries OpenTelemetry's context in headers. `stop_on_signals` ends loops after the body they are in when
-    SIGINT or SIGTERM comes, so that a `with` block closes everything cleanly. `gateway` is needed for `subscribe` only.
+    SIGINT or SIGTERM comes, so that a `with` block closes everything cleanly; a second signal does what it would do
+    without it. `gateway` is needed for `subscribe` only.
     """
     return Client(bootstrap, gateway=gateway, traces=traces, stop_on_signals=stop_on_signals, config=config)
 
 
 class Client:
     def __init__(self, bootstrap: str, *, gateway: str, traces: bool, stop_on_signals: bool, config: Config) -> None:
-        self._config = kafka_config({"client.id": "headrace-python"}, config, {"bootstrap.servers": bootstrap})
+        own = {"bootstrap.servers": check_bootstrap(bootstrap)}
+        self._config = kafka_config({"client.id": "headrace-python"}, checked(config), own)
+        self._outputs = Outputs()
         self._gateway = gateway
         self._inject = injector() if traces else None
         self._stopping = threading.Event()
@@ -68,7 +82,7 @@ class Client:
 
     # -- messages ----------------------------------------------------------------------------------------------------
 
-    def produce(self, topic: str, value: object, **options: Any) -> Delivered:
+    def produce(self, topic: str, value: object, **options: Unpack[SendOptions]) -> Delivered:
         """Sends one message and waits until it is stored; for many, `producer()` is faster. Options as for `send`."""
         self.check_open()
         with self._lock:
@@ -78,8 +92,11 @@ class Client:
 
     def producer(self, client_id: str | None = None, config: Config | None = None) -> Producer:
         self.check_open()
-        named = {"client.id": client_id} if client_id else None
-        return self._kept(Producer(kafka_config(for_producers(self._config), named, config), self._inject))
+        named = {"client.id": check_name("client", client_id, 'producer("shop")')} if client_id is not None else None
+        settings = kafka_config(for_producers(self._config), named, checked_for_producer(config))
+        made = self._kept(Producer(settings, self._inject))
+        self._outputs.add(made)
+        return made
 
     def transactional_producer(self, id: str, config: Config | None = None) -> TransactionalProducer:
         """`id` names this producer over restarts: no two may run with the same one."""
@@ -90,12 +107,14 @@ class Client:
     def unstarted_transactional_producer(self, id: str, config: Config | None = None) -> TransactionalProducer:
         """For callers that cannot wait here: `start` it before its first transaction."""
         self.check_open()
-        return self._kept(TransactionalProducer(id, kafka_config(for_producers(self._config), config), self._inject))
+        settings = kafka_config(for_producers(self._config), checked_for_producer(config))
+        return self._kept(TransactionalProducer(id, settings, self._inject))
 
     def join_group(self, group: str, *topics: str, config: Config | None = None) -> Consumer:
-        """A member of the group, which shares the partitions of the topics with the others."""
+        """A member of the group, which shares the partitions of the topics with the others; "^orders-.*" is a pattern."""
         self.check_open()
-        return self._kept(Consumer(group, topics, kafka_config(for_consumers(self._config), config), self._stopping))
+        settings = kafka_config(for_consumers(self._config), checked_for_consumer(config))
+        return self._kept(Consumer(group, topics, settings, self._stopping, self._outputs))
 
     def fetch(
         self, topic: str, *, start: Seek = "earliest", partition: int | None = None, stop_at_end: bool = True
@@ -105,7 +124,7 @@ class Client:
 
     def fetching(self, topic: str, partition: int | None, stop_at_end: bool) -> Fetching:
         partitions = self._open_topics().partitions_of(topic)
-        if partition is not None and partition not in partitions:
+        if partition is not None and check_partition(partition) not in partitions:
             raise ApiError(f"{topic} has no partition {partition}", f"it has 0 to {len(partitions) - 1}")
         chosen = partitions if partition is None else [partition]
         return Fetching(for_consumers(self._config), topic, chosen, stop_at_end, self._stopping)
@@ -155,7 +174,8 @@ class Client:
         if not self._is_closed:
             self._is_closed = True
             with self._signals:
-                for each in self._opened:
+                # The last one closes first. What bodies have sent is stored before their messages are committed.
+                for each in sorted(self._opened, key=lambda made: isinstance(made, Producer)):
                     self._signals.callback(each.close)
 
     @property
@@ -176,6 +196,7 @@ class Client:
         return made
 
     def check_open(self) -> None:
+        self._topics.check_process()
         if self._is_closed:
             raise Closed("this client is closed", "use it inside its `with` block, or connect again")
 
@@ -188,9 +209,18 @@ class Client:
 def _stopping_on_signals(stopping: threading.Event) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         raise ApiError("stop_on_signals outside the main thread", "connect in the main thread, or call client.stop()")
-    before = {each: signal.signal(each, lambda *_: stopping.set()) for each in (signal.SIGINT, signal.SIGTERM)}
+    before: dict[signal.Signals, Any] = {}
+
+    def put_back() -> None:
+        while before:
+            signal.signal(*before.popitem())
+
+    def stop(number: int, frame: object) -> None:
+        stopping.set()
+        put_back()  # who asks a second time does not want to wait for the body
+
+    before.update({each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)})
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        put_back()

@@ -3,52 +3,83 @@
 At least once: a message is finished when the loop asks for the next one. A body that raises, a `break`, a process that dies
 leave it unfinished: the next loop, or the next member, reads it again. Finished messages are committed every second, when
 partitions move to another member, and on close. Only this thread's polls let a rebalance happen, so no partition is taken
-away within a body unless the body takes longer than max.poll.interval.ms.
+away within a body unless the body takes longer than max.poll.interval.ms. What a body sent with a producer of the same
+client is stored before its message is committed, whether or not the body waited for it.
+
+Other threads may close a consumer, pause it or seek; one thread at a time reads.
 """
 
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from headrace.api.errors import ApiError, Closed, TransactionMisused, error_of
+from headrace.api.checks import check_name
+from headrace.api.errors import ApiError, Closed, DeliveryFailed, TransactionMisused, error_of
+from headrace.api.events import is_event
+from headrace.api.finished import Batch, Finished
 from headrace.api.inbox import Inbox
 from headrace.api.loop import POLL_SECONDS, Loop
 from headrace.api.message import Message, message_of
-from headrace.api.options import kafka_config, logger, made
+from headrace.api.options import kafka_config, made
+from headrace.api.outputs import Outlet, Outputs
 from headrace.api.positions import Places, Seek
+from headrace.api.process import OfThisProcess
+from headrace.api.seeking import ASK_SECONDS, places_for
 
-ASK_SECONDS = 30.0
+# How long the end of a member, or of its hold on a partition, waits for what its bodies sent.
+CLOSE_SECONDS, REVOKE_SECONDS = 60.0, 5.0
+OUTAGE_ASK_SECONDS = 5.0
 # Messages are read ahead by so many, and the group is told of a live member at least once in so long.
 AHEAD_MAX, DUE_SECONDS = 500, 1.0
 DEFAULTS = {"enable.auto.commit": True, "auto.commit.interval.ms": 1000, "auto.offset.reset": "earliest"}
 # Ours: what is stored for the next commit is what the loop has finished.
 FIXED = {"enable.auto.offset.store": False}
+Result = TypeVar("Result")
 
 
-class Consumer:
+class Consumer(OfThisProcess):
     def __init__(
-        self, group: str, topics: Sequence[str], config: Mapping[str, object], stopping: threading.Event | None = None
+        self,
+        group: str,
+        topics: Sequence[str],
+        config: Mapping[str, object],
+        stopping: threading.Event | None = None,
+        outputs: Outputs | None = None,
     ) -> None:
         if not topics:
             raise ApiError(f"the group {group} is to read no topic", "name one or more: join_group(group, 'orders')")
-        self.group = group
-        own = {"group.id": group, "logger": logger}
-        self._consumer = made(confluent_kafka.Consumer, kafka_config(DEFAULTS, config, own, FIXED))
+        self.group = check_name("group", group, 'join_group("billing", "orders")')
+        self._topics = [check_name("topic", each, 'join_group("billing", "orders", "returns")') for each in topics]
+        own = {"group.id": group}
+        settings = kafka_config(DEFAULTS, config, own, FIXED)
+        self._commits_by_itself = str(settings["enable.auto.commit"]).lower() == "true"
+        self._consumer = made(confluent_kafka.Consumer, settings)
+        super().__init__(self._consumer)
         self._stopping = stopping or threading.Event()
+        self._outputs = outputs or Outputs()
+        self._sent_before: dict[Outlet, int] = {}
+        self._finished = Finished(self._store)
+        # Nobody may close the consumer while another thread is inside it.
+        self._turn = threading.RLock()
+        self._is_reading = False
+        self._is_to_close = False
+        self._has_stored = False
         self._polled = 0.0
         self.inbox = Inbox()
         self.loop: Loop | None = None
         self.is_member = False
         self.is_aborted = False
+        self.is_torn = False
         self.is_closed = False
         self.is_in_transaction = False
-        self._consumer.subscribe(list(topics), on_assign=self._on_given, on_revoke=self._on_gone, on_lost=self._on_gone)
+        self._subscribe()
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -66,50 +97,77 @@ class Consumer:
         """Lists of at least one message, each committed as a whole when its body has finished."""
         loop = Loop(self, messages_max, wait_seconds, idle_seconds)
         while not loop.is_over:
-            if batch := loop.ready() or loop.poll():
+            if batch := self._unbroken(loop.ready) or self._unbroken(loop.poll):
                 yield batch
-                loop.finish()
+                self._unbroken(loop.finish)
 
     def commit_offset(self, message: Message) -> None:
         """Commits this message, and all before it in its partition, now: for a loop that ends with `break`."""
+        if not isinstance(message, Message):
+            raise ApiError(f"{message!r} is no message", "pass one that the loop gave")
         self.check_open()
-        self._check_no_transaction("commit_offset")
+        self._check_no_transaction("commit_offset()")
+        self._finished.store_within(CLOSE_SECONDS)
         place = TopicPartition(message.topic, message.partition, message.offset + 1)
-        try:
-            self._consumer.commit(offsets=[place], asynchronous=False)
-        except KafkaException as failure:
-            raise error_of(failure, f"committing {message.place}") from None
-        if self.inbox.in_hand.get(message.place_id, message.offset + 1) <= message.offset:
-            del self.inbox.in_hand[message.place_id]
+        with self._turn:
+            try:
+                self._consumer.commit(offsets=[place], asynchronous=False)
+            except KafkaException as failure:
+                raise error_of(failure, f"committing {message.place}") from None
+            if self.inbox.in_hand.get(message.place_id, message.offset + 1) <= message.offset:
+                del self.inbox.in_hand[message.place_id]
 
     def seek(self, to: Seek, topic: str | None = None, partition: int | None = None) -> None:
         """Goes on elsewhere: an offset, a time, "earliest" or "latest", in all partitions it has or in those named."""
         self.check_open()
-        self._check_no_transaction("seek")
-        for place in self._found(to, self._chosen(topic, partition)):
-            self._consumer.seek(place)
-            self.inbox.forget(place.topic, place.partition)
+        self._check_no_transaction("seek()")
+        with self._turn:
+            for place in places_for(to, self._chosen(topic, partition), self._consumer):
+                self._consumer.seek(place)
+                self.inbox.forget(place.topic, place.partition)
 
     def pause(self, topic: str | None = None, partition: int | None = None) -> None:
         """No more messages of these partitions until `resume`; the loop stays a member and waits."""
-        chosen = self._chosen(topic, partition)
-        self._consumer.pause(chosen)
-        self._go_back(self.inbox.returned({(each.topic, each.partition) for each in chosen}))
+        with self._turn:
+            chosen = self._chosen(topic, partition)
+            self._consumer.pause(chosen)
+            self._go_back(self.inbox.returned({(each.topic, each.partition) for each in chosen}))
 
     def resume(self, topic: str | None = None, partition: int | None = None) -> None:
-        self._consumer.resume(self._chosen(topic, partition))
+        with self._turn:
+            self._consumer.resume(self._chosen(topic, partition))
 
     @property
     def assignment(self) -> list[tuple[str, int]]:
         """The partitions that this member reads now."""
-        self.check_open()
-        return sorted((each.topic, each.partition) for each in self._consumer.assignment())
+        with self._turn:
+            self.check_open()
+            return sorted((each.topic, each.partition) for each in self._consumer.assignment())
 
     def close(self) -> None:
         """Commits what is finished and leaves the group. A second close does nothing."""
-        if not self.is_closed:
-            self.is_closed = True
-            self._consumer.close()
+        with self._turn:
+            if self.is_closed or self.is_of_parent:
+                return
+            if self._is_reading:  # called by a signal handler, amid a read of this thread
+                self._is_to_close = True
+                return
+            try:
+                self._finished.store_within(CLOSE_SECONDS)
+            finally:
+                try:
+                    self._consumer.close()
+                finally:
+                    self.is_closed = True
+
+    def close_at_exit(self) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        """One that was dropped leaves its group, as the others would wait for its session's end."""
+        if not getattr(self, "is_closed", True) and not self.is_of_parent:
+            with suppress(Exception):
+                self._consumer.close()
 
     def __enter__(self) -> Self:
         return self
@@ -128,9 +186,24 @@ class Consumer:
     def group_metadata(self) -> Any:
         return self._consumer.consumer_group_metadata()
 
+    def commit_finished(self) -> None:
+        """Before a transaction: a commit of what was finished outside of one must not come after it, and undo it."""
+        self._finished.store_within(CLOSE_SECONDS)
+        with self._turn:
+            self.check_open()
+            if not (self._has_stored and self._commits_by_itself):
+                return
+            try:
+                self._consumer.commit(asynchronous=False)
+            except KafkaException as failure:
+                if failure.args[0].code() != KafkaError._NO_OFFSET:
+                    raise error_of(failure, "committing what was finished before a transaction") from None
+
     def on_committed(self) -> None:
         """The transaction has committed what is in hand: the loop has nothing left to commit."""
-        self.inbox.in_hand = {}
+        places, self.inbox.in_hand = self.inbox.places_to_commit(), {}
+        if self._has_stored:
+            self._store(places)  # what it stored before would be committed once more, at its end, and undo this
 
     def on_aborted(self) -> None:
         """What is in hand is read again, also by a loop that goes on."""
@@ -148,38 +221,60 @@ class Consumer:
         return time.monotonic() - self._polled >= DUE_SECONDS
 
     def check_open(self) -> None:
+        self.check_process()
         if self.is_closed:
             raise Closed(f"this member of {self.group} is closed", "join again with client.join_group()")
 
     def read_more(self, seconds: float) -> None:
         """Waits for one message, if none waits already, and takes those that lie ready behind it."""
-        first = self._consumer.consume(1, 0 if self.inbox.waiting else seconds)
-        # Not `waiting.extend(consume())`: a rebalance within the call may put another deque in its place.
-        self.inbox.waiting.extend(first)
-        if first and (room := AHEAD_MAX - len(self.inbox.waiting)) > 0:
-            more = self._consumer.consume(room, 0)
-            self.inbox.waiting.extend(more)
-        self._polled = time.monotonic()
+        with self._turn:
+            self.check_open()
+            self._is_reading = True
+            try:
+                self._read(seconds)
+            except KafkaException as failure:
+                raise error_of(failure, f"reading as {self.group}") from None
+            finally:
+                self._is_reading = False
+        if self._is_to_close:
+            self.close()
+        self._finished.store()
+
+    def hand_out(self) -> list[Message]:
+        self._sent_before = self._outputs.numbers()
+        return self.inbox.hand_out()
 
     def grow(self, messages_max: int) -> None:
         """Moves messages that wait to the batch that grows; raises what the cluster said in between."""
         while self.inbox.waiting and len(self.inbox.growing) < messages_max:
             read = self.inbox.waiting.popleft()
-            if not self._is_event(read):
+            if not is_event(read, self.group):
                 self.inbox.growing.append(message_of(read))
 
     def finish(self) -> None:
-        done, self.inbox.in_hand = self.places_to_commit(), {}
-        for place in done:
-            try:
-                self._consumer.store_offsets(offsets=[place])
-            except KafkaException:
-                continue  # the partition is another member's by now, which reads the message again
+        self._check_no_transaction("the loop's next step")
+        begin, end, self.inbox.in_hand = self.inbox.in_hand, self.inbox.places_to_commit(), {}
+        self._finished.add(Batch(self._outputs.since(self._sent_before), begin, end))
 
     def read_unfinished_again(self) -> None:
         self._check_no_transaction("a new loop")
         self.is_aborted = False
-        self._go_back(self.inbox.taken_back())
+        if self.is_torn:
+            self._join_again()
+        back = {**self.inbox.taken_back(), **self._finished.taken_back()}
+        for topic, partition in back:
+            self.inbox.forget(topic, partition)
+        self._go_back(back)
+
+    def outage(self) -> ApiError | None:
+        """Why the leaders of this member's partitions cannot say whether there is more."""
+        with self._turn:
+            try:
+                places_for(datetime.now(UTC), self._consumer.assignment(), self._consumer, OUTAGE_ASK_SECONDS)
+            except ApiError as failure:
+                cause = f"{self.group} has read nothing more, and no broker says that there is no more"
+                return ApiError(f"{cause}: {failure.cause}", failure.fix, failure.kafka)
+        return None
 
     def is_assigned_soon(self) -> bool:
         """Whether this member has partitions; waits POLL_SECONDS for them."""
@@ -191,20 +286,53 @@ class Consumer:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
+    def _unbroken(self, step: Callable[[], Result]) -> Result:
+        """Notes an interrupt amid a step, as of Ctrl-C: what the step had in its hands is lost."""
+        try:
+            return step()
+        except ApiError:
+            raise
+        except BaseException:
+            self.is_torn = True
+            raise
+
+    def _subscribe(self) -> None:
+        given, gone = self._on_given, self._on_gone
+        self._consumer.subscribe(self._topics, on_assign=given, on_revoke=gone, on_lost=gone)
+
+    def _join_again(self) -> None:
+        """Begins anew where the group has committed, as what the last loop had read is not known any more."""
+        with self._turn:
+            self.inbox = Inbox()
+            self._consumer.unsubscribe()
+            self.is_member = self.is_torn = False
+            self._subscribe()
+
+    def _read(self, seconds: float) -> None:
+        first = self._consumer.consume(1, 0 if self.inbox.waiting else seconds)
+        # Not `waiting.extend(consume())`: a rebalance within the call may put another deque in its place.
+        self.inbox.waiting.extend(first)
+        if first and (room := AHEAD_MAX - len(self.inbox.waiting)) > 0:
+            more = self._consumer.consume(room, 0)
+            self.inbox.waiting.extend(more)
+        self._polled = time.monotonic()
+
+    def _store(self, places: Places) -> None:
+        with self._turn:
+            self.check_open()
+            for (topic, partition), offset in places.items():
+                try:
+                    self._consumer.store_offsets(offsets=[TopicPartition(topic, partition, offset)])
+                except KafkaException:
+                    continue  # the partition is another member's by now, which reads the message again
+                self._has_stored = True
+
     def _check_no_transaction(self, call: str) -> None:
         if self.is_in_transaction:
             raise TransactionMisused(
-                f"{call}() of a consumer whose transaction is open",
-                "its offsets go with the transaction: leave the block",
+                f"{call} while a transaction of this consumer is open",
+                "one batch, or one message, to a transaction: leave its block before the next",
             )
-
-    def _is_event(self, read: confluent_kafka.Message) -> bool:
-        error = read.error()
-        if error is None:
-            return False
-        if error.fatal() or error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, *_REFUSALS):
-            raise error_of(error, f"reading {read.topic() or 'as ' + self.group}")
-        return True
 
     def _go_back(self, places: Places) -> None:
         for (topic, partition), offset in places.items():
@@ -217,7 +345,10 @@ class Consumer:
         self.is_member = True
 
     def _on_gone(self, _: confluent_kafka.Consumer, partitions: list[TopicPartition]) -> None:
+        with suppress(DeliveryFailed):  # the loop raises it, and commits nothing of it
+            self._finished.store_within(REVOKE_SECONDS)
         for each in partitions:
+            self._finished.forget(each.topic, each.partition)
             self.inbox.forget(each.topic, each.partition)
 
     def _chosen(self, topic: str | None, partition: int | None) -> list[TopicPartition]:
@@ -231,32 +362,6 @@ class Consumer:
             raise ApiError(f"this member does not read {topic}, partition {partition}", "see consumer.assignment")
         return chosen
 
-    def _found(self, to: Seek, chosen: list[TopicPartition]) -> list[TopicPartition]:
-        if to == "earliest" or to == "latest":
-            at = confluent_kafka.OFFSET_BEGINNING if to == "earliest" else confluent_kafka.OFFSET_END
-            return [TopicPartition(each.topic, each.partition, at) for each in chosen]
-        if isinstance(to, datetime):
-            asked = [TopicPartition(each.topic, each.partition, int(to.timestamp() * 1000)) for each in chosen]
-            return self._ask(lambda: self._consumer.offsets_for_times(asked, timeout=ASK_SECONDS))
-        if isinstance(to, bool) or not isinstance(to, int):
-            raise ApiError(f"seek to {to!r}", 'pass an offset, a datetime, "earliest" or "latest"')
-        return [TopicPartition(each.topic, each.partition, to) for each in chosen]
-
-    @staticmethod
-    def _ask(question: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
-        try:
-            return question()
-        except KafkaException as failure:
-            raise error_of(failure, "looking for the offsets of a time") from None
-
 
 def no_partition(group: str) -> ApiError:
     return ApiError(f"{group} gave this member no partition", "its topics have fewer than it has members")
-
-
-_REFUSALS = (
-    KafkaError.TOPIC_AUTHORIZATION_FAILED,
-    KafkaError.GROUP_AUTHORIZATION_FAILED,
-    KafkaError._AUTHENTICATION,
-    KafkaError._MAX_POLL_EXCEEDED,
-)

@@ -37,15 +37,31 @@ class TransactionAborted(ApiError):
     """Nothing of the transaction is visible; its messages are read again."""
 
 
+_UNREACHABLE = "see whether the brokers run (headrace cluster status), and whether bootstrap is right"
+_FENCED = (
+    "another producer uses this transactional id: give each its own, or let only one run; "
+    "or the transaction took longer than transaction.timeout.ms"
+)
 _FIXES = {
     KafkaError.UNKNOWN_TOPIC_OR_PART: "create it with client.create_topic(name), or check its name",
     KafkaError.TOPIC_ALREADY_EXISTS: "use it as it is (exist_ok=True), or choose another name",
+    KafkaError.TOPIC_EXCEPTION: "a topic's name has letters a-z and A-Z, digits, '.', '_' and '-', at most 249",
     KafkaError.MSG_SIZE_TOO_LARGE: "send less, or raise max.message.bytes of the topic and message.max.bytes here",
-    KafkaError._MSG_TIMED_OUT: "see whether the brokers run (headrace status); delivery.timeout.ms is how long to try",
-    KafkaError._TRANSPORT: "see whether the brokers run, and whether bootstrap is right",
-    KafkaError._ALL_BROKERS_DOWN: "see whether the brokers run, and whether bootstrap is right",
-    KafkaError._TIMED_OUT: "see whether the brokers run, and whether bootstrap is right",
-    KafkaError._FENCED: "another producer uses this transactional id: give each its own, or let only one run",
+    KafkaError._MSG_TIMED_OUT: f"{_UNREACHABLE}; delivery.timeout.ms is how long to try",
+    KafkaError._TRANSPORT: _UNREACHABLE,
+    KafkaError._ALL_BROKERS_DOWN: _UNREACHABLE,
+    KafkaError._TIMED_OUT: _UNREACHABLE,
+    KafkaError._WAIT_COORD: _UNREACHABLE,
+    KafkaError._UNKNOWN_PARTITION: "see client.describe_topic(name).partitions, and whether the brokers run",
+    KafkaError._FENCED: _FENCED,
+    KafkaError.INVALID_PRODUCER_EPOCH: _FENCED,
+    KafkaError._STATE: "close this producer and make another with client.transactional_producer(id)",
+    KafkaError._MAX_POLL_EXCEEDED: "give each body less to do (messages_max), or raise max.poll.interval.ms",
+    KafkaError._FATAL: "join again; a group.instance.id belongs to one member alone",
+    KafkaError.PRODUCER_FENCED: _FENCED,
+    KafkaError.FENCED_INSTANCE_ID: "another member has this group.instance.id: give each its own",
+    KafkaError.GROUP_MAX_SIZE_REACHED: "let fewer members join, or raise group.max.size of the brokers",
+    KafkaError.INCONSISTENT_GROUP_PROTOCOL: "the members of a group share partition.assignment.strategy",
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "ask for an ACL on the topic",
     KafkaError.GROUP_AUTHORIZATION_FAILED: "ask for an ACL on the group",
     KafkaError.NOT_ENOUGH_REPLICAS: "start the brokers that are down, or lower min.insync.replicas",

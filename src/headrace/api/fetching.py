@@ -2,22 +2,23 @@
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from headrace.api.errors import error_of
 from headrace.api.message import Message, message_of
-from headrace.api.options import kafka_config, logger, made
+from headrace.api.options import kafka_config, made
 from headrace.api.positions import Seek
+from headrace.api.process import OfThisProcess
+from headrace.api.seeking import places_for
 
-POLL_SECONDS, ASK_SECONDS, MESSAGES_MAX = 0.1, 30.0, 500
+POLL_SECONDS, MESSAGES_MAX = 0.1, 500
 # librdkafka wants a name even where no group is joined; nothing is ever committed under it.
-OWN = {"group.id": "headrace-fetch", "enable.auto.commit": False, "enable.partition.eof": True, "logger": logger}
+OWN = {"group.id": "headrace-fetch", "enable.auto.commit": False, "enable.partition.eof": True}
 
 
-class Fetching:
+class Fetching(OfThisProcess):
     """Reads in steps that wait for POLL_SECONDS at most; `close` it at its end."""
 
     def __init__(
@@ -30,6 +31,7 @@ class Fetching:
     ) -> None:
         own = kafka_config({"auto.offset.reset": "earliest"}, config, OWN)
         self._consumer = made(confluent_kafka.Consumer, own)
+        super().__init__(self._consumer)
         self._topic, self._partitions = topic, partitions
         self._unread = set(partitions)
         self._stop_at_end, self._stopping = stop_at_end, stopping
@@ -43,12 +45,14 @@ class Fetching:
         return self.is_stopped or (self._stop_at_end and not self._unread)
 
     def begin(self, start: Seek) -> None:
+        partitions = [TopicPartition(self._topic, each) for each in self._partitions]
         try:
-            self._consumer.assign(_places(self._consumer, self._topic, self._partitions, start))
+            self._consumer.assign(places_for(start, partitions, self._consumer))
         except KafkaException as failure:
             raise error_of(failure, f"reading {self._topic}") from None
 
     def poll(self) -> list[Message]:
+        self.check_process()
         try:
             first = self._consumer.consume(1, POLL_SECONDS)
             read = first + self._consumer.consume(MESSAGES_MAX, 0) if first else []
@@ -57,7 +61,8 @@ class Fetching:
         return [message_of(each) for each in read if not self._is_event(each)]
 
     def close(self) -> None:
-        self._consumer.close()
+        if not self.is_of_parent:
+            self._consumer.close()
 
     def _is_event(self, read: confluent_kafka.Message) -> bool:
         error = read.error()
@@ -80,14 +85,3 @@ def fetched(fetching: Fetching, start: Seek) -> Iterator[Message]:
                 yield message
     finally:
         fetching.close()
-
-
-def _places(
-    consumer: confluent_kafka.Consumer, topic: str, partitions: Sequence[int], start: Seek
-) -> list[TopicPartition]:
-    if isinstance(start, datetime):
-        asked = [TopicPartition(topic, each, int(start.timestamp() * 1000)) for each in partitions]
-        return consumer.offsets_for_times(asked, timeout=ASK_SECONDS)
-    named = {"earliest": confluent_kafka.OFFSET_BEGINNING, "latest": confluent_kafka.OFFSET_END}
-    offset = named[start] if isinstance(start, str) else start
-    return [TopicPartition(topic, each, offset) for each in partitions]

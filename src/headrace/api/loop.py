@@ -6,11 +6,12 @@
 import time
 from typing import Protocol
 
+from headrace.api.checks import check_whole
 from headrace.api.errors import ApiError
 from headrace.api.inbox import Inbox
 from headrace.api.message import Message
 
-POLL_SECONDS = 0.1
+POLL_SECONDS, OUTAGE_SECONDS = 0.1, 30.0
 
 
 class Member(Protocol):
@@ -37,17 +38,20 @@ class Member(Protocol):
 
     def grow(self, messages_max: int) -> None: ...
 
+    def hand_out(self) -> list[Message]: ...
+
     def finish(self) -> None: ...
 
     def read_unfinished_again(self) -> None: ...
+
+    def outage(self) -> ApiError | None: ...
 
 
 class Loop:
     def __init__(
         self, member: Member, messages_max: int, wait_seconds: float, idle_seconds: float | None = None
     ) -> None:
-        if messages_max < 1:
-            raise ApiError(f"messages_max is {messages_max}", "a batch has at least one message")
+        check_whole("messages_max", messages_max, 1)
         self._member = member
         self._messages_max, self._wait_seconds, self._idle_seconds = messages_max, wait_seconds, idle_seconds
         self.is_over = False
@@ -72,7 +76,10 @@ class Loop:
         self._member.read_more(self._patience())
         if not self._member.is_member:
             self._began = time.monotonic()
-        return self._grown()
+        batch = self._grown()
+        if not batch:
+            self._end_if_idle()
+        return batch
 
     def finish(self) -> None:
         """The body has ended: its batch is committed with the next commit, or read again if its transaction failed."""
@@ -92,11 +99,22 @@ class Loop:
     def _grown(self) -> list[Message]:
         self._member.grow(self._messages_max)
         growing = self._member.inbox.growing
-        waited = time.monotonic() - self._began
-        if growing and (len(growing) >= self._messages_max or waited >= self._wait_seconds):
-            return self._member.inbox.hand_out()
-        self.is_over = not growing and self._idle_seconds is not None and waited >= self._idle_seconds
+        if growing and (len(growing) >= self._messages_max or self._waited >= self._wait_seconds):
+            return self._member.hand_out()
         return []
+
+    def _end_if_idle(self) -> None:
+        """The silence of a cluster that is down is no end: for a while it may come back, then that is told."""
+        if self._member.inbox.growing or self._idle_seconds is None or self._waited < self._idle_seconds:
+            return
+        outage = self._member.outage()
+        if outage and self._waited > self._idle_seconds + OUTAGE_SECONDS:
+            raise outage
+        self.is_over = not outage
+
+    @property
+    def _waited(self) -> float:
+        return time.monotonic() - self._began
 
     def _check(self) -> None:
         self._member.check_open()

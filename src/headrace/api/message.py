@@ -29,7 +29,10 @@ class Message:
 
     @property
     def text(self) -> str:
-        return self._bytes().decode()
+        try:
+            return self._bytes().decode()
+        except UnicodeDecodeError as failure:
+            raise ApiError(f"{self.place} is no text: {failure}", "read .value instead") from None
 
     def json(self) -> Any:
         try:

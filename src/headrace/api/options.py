@@ -1,17 +1,20 @@
 """Settings as confluent-kafka takes them: Kafka's names, written with dots or, as keywords, with underscores."""
 
 import logging
+import math
 import re
+import time
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 
 from headrace.api.errors import ApiError, UnknownOption
 
 Made = TypeVar("Made")
 logger = logging.getLogger("headrace.api")
+TELL_SECONDS = 30.0
 
 # librdkafka decides what it knows; these are for the hint only.
 _WELL_KNOWN = [
@@ -90,7 +93,7 @@ _WELL_KNOWN = [
     "transactional.id",
 ]
 # Settings of one kind of client, which librdkafka warns of in another: a config for all kinds may hold both.
-_OF_CONSUMERS = frozenset(
+OF_CONSUMERS = frozenset(
     {
         "auto.commit.interval.ms", "auto.offset.reset", "check.crcs", "enable.auto.commit", "enable.partition.eof",
         "fetch.max.bytes", "fetch.message.max.bytes", "fetch.min.bytes", "fetch.wait.max.ms", "group.id",
@@ -100,7 +103,7 @@ _OF_CONSUMERS = frozenset(
         "session.timeout.ms",
     }
 )  # fmt: skip
-_OF_PRODUCERS = frozenset(
+OF_PRODUCERS = frozenset(
     {
         "acks", "batch.num.messages", "batch.size", "compression.codec", "compression.level", "compression.type",
         "delivery.timeout.ms", "enable.idempotence", "linger.ms", "max.block.ms", "message.send.max.retries",
@@ -108,6 +111,13 @@ _OF_PRODUCERS = frozenset(
         "request.timeout.ms", "retries", "retry.backoff.ms", "transaction.timeout.ms", "transactional.id",
     }
 )  # fmt: skip
+# Settings with a place of their own in the API.
+_ELSEWHERE = {
+    "bootstrap.servers": "it is the first argument of connect()",
+    "group.id": "join_group() names the group",
+    "transactional.id": "transactional_producer() takes the id",
+    "enable.auto.offset.store": "leave it out: the loop stores what its body has finished",
+}
 _NO_SUCH = re.compile(r'No such configuration property: "([^"]+)"')
 
 
@@ -119,22 +129,67 @@ def kafka_config(*parts: Mapping[str, object] | None) -> dict[str, Any]:
     return merged
 
 
+def checked(
+    config: Mapping[str, object] | None, others: frozenset[str] = frozenset(), whose: str = ""
+) -> dict[str, Any]:
+    """Settings that a caller gave; those of the `others`, or with a place elsewhere, are told rather than ignored."""
+    if config is not None and not isinstance(config, Mapping):
+        raise ApiError(f"config is {config!r}", 'pass a dict: {"linger.ms": 5}')
+    given = kafka_config(config)
+    for name in given:
+        if name in _ELSEWHERE:
+            raise ApiError(f"{name} is no setting here", _ELSEWHERE[name])
+        if name in others:
+            raise UnknownOption(f"{name} is a setting of {whose}", f"pass it to what makes {whose}, or to connect()")
+    return given
+
+
+def checked_for_producer(config: Mapping[str, object] | None) -> dict[str, Any]:
+    return checked(config, OF_CONSUMERS, "consumers")
+
+
+def checked_for_consumer(config: Mapping[str, object] | None) -> dict[str, Any]:
+    return checked(config, OF_PRODUCERS, "producers")
+
+
 def for_producers(config: Mapping[str, object]) -> dict[str, Any]:
-    return {name: value for name, value in config.items() if name not in _OF_CONSUMERS}
+    return {name: value for name, value in config.items() if name not in OF_CONSUMERS}
 
 
 def for_consumers(config: Mapping[str, object]) -> dict[str, Any]:
-    return {name: value for name, value in config.items() if name not in _OF_PRODUCERS}
+    return {name: value for name, value in config.items() if name not in OF_PRODUCERS}
 
 
 def made(kind: Callable[[dict[str, Any]], Made], config: dict[str, Any]) -> Made:
     """A confluent-kafka client; a setting that it refuses is told with the nearest name."""
     try:
-        return kind(config)
+        return kind({"logger": _LibrdkafkaLog(), "error_cb": _outage, **config})
     except KafkaException as failure:
         raise _refused(str(failure.args[0]), config) from None
     except (TypeError, ValueError) as failure:
         raise ApiError(f"a setting is refused: {failure}", "see docs/python.md for the settings") from None
+
+
+class _LibrdkafkaLog:
+    """librdkafka's lines in our log; failed attempts to connect, which it makes for ever, are for debugging."""
+
+    def log(self, level: int, text: str, facility: str, *about: str) -> None:
+        logger.log(logging.DEBUG if facility == "FAIL" else level, text, facility, *about)
+
+
+class _Outage:
+    """Errors that fail a call are raised by it; that no broker answers is worth a line now and then meanwhile."""
+
+    def __init__(self) -> None:
+        self._told = -math.inf
+
+    def __call__(self, error: KafkaError) -> None:
+        if error.code() == KafkaError._ALL_BROKERS_DOWN and time.monotonic() - self._told > TELL_SECONDS:
+            self._told = time.monotonic()
+            logger.warning("no broker answers, trying on: see whether they run, and whether bootstrap is right")
+
+
+_outage = _Outage()
 
 
 def near(name: str, known: list[str] | tuple[str, ...]) -> str:

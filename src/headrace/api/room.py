@@ -23,7 +23,7 @@ def room_seconds(config: Mapping[str, object]) -> float:
 def still_full(topic: str, seconds: float) -> DeliveryFailed:
     return DeliveryFailed(
         f"sending to {topic}: the queue is full (queue.buffering.max.messages) and had no room for {seconds:g} s",
-        f"send less at once, see whether the brokers run (headrace status), or raise {SETTING}",
+        f"send less at once, see whether the brokers run (headrace cluster status), or raise {SETTING}",
     )
 
 

@@ -16,8 +16,10 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from headrace.api.checks import check_name, check_whole
 from headrace.api.errors import ApiError, error_of
 from headrace.api.options import made, near
+from headrace.api.process import OfThisProcess
 
 SECONDS = 30.0
 
@@ -49,22 +51,26 @@ class Lag:
         return sum(self.partitions.values())
 
 
-class Topics:
+class Topics(OfThisProcess):
     def __init__(self, config: dict[str, Any]) -> None:
         self._admin = made(AdminClient, config)
+        super().__init__(self._admin)
 
     def create(
         self, name: str, partitions: int, replication_factor: int, config: Mapping[str, object], exist_ok: bool
     ) -> None:
+        check_topic(name)
+        check_whole("partitions", partitions, -1)
+        check_whole("replication_factor", replication_factor, -1)
         topic = NewTopic(name, partitions, replication_factor, config=_texts(config))
         try:
-            self._admin.create_topics([topic])[name].result(SECONDS)
-        except KafkaException as failure:
-            if exist_ok and failure.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
-                return
-            raise error_of(failure, f"creating topic {name}") from None
+            self._result(self._admin.create_topics([topic])[name], f"creating topic {name}")
+        except ApiError as failure:
+            if not (exist_ok and failure.kafka and failure.kafka.code() == KafkaError.TOPIC_ALREADY_EXISTS):
+                raise
 
     def delete(self, name: str) -> None:
+        check_topic(name)
         self._result(self._admin.delete_topics([name])[name], f"deleting topic {name}")
 
     def names(self) -> list[str]:
@@ -84,6 +90,8 @@ class Topics:
         return Topic(name, partitions, {key: entry.value for key, entry in sorted(entries.items())})
 
     def alter(self, name: str, partitions: int | None, config: Mapping[str, object]) -> None:
+        if partitions is not None:
+            check_whole("partitions", partitions, 1)
         known = self.describe(name)
         for option in config:
             if option not in known.config:
@@ -98,7 +106,7 @@ class Topics:
             self._result(self._admin.incremental_alter_configs([resource])[resource], f"altering topic {name}")
 
     def lag(self, group: str) -> Lag:
-        doing = f"asking for the lag of {group}"
+        doing = f"asking for the lag of {check_name('group', group, 'client.lag(group)')}"
         answer = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group]
         committed = [each for each in self._result(answer, doing).topic_partitions if each.offset >= 0]
         if not committed:
@@ -114,14 +122,21 @@ class Topics:
 
     def _described(self, name: str) -> Any:
         """Asked in the way that makes no topic where there is none."""
+        check_topic(name)
         return self._result(self._admin.describe_topics(TopicCollection([name]))[name], f"looking for topic {name}")
 
-    @staticmethod
-    def _result(answer: Any, doing: str) -> Any:
+    def _result(self, answer: Any, doing: str) -> Any:
+        self._admin.poll(0)  # librdkafka's log lines wait for that
         try:
             return answer.result(SECONDS)
         except KafkaException as failure:
             raise error_of(failure, doing) from None
+        except TimeoutError:
+            raise error_of(KafkaError(KafkaError._TIMED_OUT), doing) from None
+
+
+def check_topic(name: object) -> None:
+    check_name("topic", name, '"orders"')
 
 
 def _change(option: str, value: object) -> ConfigEntry:
@@ -135,8 +150,11 @@ def _ids(nodes: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _texts(config: Mapping[str, object]) -> dict[str, str]:
-    return {name: _text(value) for name, value in config.items()}
+    """A setting of None is left to its default."""
+    return {name: _text(value) for name, value in config.items() if value is not None}
 
 
 def _text(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(_text(each) for each in value)
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -6,78 +6,137 @@
                 for message in batch:
                     transaction.send("sink", message.value)
 
-The block commits when it ends and aborts when it raises; then the consumer reads the same messages again.
+The block commits when it ends and aborts when it raises; then the consumer reads the same messages again. Where it cannot be
+known how a commit ended, the consumer is closed: only the group's own offsets tell where to go on.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Self, Unpack
 
 from confluent_kafka import KafkaError, KafkaException
 
+from headrace.api.checks import check_name
 from headrace.api.consumer import Consumer
+from headrace.api.delivery import Delivery
 from headrace.api.errors import ApiError, TransactionAborted, TransactionMisused, error_of
-from headrace.api.producer import Delivery, Inject, Producer
+from headrace.api.producer import Producer
+from headrace.api.sending import Inject, SendOptions
 
 STEP_SECONDS = 60.0
 
 
 class Transaction:
-    """An open transaction; `send` takes what `Producer.send` takes."""
+    """Of everything sent in its block, and of what the loop over `consumer` has in hand, all or nothing is committed."""
 
-    def __init__(self, send: Callable[..., Delivery]) -> None:
-        self._send = send
-        self.is_open = True
+    def __init__(self, producer: "TransactionalProducer", consumer: Consumer | None) -> None:
+        self._producer = producer
+        self._consumer = consumer
+        self._was_begun = False
+        self.is_open = False
 
-    def send(self, topic: str, value: object, **options: Any) -> Delivery:
+    def send(self, topic: str, value: object, **options: Unpack[SendOptions]) -> Delivery:
+        """As `Producer.send`."""
         self.check_open()
-        return self._send(topic, value, **options)
+        return self._producer.send_inside(topic, value, **options)
 
     def check_open(self) -> None:
+        if not self._was_begun:
+            raise TransactionMisused("this transaction has not begun", "with producer.transaction() as transaction: …")
         if not self.is_open:
             raise TransactionMisused("this transaction has ended", "send inside its `with` block, or begin another")
+
+    def __enter__(self) -> Self:
+        if self._was_begun:
+            raise TransactionMisused("this transaction was begun before", "producer.transaction() makes another")
+        self._producer.begin(self, self._consumer)
+        self._was_begun = self.is_open = True
+        if self._consumer is not None:
+            self._consumer.is_in_transaction = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.is_open = False
+        if self._consumer is not None:
+            self._consumer.is_in_transaction = False
+        if error is None:
+            self._producer.commit(self._consumer)
+        else:
+            self._producer.abort(self._consumer)
 
 
 class TransactionalProducer(Producer):
     """Made by `client.transactional_producer(id)`: one that starts with the same id ends what the last one left open."""
 
+    # transaction.timeout.ms bounds a delivery.
+    delivery_defaults: Mapping[str, object] = {}
+
     def __init__(self, id: str, config: Mapping[str, object], inject: Inject | None = None) -> None:
+        self.id = check_name("transactional producer", id, 'transactional_producer("invoicer-1")')
         super().__init__({**config, "transactional.id": id}, inject)
-        self.id = id
         self._open: Transaction | None = None
 
     def start(self) -> None:
         """Fences the last producer with this id, and ends what it left open."""
         self._step(self._producer.init_transactions, f"starting the transactions of {self.id}")
 
-    def send(self, topic: str, value: object, **options: Any) -> Delivery:
+    def send(self, topic: str, value: object, **options: Unpack[SendOptions]) -> Delivery:
         raise outside_transaction()
 
-    @contextmanager
-    def transaction(self, consumer: Consumer | None = None) -> Iterator[Transaction]:
-        """Of everything sent inside, and of what the loop over `consumer` has in hand, all or nothing is committed."""
+    def transaction(self, consumer: Consumer | None = None) -> Transaction:
+        """For `with`: commits at the block's end, and aborts if the block raises."""
+        if consumer is not None and not isinstance(consumer, Consumer):
+            raise TransactionMisused(f"{consumer!r} is no consumer", "pass what client.join_group() made, or nothing")
+        return Transaction(self, consumer)
+
+    # -- for its transactions ------------------------------------------------------------------------------------------
+
+    def send_inside(self, topic: str, value: object, **options: Unpack[SendOptions]) -> Delivery:
+        return super().send(topic, value, **options)
+
+    def begin(self, transaction: Transaction, consumer: Consumer | None) -> None:
         self.check_open()
         if self._open is not None:
             raise TransactionMisused("a transaction of this producer is open", "end its `with` block before the next")
-        self._step(lambda _: self._producer.begin_transaction(), "beginning a transaction")
-        transaction = self._open = Transaction(super().send)
+        self._open = transaction
         try:
-            with _bound(consumer):
-                yield transaction
-            transaction.is_open = False
+            if consumer is not None:
+                consumer.commit_finished()
+            self._step(lambda _: self._producer.begin_transaction(), "beginning a transaction")
+        except BaseException:
+            self._open = None
+            raise
+
+    def commit(self, consumer: Consumer | None) -> None:
+        try:
             self._commit(consumer)
+        except TransactionAborted:
+            self._abort(consumer)
+            raise
         except BaseException as failure:
-            self._abort(consumer, failure, in_body=transaction.is_open)
+            if not isinstance(failure, ApiError):
+                self._abort(None)
+            if consumer is not None:
+                consumer.close()
             raise
         finally:
-            transaction.is_open, self._open = False, None
-            # A failed delivery has failed the commit, and so was told.
-            self.forget_failures()
+            self._open = None
+
+    def abort(self, consumer: Consumer | None) -> None:
+        try:
+            self._abort(consumer)
+        finally:
+            self._open = None
+
+    # -- inside --------------------------------------------------------------------------------------------------------
 
     def _commit(self, consumer: Consumer | None) -> None:
-        places = consumer.places_to_commit() if consumer is not None else []
-        if consumer is not None and places:
+        self._check_not_closed_inside(consumer)
+        if consumer is not None and (places := consumer.places_to_commit()):
             group = consumer.group_metadata()
             self._step(
                 lambda seconds: self._producer.send_offsets_to_transaction(places, group, seconds),
@@ -87,19 +146,24 @@ class TransactionalProducer(Producer):
         if consumer is not None:
             consumer.on_committed()
 
-    def _abort(self, consumer: Consumer | None, failure: BaseException, in_body: bool) -> None:
-        if not in_body and isinstance(failure, ApiError) and not isinstance(failure, TransactionAborted):
-            # Unknown whether it was committed, or fenced: only the group's own offsets tell where to go on.
+    def _check_not_closed_inside(self, consumer: Consumer | None) -> None:
+        try:
+            self.check_open()
             if consumer is not None:
-                consumer.close()
-            return
+                consumer.check_open()
+        except ApiError as failure:
+            raise TransactionAborted(f"{failure.cause}, with a transaction open", "end its block first") from None
+
+    def _abort(self, consumer: Consumer | None) -> None:
         if consumer is not None:
             consumer.on_aborted()
         with suppress(ApiError):
             self._step(self._producer.abort_transaction, "aborting a transaction")
 
-    @staticmethod
-    def _step(call: Callable[[float], object], doing: str) -> None:
+    def note_failure(self, delivery: Delivery, failure: ApiError) -> None:
+        """Told by the block's end: a failed delivery fails the commit."""
+
+    def _step(self, call: Callable[[float], object], doing: str) -> None:
         """Calls again what may be called again, for as long as STEP_SECONDS."""
         deadline = time.monotonic() + STEP_SECONDS
         while True:
@@ -107,9 +171,14 @@ class TransactionalProducer(Producer):
                 call(max(1.0, deadline - time.monotonic()))
                 return
             except KafkaException as failure:
+                self.note_fatal(failure)
                 error = failure.args[0]
                 if not (isinstance(error, KafkaError) and error.retriable()) or time.monotonic() > deadline:
-                    raise _told(failure, doing) from None
+                    raise _error_of(failure, doing) from None
+            except SystemError:  # as for Producer._served; called again, it says how it ended
+                self.is_doubtful = True
+                if time.monotonic() > deadline:
+                    raise
 
 
 def outside_transaction() -> TransactionMisused:
@@ -119,21 +188,8 @@ def outside_transaction() -> TransactionMisused:
     )
 
 
-def _told(failure: KafkaException, doing: str) -> ApiError:
+def _error_of(failure: KafkaException, doing: str) -> ApiError:
     error = failure.args[0]
     if isinstance(error, KafkaError) and error.txn_requires_abort():
         return error_of(failure, doing, TransactionAborted)
     return error_of(failure, doing)
-
-
-@contextmanager
-def _bound(consumer: Consumer | None) -> Iterator[None]:
-    """Within the block the consumer's offsets are the transaction's."""
-    if consumer is None:
-        yield
-        return
-    consumer.is_in_transaction = True
-    try:
-        yield
-    finally:
-        consumer.is_in_transaction = False

@@ -20,7 +20,7 @@ def to_bytes(value: object, schema: Schema | None = None) -> bytes | None:
     if isinstance(value, bytearray | memoryview):
         return bytes(value)
     if isinstance(value, str):
-        return value.encode()
+        return _text_bytes(value)
     if callable(as_json := getattr(value, "model_dump_json", None)) and not isinstance(value, type):
         return str(as_json()).encode()
     return _json_bytes(value)
@@ -33,6 +33,13 @@ def from_avro(data: bytes, schema: Schema) -> Any:
         raise ApiError(
             f"this value is no record of the schema: {failure!r}", "read it with its writer's schema"
         ) from None
+
+
+def _text_bytes(value: str) -> bytes:
+    try:
+        return value.encode()
+    except UnicodeEncodeError as failure:
+        raise Unserialisable(f"this text is no UTF-8: {failure}", "send bytes, or correct the text") from None
 
 
 def _json_bytes(value: object) -> bytes:

@@ -192,7 +192,7 @@ def test_a_transaction_cannot_be_misused(client: headrace.Client, topic: str) ->
     with client.join_group(topic, topic) as consumer:
         message = next(iter(consumer))
         with producer.transaction(consumer) as transaction:
-            with pytest.raises(TransactionMisused, match="transaction is open"):
+            with pytest.raises(TransactionMisused, match="transaction of this consumer is open"):
                 consumer.commit_offset(message)
             with pytest.raises(TransactionMisused, match="before the next"), producer.transaction():
                 pass

@@ -223,7 +223,7 @@ def test_a_transaction_cannot_be_misused(play: Play) -> None:
         async with client.join_group(topic, topic) as consumer:
             message = await anext(aiter(consumer))
             async with producer.transaction(consumer) as transaction:
-                with pytest.raises(TransactionMisused, match="transaction is open"):
+                with pytest.raises(TransactionMisused, match="transaction of this consumer is open"):
                     await consumer.commit_offset(message)
                 with pytest.raises(TransactionMisused, match="before the next"):
                     async with producer.transaction():

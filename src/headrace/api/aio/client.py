@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 from headrace.api import client as threaded
 from headrace.api.aio.consumer import Consumer
@@ -12,9 +12,10 @@ from headrace.api.aio.producer import Producer
 from headrace.api.aio.threads import finished
 from headrace.api.aio.transaction import TransactionalProducer
 from headrace.api.client import PRODUCE_SECONDS, Config
+from headrace.api.delivery import Delivered
 from headrace.api.message import Message
 from headrace.api.positions import Seek
-from headrace.api.producer import Delivered
+from headrace.api.sending import SendOptions
 from headrace.api.topics import Lag, Topic
 from headrace.api.webhooks import Webhook
 
@@ -46,7 +47,7 @@ class Client:
 
     # -- messages ----------------------------------------------------------------------------------------------------
 
-    async def produce(self, topic: str, value: object, **options: Any) -> Delivered:
+    async def produce(self, topic: str, value: object, **options: Unpack[SendOptions]) -> Delivered:
         """Sends one message and waits until it is stored; for many, `producer()` is faster. Options as for `send`."""
         self._sync.check_open()
         if self._shared is None:
@@ -133,7 +134,8 @@ class Client:
             return
         try:
             async with AsyncExitStack() as closing:
-                for each in self._opened:
+                # The last one closes first. What bodies have sent is stored before their messages are committed.
+                for each in sorted(self._opened, key=lambda made: isinstance(made, Producer)):
                     closing.push_async_callback(each.close)
         finally:
             # Here, not in a thread: signal handlers are put back in the main thread, and nothing is left to wait for.

@@ -13,10 +13,11 @@ from typing import Any, Self, TypeVar
 
 from headrace.api import consumer as threaded
 from headrace.api.aio.threads import finished
-from headrace.api.consumer import ASK_SECONDS, no_partition
+from headrace.api.consumer import no_partition
 from headrace.api.loop import Loop
 from headrace.api.message import Message
 from headrace.api.positions import Seek
+from headrace.api.seeking import ASK_SECONDS
 
 Result = TypeVar("Result")
 

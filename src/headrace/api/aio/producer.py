@@ -4,13 +4,15 @@ import asyncio
 from collections.abc import Callable, Generator
 from concurrent.futures import Executor
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
+from headrace.api import delivery as deliveries
 from headrace.api import producer as threaded
 from headrace.api.aio.threads import finished
-from headrace.api.producer import CLOSE_SECONDS, Delivered, Headers, Prepared
+from headrace.api.delivery import Delivered
+from headrace.api.producer import CLOSE_SECONDS
 from headrace.api.room import still_full
-from headrace.api.values import Schema
+from headrace.api.sending import Prepared, SendOptions
 
 # A task that sends without a pause lets the others run after so many messages.
 TURN_MESSAGES = 500
@@ -19,7 +21,7 @@ TURN_MESSAGES = 500
 class Delivery:
     """The result of one `send`: `await` it, or do not; a failure that nobody asked for is raised by `flush` and `close`."""
 
-    def __init__(self, sent: threaded.Delivery) -> None:
+    def __init__(self, sent: deliveries.Delivery) -> None:
         self._sent = sent
 
     def __await__(self) -> Generator[Any, None, Delivered]:
@@ -43,20 +45,9 @@ class Producer:
         self._turn = asyncio.Lock()
         self._since_turn = 0
 
-    async def send(
-        self,
-        topic: str,
-        value: object,
-        *,
-        key: object = None,
-        headers: Headers | None = None,
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
-        schema: Schema | None = None,
-    ) -> Delivery:
+    async def send(self, topic: str, value: object, **options: Unpack[SendOptions]) -> Delivery:
         """Hands the message over, and waits only while the queue is full. Cancelled, it has handed over nothing."""
-        prepared = self.sync.prepared(topic, value, key, headers, partition, timestamp_ms, schema)
-        return await self.hand_over(prepared, self.sync.check_open)
+        return await self.hand_over(self.sync.prepared(topic, value, options), self.sync.check_open)
 
     async def hand_over(self, message: Prepared, check: Callable[[], None]) -> Delivery:
         """`check` raises if the message has lost its place meanwhile, as in a transaction that has ended."""

@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager
-from typing import Any, Self
+from typing import Self, Unpack
 
 from headrace.api import transaction as threaded
 from headrace.api.aio.consumer import Consumer
 from headrace.api.aio.producer import Delivery, Producer
 from headrace.api.aio.threads import finished
-from headrace.api.producer import Headers
-from headrace.api.values import Schema
+from headrace.api.errors import TransactionMisused
+from headrace.api.sending import SendOptions
 
 
 class Transaction:
@@ -21,19 +21,9 @@ class Transaction:
         self._producer = producer
         self._sync = sync
 
-    async def send(
-        self,
-        topic: str,
-        value: object,
-        *,
-        key: object = None,
-        headers: Headers | None = None,
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
-        schema: Schema | None = None,
-    ) -> Delivery:
+    async def send(self, topic: str, value: object, **options: Unpack[SendOptions]) -> Delivery:
         self._sync.check_open()
-        prepared = self._producer.sync.prepared(topic, value, key, headers, partition, timestamp_ms, schema)
+        prepared = self._producer.sync.prepared(topic, value, options)
         return await self._producer.hand_over(prepared, self._sync.check_open)
 
     @property
@@ -65,19 +55,24 @@ class TransactionalProducer(Producer):
             raise
         return self
 
-    async def send(self, topic: str, value: object, **options: Any) -> Delivery:
+    async def send(self, topic: str, value: object, **options: Unpack[SendOptions]) -> Delivery:
         raise threaded.outside_transaction()
 
     @asynccontextmanager
     async def transaction(self, consumer: Consumer | None = None) -> AsyncIterator[Transaction]:
         """Of everything sent inside, and of what the loop over `consumer` has in hand, all or nothing is committed."""
         await self.start()
+        if consumer is not None and not isinstance(consumer, Consumer):
+            raise TransactionMisused(
+                f"{consumer!r} is no consumer of headrace.aio", "pass what client.join_group() made"
+            )
         block = self._transactional.transaction(consumer.sync if consumer is not None else None)
-        transaction = Transaction(self, block.__enter__())
         try:
-            yield transaction
+            await finished(self._pool, block.__enter__)
+            yield Transaction(self, block)
         except BaseException as failure:
-            await finished(self._pool, block.__exit__, type(failure), failure, failure.__traceback__)
+            if block.is_open:
+                await finished(self._pool, block.__exit__, type(failure), failure, failure.__traceback__)
             raise
         await finished(self._pool, block.__exit__, None, None, None)
 
