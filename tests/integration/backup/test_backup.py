@@ -26,7 +26,7 @@ Cli = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """Of the newest release's golden data; what it left open is ended."""
+    """On golden data; what was left open in it is ended."""
     folder = unpacked(ARCHIVES[-1], tmp_path_factory.mktemp("source"))
     with broker_on(folder, "clean") as broker:
         Producer(
