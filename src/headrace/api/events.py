@@ -39,5 +39,5 @@ def is_event(read: confluent_kafka.Message, reader: str) -> bool:
     if error.fatal() or error.code() in _ENDS:
         raise error_of(error, f"reading {read.topic() or 'as ' + reader}")
     if error.code() != KafkaError._PARTITION_EOF:
-        logger.warning("reading as %s: %s", reader, error.str())
+        logger.warning("reading as %(client)s: %(cause)s", {"client": reader, "cause": error.str()})
     return True

@@ -174,7 +174,8 @@ class _LibrdkafkaLog:
     """librdkafka's lines in our log; failed attempts to connect, which it makes for ever, are for debugging."""
 
     def log(self, level: int, text: str, facility: str, *about: str) -> None:
-        logger.log(logging.DEBUG if facility == "FAIL" else level, text, facility, *about)
+        shown = logging.DEBUG if facility == "FAIL" else level
+        logger.log(shown, "librdkafka: %(cause)s", {"cause": text % (facility, *about)})
 
 
 class _Outage:

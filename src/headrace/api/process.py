@@ -53,7 +53,7 @@ def _on_exit() -> None:
         try:
             each.close_at_exit()
         except ApiError as failure:
-            logger.error("at the program's end: %s", failure)
+            logger.error("at the program's end: %(cause)s", {"cause": failure})
 
 
 if hasattr(os, "register_at_fork"):

@@ -58,8 +58,8 @@ class HungPeers:
             return
         connections = [each for each in self._broker.listener.connections if GAINS in each.client_software]
         log.warning(
-            "broker %(peer)d hangs: %(connections)d clients are made to look for new leaders",
-            {"peer": peer.id, "connections": len(connections)},
+            "broker %(other_broker)d hangs: %(connections)d clients are made to look for new leaders",
+            {"other_broker": peer.id, "connections": len(connections)},
         )
         for first in range(0, len(connections), PER_TURN):
             for connection in connections[first : first + PER_TURN]:
