@@ -174,8 +174,15 @@ class _LibrdkafkaLog:
     """librdkafka's lines in our log; failed attempts to connect, which it makes for ever, are for debugging."""
 
     def log(self, level: int, text: str, facility: str, *about: str) -> None:
-        shown = logging.DEBUG if facility == "FAIL" else level
-        logger.log(shown, "librdkafka: %(cause)s", {"cause": text % (facility, *about)})
+        said = {"cause": " ".join(map(str, (facility, *about)))}
+        if facility == "FAIL" or level < logging.INFO:
+            logger.debug("librdkafka: %(cause)s", said)
+        elif level < logging.WARNING:
+            logger.info("librdkafka: %(cause)s", said)
+        elif level < logging.ERROR:
+            logger.warning("librdkafka: %(cause)s", said)
+        else:
+            logger.error("librdkafka: %(cause)s", said)
 
 
 class _Outage:
