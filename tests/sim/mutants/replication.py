@@ -124,7 +124,7 @@ def waiters_outlive_their_leader(patch: MonkeyPatch) -> None:
 
 def restarted_leaders_go_on(patch: MonkeyPatch) -> None:
     """A broker that restarts stands down: its new life never leads in an epoch of the old one."""
-    edit(patch, rejoin.stood_down, ("if state.leader != broker_id:", "if True:"))
+    edit(patch, rejoin.stood_down, ("if state.leader != broker_id:", "if state.leader != broker_id or broker_id in state.isr:"))
 
 
 def laggards_stay(patch: MonkeyPatch) -> None:
@@ -155,6 +155,11 @@ def later_epochs_are_copied(patch: MonkeyPatch) -> None:
 def answers_of_other_epochs_are_taken(patch: MonkeyPatch) -> None:
     """A follower takes an answer only in the epoch in which it asked."""
     edit(patch, Fetcher._take, ("if partition.leader_epoch == position.leader_epoch:", "if True:"))
+
+
+def every_refusal_starts_a_log_over(patch: MonkeyPatch) -> None:
+    """A follower drops its log only if it ends before the leader's begins, or has lost its own beginning."""
+    edit(patch, Fetcher._start_over, ("if start > partition.log.end_offset or partition.log.lacks_head:", "if True:"))
 
 
 def cuts_of_other_epochs(patch: MonkeyPatch) -> None:
