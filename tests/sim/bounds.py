@@ -1,7 +1,7 @@
 """The invariant "bounded": what a broker keeps for a partition does not grow with its traffic, and not with trouble either.
 
-    overgrown   at any moment: producers, snapshots, who waits, by the bounds of each
-    left_over   when all is calm and everybody done: nobody waits any more, and nothing is remembered of those who did
+overgrown   at any moment: producers, snapshots, who waits, by the bounds of each
+left_over   when all is calm and everybody done: nobody waits any more, and nothing is remembered of those who did
 """
 
 from typing import TYPE_CHECKING, Any

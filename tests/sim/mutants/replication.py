@@ -124,7 +124,11 @@ def waiters_outlive_their_leader(patch: MonkeyPatch) -> None:
 
 def restarted_leaders_go_on(patch: MonkeyPatch) -> None:
     """A broker that restarts stands down: its new life never leads in an epoch of the old one."""
-    edit(patch, rejoin.stood_down, ("if state.leader != broker_id:", "if state.leader != broker_id or broker_id in state.isr:"))
+    edit(
+        patch,
+        rejoin.stood_down,
+        ("if state.leader != broker_id:", "if state.leader != broker_id or broker_id in state.isr:"),
+    )
 
 
 def laggards_stay(patch: MonkeyPatch) -> None:
