@@ -142,11 +142,17 @@ class Broker:
         for broker_id, ahead_ms in self._clock_watch.look(
             image.brokers, self.clock.now().wall, not self.partitions.is_fenced
         ):
-            log.warning(
-                "the clock of broker %(other_broker)d is %(ahead_s).0f s ahead of ours: timestamps and retention will "
-                "differ. Run NTP on both hosts",
-                {"other_broker": broker_id, "ahead_s": ahead_ms / 1000},
-            )
+            apart = {"other_broker": broker_id, "seconds": abs(ahead_ms) / 1000}
+            if ahead_ms < 0:
+                log.warning(
+                    "the clock of broker %(other_broker)d is %(seconds).0f s behind ours: timestamps will differ. Run NTP",
+                    apart,
+                )
+            else:
+                log.warning(
+                    "the clock of broker %(other_broker)d is %(seconds).0f s ahead of ours: timestamps will differ. Run NTP",
+                    apart,
+                )
 
     # -- who is alive, ourselves among them ------------------------------------------------------------------------
 
