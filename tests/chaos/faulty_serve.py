@@ -70,7 +70,7 @@ def _fail(number: int | None) -> None:
 if __name__ == "__main__":
     calls = FaultyCalls(Path(sys.argv[1]))
     patch("headrace.base.disk.os", calls).start()
-    patch("headrace.base.file_sync._datasync", calls.fdatasync).start()
+    patch("headrace.base.file_sync.data_sync", calls.fdatasync).start()
     # The kernel's workers and the process for whole file systems take no orders of ours: threads do.
     patch("headrace.base.disk.RealSyncs", lambda path, by_threads: ThreadsOnly(by_threads)).start()
     sys.exit(main(sys.argv[2:]))
