@@ -20,6 +20,13 @@ def broker() -> Iterator[Broker]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def hook_broker() -> Iterator[Broker]:
+    """Of its own: every gateway of a cluster shares the work, and those of other tests may not deliver to this machine."""
+    with Broker({"group.initial.rebalance.delay.ms": 0, "auto.create.topics.enable": "false"}) as running:
+        yield running
+
+
 @pytest.fixture(scope="session")
 def gateway(broker: Broker) -> Iterator[GatewayProcess]:
     running = GatewayProcess(broker.bootstrap).start()

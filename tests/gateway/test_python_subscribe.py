@@ -12,12 +12,13 @@ from headrace.testing import Broker
 
 
 def test_messages_are_delivered_to_a_url(
-    broker: Broker, new_gateway: Callable[..., GatewayProcess], topic: str, tmp_path: Path
+    hook_broker: Broker, new_gateway: Callable[..., GatewayProcess], tmp_path: Path
 ) -> None:
-    gateway = new_gateway("--set", "webhook_networks=127.0.0.0/8")
+    gateway = new_gateway("--set", "webhook_networks=127.0.0.0/8", bootstrap=hook_broker.bootstrap)
     receiver = Receiver(tmp_path).start()
     try:
-        with headrace.connect(broker.bootstrap, gateway=gateway.url) as client:
+        with headrace.connect(hook_broker.bootstrap, gateway=gateway.url) as client:
+            client.create_topic(topic := "orders")
             made = client.subscribe(receiver.url, topic, start="earliest")
             assert made.id and made.secret and made.topic == topic
             client.produce(topic, "hello")

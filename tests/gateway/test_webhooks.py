@@ -27,13 +27,6 @@ NETWORKS = ("--set", "webhook_networks=127.0.0.0/8", "--set", "group_session_ms=
 QUICK = {"tries_max": 3, "wait_ms": 20, "wait_ms_max": 50}
 
 
-@pytest.fixture(scope="module")
-def hook_broker() -> Iterator[Broker]:
-    """Of its own: every gateway of a cluster shares the work, and those of other tests may not deliver to this machine."""
-    with Broker({"group.initial.rebalance.delay.ms": 0, "auto.create.topics.enable": "false"}) as running:
-        yield running
-
-
 @pytest.fixture
 def topic(hook_broker: Broker) -> str:
     name = f"t-{uuid.uuid4().hex[:12]}"

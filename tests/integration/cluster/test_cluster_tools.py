@@ -45,6 +45,8 @@ def test_reassign_elect_and_describe(four, tool, tmp_path: Path) -> None:
     # Another broker than the one that was told may hear of it a moment later.
     four.until(lambda seen: {each.id.partition: each.leader for each in seen.partitions.values()} == {0: 4, 1: 3})
 
+    # A follower of the new leaders learns from its next fetch how far it is behind.
+    four.until(lambda seen: all(held.lag == 0 for each in seen.partitions.values() for held in each.held.values()))
     described = tool(LOG_DIRS, "--describe", "--topic-list", topic)
     brokers = json.loads(described.splitlines()[-1])["brokers"]
     held = {
