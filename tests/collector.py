@@ -1,12 +1,13 @@
 """An OpenTelemetry collector for tests: it keeps the spans that are posted to it."""
 
 import threading
-import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from eventually import until
 
 SECONDS = 60
 
@@ -22,11 +23,7 @@ class Collector(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def spans_when(self, is_enough: Callable[[list[Any]], bool]) -> list[Any]:
-        deadline = time.monotonic() + SECONDS
-        while not is_enough(self.spans):
-            assert time.monotonic() < deadline, f"spans did not arrive in time: {[span.name for span in self.spans]}"
-            time.sleep(0.05)
-        return list(self.spans)
+        return until(lambda: list(self.spans), is_enough)
 
     def __enter__(self) -> Self:
         self._thread.start()

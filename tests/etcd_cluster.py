@@ -12,12 +12,12 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eventually import until
 from headrace.cli.ports import free_port
 
 READY_SECONDS_MAX = 30.0
@@ -107,10 +107,11 @@ class EtcdCluster:
 
     def until_ready(self) -> None:
         """Every member that runs knows a leader."""
-        deadline = time.monotonic() + READY_SECONDS_MAX
-        while not all(self._knows_leader(index) for index, member in enumerate(self.members) if member.is_running):
-            assert time.monotonic() < deadline, f"etcd is not ready: see {self.members[0].folder}/etcd.log"
-            time.sleep(0.05)
+        until(
+            lambda: all(self._knows_leader(index) for index, member in enumerate(self.members) if member.is_running),
+            seconds=READY_SECONDS_MAX,
+            otherwise=f"etcd is not ready: see {self.members[0].folder}/etcd.log",
+        )
 
     def leader(self) -> int:
         for index, member in enumerate(self.members):

@@ -1,6 +1,5 @@
 """What the page of the brokers does to a cluster of three: elections, moves, and what is said of those that are refused."""
 
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,6 +10,7 @@ from confluent_kafka import Producer
 from playwright.sync_api import expect
 
 from browser.pages import MS, Pages
+from eventually import until
 from gateway.gateway_process import GatewayProcess
 from headrace.testing import Cluster
 
@@ -43,14 +43,6 @@ def api(gateway: GatewayProcess) -> Iterator[httpx.Client]:
 @pytest.fixture
 def pages(gateway: GatewayProcess, api: httpx.Client, open_pages: Callable[..., Pages]) -> Pages:
     return open_pages(gateway.url)
-
-
-def until(look: Callable[[], Any], condition: Callable[[Any], bool]) -> Any:
-    deadline = time.monotonic() + SECONDS
-    while not condition(found := look()):
-        assert time.monotonic() < deadline, found
-        time.sleep(0.1)
-    return found
 
 
 def alive(api: httpx.Client) -> list[int]:

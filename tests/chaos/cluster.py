@@ -21,6 +21,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, Partit
 from chaos.freezer import Freezer
 from chaos.ledger import Place
 from chaos.store_lock import writers_to
+from eventually import until
 from headrace.base.errors import UserError
 from headrace.cli.child import ServeChild
 from headrace.cli.ports import free_port
@@ -169,7 +170,7 @@ class Cluster:
     def until_dead(self, broker: int, seconds: float = STOP_SECONDS) -> UserError:
         """Waits for a broker that stops by itself; what it said about it."""
         child = self._children[broker]
-        until(lambda: not child.running, seconds, f"broker {broker} goes on")
+        until(lambda: not child.running, seconds=seconds, otherwise=f"broker {broker} goes on")
         while child.read_news():
             pass
         child.wait(STOP_SECONDS)
@@ -214,7 +215,7 @@ class Cluster:
                 if each is None or each.leader < 0 or sorted(each.isrs) != sorted(each.replicas)
             ]
 
-        until(lambda: not missing(), CALM_SECONDS, lambda: f"not whole: {missing()}")
+        until(lambda: not missing(), seconds=CALM_SECONDS, otherwise=lambda: f"not whole: {missing()}")
 
     def leader(self, place: Place) -> int:
         """Of now, or of soon."""
@@ -226,7 +227,7 @@ class Cluster:
             leader = -1 if partition is None else partition.leader
             return leader > 0
 
-        until(found, CALM_SECONDS, f"nobody leads {place}")
+        until(found, seconds=CALM_SECONDS, otherwise=f"nobody leads {place}")
         return leader
 
     def leaders(self) -> dict[Place, int]:
@@ -275,10 +276,3 @@ def _partition(metadata: ClusterMetadata, place: Place) -> PartitionMetadata | N
     """None as long as the broker that was asked has not heard of it."""
     topic = metadata.topics.get(place[0])
     return None if topic is None else topic.partitions.get(place[1])
-
-
-def until(reached: Callable[[], bool], seconds: float, otherwise: str | Callable[[], str]) -> None:
-    deadline = time.monotonic() + seconds
-    while not reached():
-        assert time.monotonic() < deadline, otherwise if isinstance(otherwise, str) else otherwise()
-        time.sleep(0.05)

@@ -6,9 +6,9 @@ from collections import defaultdict
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
-from chaos.cluster import until
 from chaos.guest import Guest
 from chaos.ledger import Place
+from eventually import until
 
 CALL_SECONDS = 10.0
 DRAIN_SECONDS = 120.0
@@ -89,7 +89,11 @@ class Members(Guest):
     def finish(self) -> None:
         """Nothing is left to read, and all of it is committed."""
         ends = self._ends()
-        until(lambda: self._stored() == ends, DRAIN_SECONDS, lambda: f"{self.name}: {self._stored()} of {ends}")
+        until(
+            lambda: self._stored() == ends,
+            seconds=DRAIN_SECONDS,
+            otherwise=lambda: f"{self.name}: {self._stored()} of {ends}",
+        )
 
     def check(self) -> list[str]:
         stored = self._stored()

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from chaos.cluster import CALM_SECONDS, Cluster, until
+from chaos.cluster import CALM_SECONDS, Cluster
 from chaos.disks import Disk
 from chaos.world import World
+from eventually import until
 
 # Longer than what it waits for in turn: each wait has a time limit of its own, which says what it waited for.
 pytestmark = pytest.mark.timeout(300)
@@ -19,7 +20,9 @@ def test_a_broker_whose_disk_hangs_is_replaced(role: str, tmp_path: Path) -> Non
         leader = world.cluster.leader(world.places[0])
         victim = leader if role == "leader" else 1 + leader % 3
         disks[victim - 1].order(sync_hangs=1)
-        until(lambda: victim not in map(world.cluster.leader, world.places), CALM_SECONDS, "it leads on")
+        until(
+            lambda: victim not in map(world.cluster.leader, world.places), seconds=CALM_SECONDS, otherwise="it leads on"
+        )
         world.until_progress()
         disks[victim - 1].heal()
         world.judge()

@@ -18,11 +18,11 @@ from collections import Counter
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from chaos import mover as mover_program
-from chaos.cluster import until
 from chaos.guest import Guest
 from chaos.ledger import Ledger, Place
 from chaos.load import Load
 from chaos.reader import read_all
+from eventually import until
 
 SOURCE, TARGET, GROUP = "transfer-source", "transfer-target", "transfers"
 PARTITIONS = 2
@@ -55,7 +55,11 @@ class Transfers(Guest):
         self._load.stop()
         self.failures += self._load.failures
         end = {(SOURCE, place[1]): len(found) for place, found in self._read(self._source).items()}
-        until(lambda: self._committed() == end, DRAIN_SECONDS, lambda: f"moved {self._committed()} of {end}")
+        until(
+            lambda: self._committed() == end,
+            seconds=DRAIN_SECONDS,
+            otherwise=lambda: f"moved {self._committed()} of {end}",
+        )
 
     def abandon(self) -> None:
         if not self.stopping.is_set():

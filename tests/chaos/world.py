@@ -15,13 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Self
 
-from chaos.cluster import CALM_SECONDS, Cluster, until
+from chaos.cluster import CALM_SECONDS, Cluster
 from chaos.guest import Guest
 from chaos.ledger import Found, Ledger, Place
 from chaos.load import Load
 from chaos.reader import read_all
 from chaos.replicas import differences
 from chaos.watch import Watch
+from eventually import until
 
 # Segments of the default size, as users have them: what grows with a segment is seen.
 DURABLE: Mapping[str, str] = {}
@@ -129,7 +130,7 @@ class World:
         def silent() -> list[Place]:
             return [place for place in wanted if load.newest_ack[place] < sent]
 
-        until(lambda: not silent(), CALM_SECONDS, lambda: self._story(silent()))
+        until(lambda: not silent(), seconds=CALM_SECONDS, otherwise=lambda: self._story(silent()))
 
     def _story(self, silent: list[Place]) -> str:
         newest = {load.name: dict(load.newest_ack) for load in self.loads}

@@ -1,9 +1,7 @@
 """A page of Prometheus text, asked for one value, until it is as it should be."""
 
 import re
-import time
 import urllib.request
-from collections.abc import Callable
 
 from gateway_process import SECONDS
 
@@ -18,10 +16,3 @@ def value_on(page: str, name: str, **labels: str) -> float:
         if labels.items() <= dict(re.findall(r'(\w+)="(.*?)"', found)).items():
             return float(value)
     raise AssertionError(f"there is no {name} {labels}")
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.05)

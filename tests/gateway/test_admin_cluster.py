@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import Producer
 from gateway_process import SECONDS, GatewayProcess
 
+from eventually import until
 from headrace.testing import Cluster
 
 
@@ -26,14 +27,6 @@ def api(cluster: Cluster) -> Iterator[httpx.Client]:
         until(lambda: [each for each in brokers(client) if each["alive"]], lambda alive: len(alive) == 4)
         yield client
     running.stop()
-
-
-def until(look: Callable[[], Any], condition: Callable[[Any], bool]) -> Any:
-    deadline = time.monotonic() + SECONDS
-    while not condition(found := look()):
-        assert time.monotonic() < deadline, found
-        time.sleep(0.1)
-    return found
 
 
 def brokers(api: httpx.Client) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from gateway_process import SECONDS, GatewayProcess
 
+from eventually import until
 from headrace.testing import Cluster
 
 QUICK = {"for_seconds": 1, "keep_seconds": 1}
@@ -66,10 +67,7 @@ class Watched:
         self.until_true(lambda: self.inbox.states(name, **labels) == FIRED_AND_CLEARED, f"{name} was not posted")
 
     def until_true(self, condition: Callable[[], bool], complaint: str) -> None:
-        deadline = time.monotonic() + SECONDS
-        while not condition():
-            assert time.monotonic() < deadline, f"{complaint} in time"
-            time.sleep(0.1)
+        until(condition, otherwise=complaint)
 
 
 def disk_rule(data: Path) -> dict[str, float]:

@@ -4,7 +4,6 @@ import contextlib
 import json
 import re
 import socket
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +14,8 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection
 from websockets.sync.client import connect as connect_socket
 from websockets.typing import Origin
+
+from eventually import until
 
 SECONDS = 60
 
@@ -224,14 +225,15 @@ def test_more_in_flight_than_allowed_is_told_to_come_back(
         each.sendall(head(topic, 100_000) + b" " * 99_997)
     with running.client() as http:
         # Until both are read, nothing counts.
-        while (reply := http.post(f"/topics/{topic}/messages", json={"value": "12345"})).status_code == 200:
-            time.sleep(0.05)
+        reply = until(
+            lambda: http.post(f"/topics/{topic}/messages", json={"value": "12345"}),
+            lambda reply: reply.status_code != 200,
+        )
         assert refusal(reply) == (429, "Too many requests")
         assert int(reply.headers["retry-after"]) >= 1
         for each in slow:
             each.close()
-        while http.post(f"/topics/{topic}/messages", json={"value": 1}).status_code == 429:
-            time.sleep(0.05)
+        until(lambda: http.post(f"/topics/{topic}/messages", json={"value": 1}).status_code != 429)
 
 
 def test_bodies_that_do_not_come_hold_nobody_up(new_gateway: Callable[..., GatewayProcess], topic: str) -> None:

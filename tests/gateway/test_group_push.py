@@ -14,6 +14,7 @@ from gateway_process import SECONDS, GatewayProcess
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from eventually import until
 from headrace.testing import Broker
 
 
@@ -36,14 +37,12 @@ def member(client: httpx.Client, group: str, topic: str, last_id: str = "") -> A
 
 
 def until_committed(client: httpx.Client, group: str, offset: int) -> None:
-    deadline = time.monotonic() + SECONDS
-    while True:
+    def committed() -> list[Any]:
         reply = client.get(f"/api/v1/consumer-groups/{group}/lag")
         partitions = reply.json().get("partitions", []) if reply.status_code == 200 else []
-        if [each.get("committed") for each in partitions] == [offset]:
-            return
-        assert time.monotonic() < deadline, reply.text
-        time.sleep(0.1)
+        return [each.get("committed") for each in partitions]
+
+    until(committed, lambda found: found == [offset])
 
 
 def test_what_was_taken_is_committed_and_an_id_brings_it_back(http: httpx.Client, topic: str, send: Any) -> None:
@@ -166,10 +165,7 @@ def test_a_gateway_that_stops_leaves_its_groups(
 
 
 def until_alone(client: httpx.Client) -> None:
-    deadline = time.monotonic() + SECONDS
-    while client.get("/api/v1/push").json()["listeners"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    until(lambda: not client.get("/api/v1/push").json()["listeners"])
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Producer
 from gateway_process import SECONDS, GatewayProcess
 
+from eventually import until
 from headrace.testing import Broker
 
 COUNT = 20
@@ -70,10 +71,7 @@ class Member:
         return values
 
     def until(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        deadline = time.monotonic() + SECONDS
-        while not condition(self.poll(limit=1)):
-            assert time.monotonic() < deadline, self.last
-        return self.last
+        return until(lambda: self.poll(limit=1), condition)
 
 
 @pytest.fixture
@@ -177,10 +175,7 @@ def test_an_idle_session_leaves_its_group(
 ) -> None:
     member = join(topic, idle_ms=1000)
     member.until(lambda reply: bool(reply["assigned"]))
-    deadline = time.monotonic() + SECONDS
-    while http.get(f"/api/v1/consumer-groups/{group}").json()["members"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    until(lambda: http.get(f"/api/v1/consumer-groups/{group}").json()["members"] == [])
     assert http.get(member.path).status_code == 404
 
 

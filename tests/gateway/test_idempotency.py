@@ -1,6 +1,5 @@
 """An Idempotency-Key: however often a POST is repeated, to whichever gateway and over their death, it is stored once."""
 
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,8 +10,9 @@ from typing import Any
 import httpx
 import pytest
 from dying_gateway import STEPS
-from gateway_process import SECONDS, GatewayProcess
+from gateway_process import GatewayProcess
 
+from eventually import until
 from headrace.testing import Broker
 
 # The others are run by `make verify`.
@@ -39,12 +39,11 @@ def post(http: httpx.Client, topic: str, key: str, body: Any) -> httpx.Response:
 
 def values(http: httpx.Client, topic: str, count: int) -> list[Any]:
     """A commit is answered a moment before its markers let readers see the messages: waits until there are as many."""
-    deadline = time.monotonic() + SECONDS
-    while True:
-        found = http.get(f"/topics/{topic}/messages", params={"partition": 0, "limit": 1000}).json()["messages"]
-        if len(found) >= count or time.monotonic() > deadline:
-            return [message["value"] for message in found]
-        time.sleep(0.05)
+    page = {"partition": 0, "limit": 1000}
+    found = until(
+        lambda: http.get(f"/topics/{topic}/messages", params=page).json()["messages"], lambda seen: len(seen) >= count
+    )
+    return [message["value"] for message in found]
 
 
 def test_a_repeated_post_is_stored_once(http: httpx.Client, topic: str) -> None:

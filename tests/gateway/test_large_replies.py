@@ -9,6 +9,8 @@ import httpx
 import pytest
 from gateway_process import SECONDS, GatewayProcess
 
+from eventually import until
+
 KILOBYTES = 400
 LINES = {"Accept": "application/x-ndjson"}
 
@@ -59,8 +61,7 @@ def test_a_reader_that_takes_nothing_is_let_go_with_all_that_it_held(
     running, path = new_gateway(*limits), f"/topics/{loaded}/messages?limit=8"
     with reading(running, path) as slow, running.client() as http:
         assert slow.recv(12) == b"HTTP/1.1 200"
-        while http.get(path).status_code == 429:
-            time.sleep(0.05)
+        until(lambda: http.get(path).status_code != 429)
         assert rest_of(slow) < 8 * KILOBYTES << 10
 
 
@@ -84,6 +85,4 @@ def test_more_streams_of_lines_than_there_may_be(new_gateway: Callable[..., Gate
             assert next(following)
             reply = http.get(path, headers=LINES)
             assert (reply.status_code, reply.json()["title"]) == (429, "Too many requests")
-        while (reply := http.get(path, headers=LINES)).status_code == 429:
-            time.sleep(0.05)
-        assert reply.status_code == 200
+        until(lambda: http.get(path, headers=LINES).status_code == 200)

@@ -10,8 +10,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 from gateway_process import SECONDS
-from metric_page import page_at, until, value_on
+from metric_page import page_at, value_on
 
+from eventually import until
 from headrace.testing import Cluster
 
 MEGABYTE = 1 << 20

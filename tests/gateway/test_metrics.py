@@ -9,8 +9,9 @@ import httpx
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from gateway_process import SECONDS, GatewayProcess
-from metric_page import page_at, until, value_on
+from metric_page import page_at, value_on
 
+from eventually import until
 from headrace.gateway.monitor.rules import RULES
 from headrace.testing import Broker
 

@@ -3,12 +3,13 @@
 import json
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 from gateway_process import GatewayProcess
+
+from eventually import until
 
 
 def test_unknown_path_is_a_problem(http: httpx.Client) -> None:
@@ -36,10 +37,7 @@ def test_a_changed_file_is_read_again(new_gateway: Callable[..., GatewayProcess]
     running = new_gateway("--config", str(file))
     file.write_text(file.read_text() + 'log-level = "info"\nmessages_max = 7\n')
     os.kill(running.pid, signal.SIGHUP)
-    deadline = time.monotonic() + 30
-    while "next start" not in (text := log.read_text()):
-        assert time.monotonic() < deadline, text
-        time.sleep(0.05)
+    text = until(log.read_text, lambda text: "next start" in text)
     read, later = (json.loads(line) for line in text.splitlines() if "gateway" in json.loads(line)["logger"])
     assert (read["settings"], later["settings"]) == ("info", "messages_max")
     with running.client() as client:

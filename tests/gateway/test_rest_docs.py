@@ -3,15 +3,15 @@
 import functools
 import re
 import tempfile
-import time
 from pathlib import Path
 
 import httpx
 import pytest
-from gateway_process import SECONDS, GatewayProcess
+from gateway_process import GatewayProcess
 from page_commands import Exchange, run_page
 from receiver import Receiver
 
+from eventually import until
 from headrace.testing import Cluster
 
 PAGES = {"rest.md": 1, "rest-admin.md": 2, "push.md": 1, "monitoring.md": 1}
@@ -42,10 +42,11 @@ def exchanges(page: str) -> list[Exchange]:
 
 
 def until_watched(gateway: GatewayProcess) -> None:
-    deadline = time.monotonic() + SECONDS
-    while 'headrace_broker_up{broker="1"} 1' not in httpx.get(f"{gateway.url}/metrics", trust_env=False).text:
-        assert time.monotonic() < deadline, "the gateway saw no metrics of the broker"
-        time.sleep(0.1)
+    until(
+        lambda: httpx.get(f"{gateway.url}/metrics", trust_env=False).text,
+        lambda page: 'headrace_broker_up{broker="1"} 1' in page,
+        otherwise="the gateway saw no metrics of the broker",
+    )
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -21,6 +21,7 @@ from gateway_process import SECONDS, GatewayProcess
 from metric_page import value_on
 from receiver import Receiver
 
+from eventually import until
 from headrace.testing import Broker, Cluster
 
 NETWORKS = ("--set", "webhook_networks=127.0.0.0/8", "--set", "group_session_ms=6000")
@@ -158,13 +159,6 @@ def test_paused_and_resumed(hooks: httpx.Client, receiver: Receiver, topic: str,
     assert hooks.get(f"/api/v1/webhooks/{made['id']}").json()["lag"] == 1
     assert hooks.post(f"/api/v1/webhooks/{made['id']}/resume").json()["state"] == "active"
     assert values(receiver.until(lambda seen: len(seen) >= 2)) == ["before", "meanwhile"]
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def test_what_became_of_deliveries_is_counted(

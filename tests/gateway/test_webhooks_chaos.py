@@ -7,7 +7,7 @@ the receiver or is a dead letter, and of each partition the receiver saw every m
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from gateway_process import SECONDS, GatewayProcess
 from receiver import Receiver
 
+from eventually import until
 from headrace.testing import Broker
 
 NETWORKS = ("--set", "webhook_networks=127.0.0.0/8", "--set", "group_session_ms=6000")
@@ -93,10 +94,12 @@ class Storm:
     # -- what must be true -------------------------------------------------------------------------------------------
 
     def until_all_are_somewhere(self) -> None:
-        deadline = time.monotonic() + 2 * SECONDS
-        while missing := self.stored - self.accepted() - self.dead_letters():
-            assert time.monotonic() < deadline, f"{len(missing)} of {len(self.stored)} are nowhere: {self._status()}"
-            time.sleep(0.5)
+        until(
+            lambda: len(self.stored - self.accepted() - self.dead_letters()),
+            lambda missing: missing == 0,
+            2 * SECONDS,
+            lambda: f"of {len(self.stored)} some are nowhere: {self._status()}",
+        )
 
     def _status(self) -> list[Any]:
         shown = []
@@ -186,17 +189,10 @@ def test_dead_letters_are_delivered_in_the_end(storm: Storm) -> None:
     """Redriven by whichever gateway is there: the one that was asked is killed."""
     storm.receiver.tell("fail")
     storm.store(40)
-    until(lambda: storm.dead_letters() == storm.stored)
+    until(lambda: storm.dead_letters() == storm.stored, seconds=2 * SECONDS)
     storm.receiver.tell("accept")
     with storm.gateways[0].client() as client:
         assert client.post(f"/api/v1/webhooks/{storm.webhook}/redrive").status_code == 202
     storm.gateways[0].kill()
-    until(lambda: storm.accepted() == storm.stored)
+    until(lambda: storm.accepted() == storm.stored, seconds=2 * SECONDS)
     storm.assert_in_order()
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 2 * SECONDS
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.5)

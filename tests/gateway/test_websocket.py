@@ -11,10 +11,11 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 from events import listening
 from gateway_process import SECONDS, GatewayProcess
-from metric_page import until, value_on
+from metric_page import value_on
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from eventually import until
 from headrace.gateway.push.positions import PARTITIONS_MAX
 from headrace.testing import Broker
 

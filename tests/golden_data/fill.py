@@ -9,13 +9,13 @@ open           one that nobody has ended yet
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from cluster_view import records_of
+from eventually import until
 from headrace.client.admin import BROKER, TOPIC, Admin, Resource
 from headrace.client.configs import ALL_BROKERS
 from headrace.client.peer import parse_bootstrap
@@ -119,9 +119,9 @@ class Filler:
 
     def _latest(self) -> None:
         """Rounds until the segments of the first ones are cleaned: their offsets have gaps then. No more from then on."""
-        until(lambda: self._latest_round() and self._has_gaps(), "compaction")
+        until(lambda: self._latest_round() and self._has_gaps(), otherwise="compaction")
         asyncio.run(self._set(Resource(TOPIC, "latest"), {"min.compaction.lag.ms": str(2**62)}))
-        until(self._is_steady, "the end of compaction")
+        until(self._is_steady, otherwise="the end of compaction")
 
     def _latest_round(self) -> bool:
         producer = self._producer()
@@ -202,10 +202,3 @@ class Filler:
 
 def _flushed(producer: Producer) -> None:
     assert producer.flush(SECONDS) == 0, "not delivered in time"
-
-
-def until(reached: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:
-    deadline = time.monotonic() + seconds
-    while not reached():
-        assert time.monotonic() < deadline, f"{what}: not in {seconds:.0f} s"
-        time.sleep(0.05)

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 
 import pytest
-from eventually import created
+from created import created
 
 from clients import confluent, line_driver, roster
 from clients.build import MissingTool

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from eventually import created, until
+from created import created
 from upkeep import PER_SEGMENT, SEGMENT_BYTES, keyed, log_files, metric, newest, read_all
 
 from clients import line_driver, roster
 from clients.build import MissingTool
 from clients.client import Client, Record, Refused
 from clients.confluent import Confluent
+from eventually import until
 from headrace.testing import Broker
 
 COMPACT = {"cleanup.policy": "compact", "segment.bytes": str(SEGMENT_BYTES), "min.cleanable.dirty.ratio": "0.01"}

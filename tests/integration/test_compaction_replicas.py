@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from eventually import created, until
+from created import created
 from upkeep import PER_SEGMENT, SEGMENT_BYTES, keyed, log_files, newest, read_all
 
 from clients.client import EARLIEST
 from clients.confluent import Confluent
+from eventually import until
 from headrace.testing import Cluster
 
 KEYS = 20

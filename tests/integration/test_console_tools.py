@@ -5,12 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
-from eventually import until
 from raw_batches import raw_batches
 
 from clients import console
 from clients.build import MissingTool, java_classpath
 from clients.client import CODECS, EARLIEST, Record
+from eventually import until
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from eventually import created
+from created import created
 
 from clients.client import Client, Record
 from clients.roster import CLIENTS

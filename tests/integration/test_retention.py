@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
-from eventually import created, until
+from created import created
 from upkeep import PER_SEGMENT, SEGMENT_BYTES, log_files, metric, read_all, value_of
 
 from clients.client import EARLIEST, LATEST, WAIT_S, Record, Refused
 from clients.confluent import Confluent
+from eventually import until
 from headrace.testing import Broker
 
 SEGMENTS = {"segment.bytes": str(SEGMENT_BYTES)}

@@ -3,10 +3,10 @@
 import base64
 
 import pytest
-from eventually import until
 
 from clients.client import EARLIEST, Admin, Client, Record, Refused
 from clients.roster import CLIENTS, WITH_TOPIC_IDS
+from eventually import until
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
 INVALID_TOPIC = 17

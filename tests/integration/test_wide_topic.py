@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from eventually import created
+from created import created
 
 from clients.client import LATEST, Client, Record
 

@@ -1,9 +1,8 @@
 """The listener of a live query: the lag after every batch, and a group that has the last batch too."""
 
-import time
-
 from test_source import produce
 
+from eventually import until
 from headrace.client.lag import get_lag
 from headrace.spark.query_progress import QueryProgress
 
@@ -46,10 +45,3 @@ def run(spark, broker, topic, name, checkpoint):
     frame = reader.options(subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger="8").load()
     writer = frame.writeStream.format("noop").queryName(name).option("checkpointLocation", str(checkpoint))
     assert writer.trigger(availableNow=True).start().awaitTermination(DEADLINE_SECONDS)
-
-
-def until(condition):
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.05)

@@ -1,11 +1,11 @@
 """Streaming reads: every record once over stops and restarts, limits, progress, and what a checkpoint may not be."""
 
 import json
-import time
 
 import pytest
 from test_source import failure, produce
 
+from eventually import until
 from headrace.client.lag import get_lag
 from headrace.spark.stream import FEW_RECORDS, StreamSource
 from headrace.testing import Broker
@@ -42,13 +42,6 @@ class Query:
     @property
     def rows(self):
         return sorted(row for batch in self.batches for row in batch)
-
-
-def until(condition):
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.05)
 
 
 def latest_of(running):

@@ -17,6 +17,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 import headrace
+from eventually import until
 from headrace.api import consumer as consumer_module
 from headrace.api import loop as loop_module
 from headrace.api.errors import Closed, DeliveryFailed, TransactionAborted, TransactionMisused, UnknownOption
@@ -214,10 +215,7 @@ def test_a_consumer_that_was_dropped_leaves_its_group(headrace_broker: Broker, t
     assert members(headrace_broker, topic) == 1
     del consumer, client
     gc.collect()
-    deadline = time.monotonic() + TIMEOUT / 2
-    while members(headrace_broker, topic) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert members(headrace_broker, topic) == 0
+    until(lambda: members(headrace_broker, topic), lambda found: found == 0, TIMEOUT / 2)
 
 
 # -- what bodies send --------------------------------------------------------------------------------------------------

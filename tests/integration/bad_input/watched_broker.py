@@ -4,13 +4,13 @@ import os
 import re
 import resource
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from eventually import until
 from headrace.testing import Broker
 
 LOG_SECONDS = 10.0
@@ -33,11 +33,7 @@ class WatchedBroker:
 
     def expect_one_line(self, peer: str, cause: str) -> None:
         """The log names this peer once, with the cause."""
-        deadline = time.monotonic() + LOG_SECONDS
-        while not self.log_lines(f"peer={peer}"):
-            assert time.monotonic() < deadline, f"no log line names {peer}"
-            time.sleep(0.01)
-        (line,) = self.log_lines(f"peer={peer}")
+        (line,) = until(lambda: self.log_lines(f"peer={peer}"), otherwise=f"no log line names {peer}")
         assert cause in line
 
     def metric(self, name: str) -> float:

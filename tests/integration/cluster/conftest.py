@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from clients.confluent import Confluent
+from eventually import until
 from headrace.client.admin import Admin
 from headrace.client.survey import Survey, survey
 from headrace.testing import Cluster
@@ -40,11 +40,9 @@ class Lab:
 
     def _until_together(self) -> None:
         """Every broker knows of every other: one that heard of fewer would place a topic on those."""
-        everyone, deadline = set(self.cluster.ids), time.monotonic() + WAIT_SECONDS
+        everyone = set(self.cluster.ids)
         for number in self.cluster.ids:
-            while not self._brokers_at(number) >= everyone:
-                assert time.monotonic() < deadline, f"broker {number} does not know all others"
-                time.sleep(0.01)
+            until(lambda number=number: self._brokers_at(number), lambda known: known >= everyone)
 
     def _brokers_at(self, number: int) -> set[int]:
         known = self.ask(lambda admin: admin.describe_cluster(), [number])
@@ -63,11 +61,8 @@ class Lab:
 
     def until_known(self, topic: str) -> None:
         """To every broker: the one that made it knows it first."""
-        deadline = time.monotonic() + WAIT_SECONDS
         for number in self.cluster.ids:
-            while self.cluster.running(number) and topic not in self._topics_at(number):
-                assert time.monotonic() < deadline, f"broker {number} does not know {topic}"
-                time.sleep(0.01)
+            until(lambda number=number: not self.cluster.running(number) or topic in self._topics_at(number))
 
     def _topics_at(self, number: int) -> list[str | None]:
         known = self.ask(lambda admin: admin.metadata(), [number])
@@ -100,11 +95,7 @@ class Lab:
         return self.ask(survey)
 
     def until(self, condition: Callable[[Survey], bool]) -> Survey:
-        deadline = time.monotonic() + WAIT_SECONDS
-        while not condition(seen := self.survey()):
-            assert time.monotonic() < deadline, f"it did not come true: {seen}"
-            time.sleep(0.05)
-        return seen
+        return until(self.survey, condition)
 
     def until_healthy(self) -> Survey:
         """Every partition led, every replica of it in sync, nothing moving."""

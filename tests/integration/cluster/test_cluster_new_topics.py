@@ -5,6 +5,7 @@ import time
 import pytest
 
 from clients.raw import RawClient
+from eventually import until
 from headrace.testing import Cluster
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from headrace.wire.messages.offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -61,14 +62,13 @@ def written(links: dict[int, RawClient], topic: str, leaders: list[int]) -> list
     ends = []
     for partition, leader in enumerate(leaders):
         wanted = ListOffsetsTopic(topic, [ListOffsetsPartition(partition, timestamp=LATEST)])
-        deadline = time.monotonic() + 20
-        while True:
-            (found,) = links[leader].ask(ListOffsetsRequest(topics=[wanted]), 7).topics[0].partitions
-            # The end that consumers see comes after the followers' fetches.
-            if found.offset == 1 or time.monotonic() > deadline:
-                break
-            time.sleep(0.01)
-        ends.append(found.offset)
+        request = ListOffsetsRequest(topics=[wanted])
+        # The end that consumers see comes after the followers' fetches.
+        found = until(
+            lambda leader=leader, request=request: links[leader].ask(request, 7).topics[0].partitions[0].offset,
+            lambda offset: offset == 1,
+        )
+        ends.append(found)
     return ends
 
 

@@ -5,7 +5,6 @@ not idempotent, and may then send a record twice or overtake itself when it send
 """
 
 import threading
-import time
 from types import TracebackType
 from typing import Self
 
@@ -13,6 +12,7 @@ from confluent_kafka import Message, Producer
 
 from chaos.ledger import Ledger, Written
 from chaos.reader import read_all
+from eventually import until
 
 EXACTLY_ONCE = {"enable.idempotence": True}
 PADDING = b"x" * 200
@@ -51,10 +51,11 @@ class Traffic:
     def progress(self, count: int = 100) -> None:
         """Returns when so many more are acknowledged."""
         wanted = self._ledger.count + count
-        deadline = time.monotonic() + WAIT_SECONDS
-        while self._ledger.count < wanted:
-            assert time.monotonic() < deadline, f"nothing is acknowledged any more; {self.failures[:3]}"
-            time.sleep(0.01)
+        until(
+            lambda: self._ledger.count,
+            lambda count: count >= wanted,
+            otherwise=lambda: f"nothing is acknowledged any more; {self.failures[:3]}",
+        )
 
     def check(self, bootstrap: str | None = None) -> None:
         """After the end: no failed delivery report, and another library reads exactly what this one was told.

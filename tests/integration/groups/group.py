@@ -1,13 +1,12 @@
 """A consumer group as a test sees it: its members, each a process, polled all at the same time."""
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
-from clients.client import WAIT_S
 from clients.members.member import Member, Polled, Read
+from eventually import until
 
 # An assignment that the next round would change is not settled.
 ROUNDS_UNCHANGED = 2
@@ -73,10 +72,10 @@ class Group:
         return {read for member in (*self.members, *self._left) for read in member.reads}
 
     def until(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + WAIT_S
-        while not condition():
-            shown = [(member.library, sorted(member.assigned), len(member.reads)) for member in self.members]
-            assert time.monotonic() < deadline, f"it did not come true in time: {shown}"
+        until(
+            condition,
+            otherwise=lambda: [(each.library, sorted(each.assigned), len(each.reads)) for each in self.members],
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -4,10 +4,10 @@ import time
 from pathlib import Path
 
 import pytest
-from eventually import until
 
 from clients.confluent import Confluent
 from clients.raw import RawClient
+from eventually import until
 from headrace.client.lag import get_lag
 from headrace.testing import Broker
 from headrace.wire.batch import iter_headers

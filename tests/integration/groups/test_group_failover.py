@@ -4,7 +4,6 @@ At least once: what was committed stays committed, every record is read by someb
 """
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -14,6 +13,7 @@ from clients.client import WAIT_S, Refused
 from clients.confluent import Confluent
 from clients.line_program import ProgramFailed
 from clients.members.member import Member, Read
+from eventually import until
 from headrace.client.lag import PartitionLag, get_lag
 from headrace.testing import Cluster
 
@@ -91,18 +91,17 @@ def acknowledged(workers: list[Worker]) -> dict[int, int]:
     return offsets
 
 
-def until(condition: Callable[[], bool], workers: list[Worker]) -> None:
-    deadline = time.monotonic() + 2 * WAIT_S
-    while not condition():
-        told = [(each.member.library, sorted(each.member.assigned), each.failures[-2:]) for each in workers]
-        assert time.monotonic() < deadline, f"it did not come true in time: {told}"
-        time.sleep(0.05)
+def until_all(condition: Callable[[], bool], workers: list[Worker]) -> None:
+    until(
+        condition,
+        otherwise=lambda: [(each.member.library, sorted(each.member.assigned), each.failures[-2:]) for each in workers],
+    )
 
 
 def until_all_go_on(workers: list[Worker]) -> None:
     """Every partition is read, and what is read is committed."""
     before = acknowledged(workers)
-    until(lambda: all(offset > before[part] for part, offset in acknowledged(workers).items()), workers)
+    until_all(lambda: all(offset > before[part] for part, offset in acknowledged(workers).items()), workers)
 
 
 def check_committed(bootstrap: str, promised: dict[int, int]) -> list[PartitionLag]:
@@ -142,7 +141,7 @@ def test_the_coordinator_is_killed(three: Cluster, members: list[tuple[str, str]
             check_committed(three.bootstrap, promised)
             three.start(doomed)
         stream.stop()
-        until(lambda: all(lag.lag == 0 for lag in get_lag(three.bootstrap, GROUP)), workers)
+        until_all(lambda: all(lag.lag == 0 for lag in get_lag(three.bootstrap, GROUP)), workers)
     finally:
         for worker in workers:
             worker.stop()
