@@ -1,6 +1,7 @@
 """What must not join a cluster, or not be believed: refused with a cause and a fix, and no data touched."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -187,4 +188,6 @@ def test_clocks_an_hour_apart_are_a_warning_and_nothing_else(lab_of, capfd) -> N
             late.stop()
     warned = [line for line in capfd.readouterr().err.splitlines() if "the clock of broker 3" in line]
     assert len(warned) == 2, "each of the others"
-    assert all("3600 s behind ours" in line for line in warned)
+    # The registration was made before it is read: a busy machine adds seconds to the hour.
+    behind = [int(re.search(r"(\d+) s behind ours", line)[1]) for line in warned]
+    assert all(3600 <= seconds < 3720 for seconds in behind), warned
