@@ -58,7 +58,7 @@ def leave_leader_alone(faults: "Faults") -> None:
     for host in others:
         _down(faults, host)
     alone = faults.rng.uniform(*ALONE_SECONDS)
-    faults.world.agenda.after(alone, _down, faults, leader)
+    faults.harm_after(alone, _down, faults, leader)
     back = alone + faults.rng.uniform(0.05, 0.5)
     for host in others:
         faults.world.agenda.after(back, faults.world.start, host)

@@ -58,7 +58,7 @@ def kill_after_failed_sync(faults: "Faults") -> None:
     host.is_hurt = True
     host.disk.fail_syncs.append(".log")
     faults.world.say(host.name, "will fail its next sync, and die of it")
-    faults.world.agenda.after(0.001, _kill_when_failed, faults, host, host.lives)
+    faults.harm_after(0.001, _kill_when_failed, faults, host, host.lives)
 
 
 def _kill_when_failed(faults: "Faults", host: Host, life: int) -> None:
@@ -66,7 +66,7 @@ def _kill_when_failed(faults: "Faults", host: Host, life: int) -> None:
     if host.lives != life or not host.is_up:
         return
     if host.disk.fail_syncs:
-        faults.world.agenda.after(0.001, _kill_when_failed, faults, host, life)
+        faults.harm_after(0.001, _kill_when_failed, faults, host, life)
     else:
         faults.take_down(host, power=False)
 

@@ -4,6 +4,7 @@ Every fault either passes by itself or is undone by the calm. None of them asks 
 that cannot must stop acknowledging, not lie.
 """
 
+import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from random import Random
 from typing import Any, Final
@@ -16,6 +17,7 @@ from sim.clients import Directory, delete_records, elect_preferred, move_partiti
 from sim.config_churn import change_configs
 from sim.disk import SimDisk
 from sim.host import Host
+from sim.loop import Entry
 from sim.world import World
 
 CRASH_DOWN_SECONDS: Final = (0.1, 6.0)
@@ -31,6 +33,12 @@ class Faults:
         self.rng = rng
         self.to_replace: dict[tuple[int, str], None] = {}
         """Broker and partition with rot that only a person mends: see `topic_faults.replace_rotten`."""
+        self._due: list[Entry] = []
+        self._admins: list[asyncio.Task[Any]] = []
+
+    def harm_after(self, seconds: float, deed: Callable[..., None], *args: Any) -> None:
+        """The later part of a fault. None is due any more in the calm, unlike what undoes a fault (`agenda.after`)."""
+        self._due.append(self.world.agenda.after(seconds, deed, *args))
 
     def any_host(self) -> Host:
         return self.rng.choice(self.world.hosts)
@@ -164,7 +172,11 @@ class Faults:
 
     def administer(self, work: Callable[[Directory], Coroutine[Any, Any, None]]) -> None:
         loop = self.world.client_loop(f"admin {len(self.world.loops)}")
-        self.world.spawn(loop, work(Directory(self.world, loop, self.rng)))
+        self._admins.append(self.world.spawn(loop, work(Directory(self.world, loop, self.rng))))
+
+    @property
+    def are_admins_done(self) -> bool:
+        return all(task.done() for task in self._admins)
 
     def change_configs(self) -> None:
         """A burst of them, on one topic."""
@@ -255,6 +267,8 @@ class Faults:
     def heal(self) -> None:
         world = self.world
         world.say("calm", "everything is mended")
+        for entry in self._due:
+            entry.cancel()
         world.network.mend_all()
         world.resume_all()
         self._quicken_store()

@@ -73,6 +73,7 @@ class Host:
         self.store: SimStore | None = None
         self.store_is_cut = False
         self.is_serving = False
+        self.is_stopping = False
         self.lives = 0
         self._world = world
         self._rng = rng
@@ -163,7 +164,7 @@ class Host:
         self._world.network.drop(self.loop, dark)
         self.loop.die()
         self.node = self.store = None
-        self.is_serving = False
+        self.is_serving = self.is_stopping = False
 
     def cut_store(self, is_cut: bool) -> None:
         self.store_is_cut = is_cut

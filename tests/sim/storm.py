@@ -293,6 +293,8 @@ class Storm:
         if not self._is_over:
             self._checks.inspect()
             self._look_for_the_left_over()
+            self._look_for_relapses()
+        if not self._is_over:
             self._read_all()
             self._ledger.on_final()
 
@@ -303,12 +305,19 @@ class Storm:
             if found := left_over(host):
                 self._checks.fail("bounded", found)
 
+    def _look_for_relapses(self) -> None:
+        """Nothing goes wrong any more, so what had recovered stays so; members of groups still write, a moment apart."""
+        if not self._is_over and not self._world.agenda.run(LAST_REQUEST_SECONDS, lambda: not self._missing()):
+            self._checks.fail("caught-up", f"all was well, and then: {self._missing()}")
+
     def _missing(self) -> str:
         """What is still to come before everybody has recovered; nothing when they have."""
         if not replace_rotten(self._faults):
             return f"rot has to wait: {list(self._faults.to_replace)}"
+        if not self._faults.are_admins_done:
+            return "an administrator still asks for something"
         for host in self._world.hosts:
-            if not host.is_serving:
+            if not host.is_serving or host.is_stopping:
                 return f"{host.name} does not serve"
         topic = self._checks.image().topics[TOPIC]
         for index, state in enumerate(topic.partitions):

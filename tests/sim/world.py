@@ -124,6 +124,7 @@ class World:
         """Cleanly, as SIGTERM does; it comes back by itself."""
         if host.is_serving and not host.loop.is_paused and host.node is not None:
             self.say(host.name, "is asked to stop")
+            host.is_stopping = True
             host.loop.create_task(host.node.stop())
 
     def pause(self, host: Host, seconds: float) -> None:
