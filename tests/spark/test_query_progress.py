@@ -4,7 +4,7 @@ import time
 
 from test_source import produce
 
-from headrace.client.lag import get_lag
+from headrace.admin.lag import get_lag
 from headrace.spark.query_progress import QueryProgress
 
 DEADLINE_SECONDS = 120

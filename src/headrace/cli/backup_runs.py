@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import typer
 
+from headrace.admin.admin import Admin
 from headrace.backup.create import Created
 from headrace.backup.create import create as create_backup
 from headrace.backup.folder import Folder, make_folder, open_folder
@@ -20,7 +21,6 @@ from headrace.cli.backup_progress import showing
 from headrace.cli.cluster_admin import with_admin
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.output import count_of, remark, show_json, show_rows, size_of
-from headrace.client.admin import Admin
 from headrace.client.writer_client import WriterClient
 
 T = TypeVar("T")

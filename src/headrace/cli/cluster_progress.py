@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from headrace.admin.admin import Admin
+from headrace.admin.moves import Copied, copied
+from headrace.admin.survey import PartitionSeen, Survey, survey
 from headrace.base.ids import TopicPartition
 from headrace.cli.cluster_throttle import lift_throttle
 from headrace.cli.output import console, count_of, remark, size_of
-from headrace.client.admin import Admin
 from headrace.client.connection import Disconnected
-from headrace.client.moves import Copied, copied
-from headrace.client.survey import PartitionSeen, Survey, survey
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

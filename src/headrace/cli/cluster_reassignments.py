@@ -4,15 +4,15 @@ import asyncio
 
 import typer
 
+from headrace.admin.admin import Admin
+from headrace.admin.moves import moving_view
+from headrace.admin.survey import Survey, survey
 from headrace.cli.cluster_admin import refused
 from headrace.cli.cluster_moves import say_how_to_go_on
 from headrace.cli.cluster_progress import until_moved
 from headrace.cli.cluster_throttle import lift_throttle, throttled_topics
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.output import count_of, remark, show_json, show_rows, size_of
-from headrace.client.admin import Admin
-from headrace.client.moves import moving_view
-from headrace.client.survey import Survey, survey
 
 
 async def list_all(admin: Admin, as_json: bool) -> None:

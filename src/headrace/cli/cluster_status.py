@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from headrace.admin.status import replica_lag, status_of
+from headrace.admin.survey import PartitionSeen, Survey
 from headrace.cli.output import count_of, show_fields, show_rows, size_of
-from headrace.client.status import replica_lag, status_of
-from headrace.client.survey import PartitionSeen, Survey
 
 ROWS_MAX = 50
 

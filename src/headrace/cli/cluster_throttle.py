@@ -7,10 +7,10 @@ replicas that it holds for.
 import re
 from collections.abc import Collection
 
+from headrace.admin.admin import BROKER, TOPIC, Admin, Resource
+from headrace.admin.moves import Plan
+from headrace.admin.survey import Survey
 from headrace.cli.failure import ExitCode, Failure
-from headrace.client.admin import BROKER, TOPIC, Admin, Resource
-from headrace.client.moves import Plan
-from headrace.client.survey import Survey
 
 RATES = ("follower.replication.throttled.rate", "leader.replication.throttled.rate")
 FOLLOWERS = "follower.replication.throttled.replicas"

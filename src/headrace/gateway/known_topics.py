@@ -9,7 +9,7 @@ import asyncio
 import re
 import time
 
-from headrace.client.admin import Admin
+from headrace.admin.admin import Admin
 from headrace.gateway.problem import Problem, kafka_problem
 from headrace.wire.codes import CODES, ErrorCode
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse

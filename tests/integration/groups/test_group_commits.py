@@ -8,7 +8,7 @@ from eventually import until
 
 from clients.confluent import Confluent
 from clients.raw import RawClient
-from headrace.client.lag import get_lag
+from headrace.admin.lag import get_lag
 from headrace.testing import Broker
 from headrace.wire.batch import iter_headers
 from headrace.wire.messages.coordinators import FindCoordinatorRequest

@@ -14,7 +14,7 @@ from clients.client import WAIT_S, Refused
 from clients.confluent import Confluent
 from clients.line_program import ProgramFailed
 from clients.members.member import Member, Read
-from headrace.client.lag import PartitionLag, get_lag
+from headrace.admin.lag import PartitionLag, get_lag
 from headrace.testing import Cluster
 
 TOPIC, GROUP, PARTITIONS = "orders", "billing", 6

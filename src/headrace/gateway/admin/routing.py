@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from headrace.admin.admin import Admin
 from headrace.base.errors import Refused
-from headrace.client.admin import Admin
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.gateway import gateway as shared
 from headrace.gateway.problem import PROBLEM_REPLY

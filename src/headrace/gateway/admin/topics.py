@@ -5,11 +5,11 @@ from typing import Annotated
 from fastapi import Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from headrace.admin import topics
+from headrace.admin.admin import TOPIC, Admin, Resource
+from headrace.admin.configs import describe_configs
+from headrace.admin.topics import TopicSeen
 from headrace.base.ids import TopicPartition
-from headrace.client import topics
-from headrace.client.admin import TOPIC, Admin, Resource
-from headrace.client.configs import describe_configs
-from headrace.client.topics import TopicSeen
 from headrace.gateway.admin.configs import ConfigShown
 from headrace.gateway.admin.routing import Asked, Number, Shared, Topic, TopicName, admin_router
 
