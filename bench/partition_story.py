@@ -15,7 +15,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench import proc
-from headrace.client.admin import Admin
+from headrace.admin.admin import Admin
 from headrace.testing import Cluster
 from headrace.wire.codec import encoded
 from headrace.wire.messages.metadata import (

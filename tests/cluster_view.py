@@ -9,15 +9,15 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as ConsumerPartition
 
+from headrace.admin.admin import BROKER, TOPIC, Admin, Resource
+from headrace.admin.configs import ALL_BROKERS, describe_configs
+from headrace.admin.groups import list_groups
+from headrace.admin.lag import committed_by
+from headrace.admin.topics import list_topics
+from headrace.admin.transactions import list_transactions
 from headrace.base.ids import TopicPartition
-from headrace.client.admin import BROKER, TOPIC, Admin, Resource
 from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient
-from headrace.client.configs import ALL_BROKERS, describe_configs
-from headrace.client.groups import list_groups
-from headrace.client.lag import committed_by
 from headrace.client.peer import parse_bootstrap
-from headrace.client.topics import list_topics
-from headrace.client.transactions import list_transactions
 
 READ_SECONDS = 30.0
 View = dict[str, Any]

@@ -18,9 +18,9 @@ from chaos.members import Members
 from chaos.reader import read_all
 from chaos.transfers import GROUP, PARTITIONS, SOURCE, TARGET, Transfers
 from chaos.world import World
+from headrace.admin.admin import Admin
+from headrace.admin.lag import committed_by
 from headrace.cli import app
-from headrace.client.admin import Admin
-from headrace.client.lag import committed_by
 from headrace.client.peer import parse_bootstrap
 
 FAULTS: tuple[Fault, ...] = (kill_leader, bounce_leader, kill_controller, pause_leader)

@@ -10,8 +10,8 @@ import pytest
 from clients.build import MissingTool
 from clients.confluent import Confluent
 from ecosystem.outcome import Outcome, TopicOutcome
-from headrace.client.admin import Admin
-from headrace.client.coordinators import coordinator_of
+from headrace.admin.admin import Admin
+from headrace.admin.coordinators import coordinator_of
 from headrace.testing import Cluster
 
 PARTITIONS = 3

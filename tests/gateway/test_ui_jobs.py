@@ -5,9 +5,9 @@ import uuid
 from collections.abc import Callable
 from typing import TypeVar
 
+from headrace.admin.admin import Admin
+from headrace.admin.groups import NewCommit, commit, list_groups
 from headrace.base.ids import TopicPartition
-from headrace.client.admin import Admin
-from headrace.client.groups import NewCommit, commit, list_groups
 from headrace.client.peer import Address, parse_bootstrap
 from headrace.gateway.monitor.lags import GroupLags
 from headrace.gateway.ui.jobs import MARK, Job, find_jobs

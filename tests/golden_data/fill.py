@@ -16,8 +16,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from cluster_view import records_of
 from eventually import until
-from headrace.client.admin import BROKER, TOPIC, Admin, Resource
-from headrace.client.configs import ALL_BROKERS
+from headrace.admin.admin import BROKER, TOPIC, Admin, Resource
+from headrace.admin.configs import ALL_BROKERS
 from headrace.client.peer import parse_bootstrap
 
 SECONDS = 30.0

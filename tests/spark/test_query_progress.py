@@ -3,7 +3,7 @@
 from test_source import produce
 
 from eventually import until
-from headrace.client.lag import get_lag
+from headrace.admin.lag import get_lag
 from headrace.spark.query_progress import QueryProgress
 
 DEADLINE_SECONDS = 120

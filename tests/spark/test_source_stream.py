@@ -6,7 +6,7 @@ import pytest
 from test_source import failure, produce
 
 from eventually import until
-from headrace.client.lag import get_lag
+from headrace.admin.lag import get_lag
 from headrace.spark.stream import FEW_RECORDS, StreamSource
 from headrace.testing import Broker
 

@@ -2,6 +2,7 @@
 
 from confluent_kafka import KafkaError, KafkaException
 
+from headrace.base import topic_names
 from headrace.base.errors import UserError
 
 
@@ -45,7 +46,7 @@ _FENCED = (
 _FIXES = {
     KafkaError.UNKNOWN_TOPIC_OR_PART: "create it with client.create_topic(name), or check its name",
     KafkaError.TOPIC_ALREADY_EXISTS: "use it as it is (exist_ok=True), or choose another name",
-    KafkaError.TOPIC_EXCEPTION: "a topic's name has letters a-z and A-Z, digits, '.', '_' and '-', at most 249",
+    KafkaError.TOPIC_EXCEPTION: topic_names.RULE,
     KafkaError.MSG_SIZE_TOO_LARGE: "send less, or raise max.message.bytes of the topic and message.max.bytes here",
     KafkaError._MSG_TIMED_OUT: f"{_UNREACHABLE}; delivery.timeout.ms is how long to try",
     KafkaError._TRANSPORT: _UNREACHABLE,

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+from headrace.admin.admin import Admin
 from headrace.backup.copying import PartitionCopy
 from headrace.backup.folder import Folder
 from headrace.backup.manifest import Backup, SavedPartition, SavedTopic
@@ -17,7 +18,6 @@ from headrace.backup.tally import Tally
 from headrace.backup.turns import in_turns
 from headrace.base.errors import Refused, UserError
 from headrace.base.ids import TopicPartition, format_id
-from headrace.client.admin import Admin
 from headrace.client.cluster_client import ClusterClient
 from headrace.wire.codes import ErrorCode
 

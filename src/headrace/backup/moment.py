@@ -16,18 +16,18 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
+from headrace.admin.admin import BROKER, TOPIC, Admin, Resource
+from headrace.admin.configs import ALL_BROKERS, SOURCES, Config, describe_configs
+from headrace.admin.coordinators import COME_AGAIN
+from headrace.admin.groups import GroupListed, list_groups
+from headrace.admin.lag import committed_by
 from headrace.backup.manifest import SavedGroup, SavedOffset
 from headrace.backup.turns import in_turns
 from headrace.base.errors import Refused, UserError
 from headrace.base.ids import TopicPartition, format_id
-from headrace.client.admin import BROKER, TOPIC, Admin, Resource
 from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient
 from headrace.client.cluster_metadata import ClusterMetadata, TopicMetadata
-from headrace.client.configs import ALL_BROKERS, SOURCES, Config, describe_configs
 from headrace.client.connection import Disconnected
-from headrace.client.coordinators import COME_AGAIN
-from headrace.client.groups import GroupListed, list_groups
-from headrace.client.lag import committed_by
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 

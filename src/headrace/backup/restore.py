@@ -8,6 +8,10 @@ import asyncio
 from collections.abc import Iterator
 from typing import Final
 
+from headrace.admin.admin import BROKER, TOPIC, Admin, Resource
+from headrace.admin.configs import ALL_BROKERS
+from headrace.admin.groups import NewCommit, commit, describe_groups, list_groups
+from headrace.admin.topics import create_topic, delete_topic
 from headrace.backup.batches import Producer, Restorable, next_sequence, restorable
 from headrace.backup.folder import Folder, read_batches
 from headrace.backup.manifest import SavedFile, SavedPartition
@@ -17,11 +21,7 @@ from headrace.backup.tally import Tally
 from headrace.backup.turns import in_turns
 from headrace.base.errors import Refused, UserError
 from headrace.base.ids import TopicPartition
-from headrace.client.admin import BROKER, TOPIC, Admin, Resource
 from headrace.client.cluster_client import EARLIEST, LATEST
-from headrace.client.configs import ALL_BROKERS
-from headrace.client.groups import NewCommit, commit, describe_groups, list_groups
-from headrace.client.topics import create_topic, delete_topic
 from headrace.client.writer_client import WriterClient
 from headrace.wire.batch import BatchHeader
 from headrace.wire.codes import ErrorCode

@@ -3,10 +3,12 @@
 import re
 from datetime import UTC, datetime
 
+from headrace.base.units import DAY, HOUR, MINUTE
+
 # Up to this many digits a number is seconds; nobody means a moment in January 1970 in ms.
 _SECONDS_DIGITS_MAX = 10
 _DURATION = re.compile(r"p?(?:(\d+)d)?t?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", re.IGNORECASE | re.ASCII)
-_UNITS_MS = (86_400_000, 3_600_000, 60_000, 1_000)
+_UNITS_MS = (DAY * 1000, HOUR * 1000, MINUTE * 1000, 1000)
 
 
 def parse_time(text: str) -> int:

@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from headrace.backup.tally import Tally
-from headrace.cli.output import console, size_of
+from headrace.base.units import size_text
+from headrace.cli.output import console
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -36,6 +37,6 @@ async def _watch(progress: "Progress", task: "TaskID", tally: Tally) -> None:
     while True:
         by_bytes = tally.bytes_total > 0
         done, total = (tally.bytes, tally.bytes_total) if by_bytes else (tally.offsets, tally.offsets_total)
-        words = f"{size_of(tally.bytes)} of {size_of(total)}" if by_bytes else f"{size_of(tally.bytes)}"
+        words = f"{size_text(tally.bytes)} of {size_text(total)}" if by_bytes else f"{size_text(tally.bytes)}"
         progress.update(task, description=words, completed=done, total=total or None)
         await asyncio.sleep(LOOK_SECONDS)

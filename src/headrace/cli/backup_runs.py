@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import typer
 
+from headrace.admin.admin import Admin
 from headrace.backup.create import Created
 from headrace.backup.create import create as create_backup
 from headrace.backup.folder import Folder, make_folder, open_folder
@@ -16,11 +17,11 @@ from headrace.backup.restore import check_files, files_of, look_at
 from headrace.backup.restore import restore as restore_backup
 from headrace.backup.tally import Tally
 from headrace.base.errors import UserError
+from headrace.base.units import size_text
 from headrace.cli.backup_progress import showing
 from headrace.cli.cluster_admin import with_admin
 from headrace.cli.failure import ExitCode, Failure
-from headrace.cli.output import count_of, remark, show_json, show_rows, size_of
-from headrace.client.admin import Admin
+from headrace.cli.output import count_of, remark, show_json, show_rows
 from headrace.client.writer_client import WriterClient
 
 T = TypeVar("T")
@@ -43,7 +44,8 @@ def create(bootstrap: str, where: str, topics: str, wait_seconds: float, as_json
         return
     print(
         f"backup {backup.id}: {count_of(len(backup.topics), 'topic')}, {count_of(backup.partitions, 'partition')}, "
-        f"{count_of(len(backup.groups), 'group')}, {size_of(backup.bytes)}, {size_of(created.copied_bytes)} of it copied now"
+        f"{count_of(len(backup.groups), 'group')}, {size_text(backup.bytes)}, "
+        f"{size_text(created.copied_bytes)} of it copied now"
     )
 
 
@@ -56,7 +58,7 @@ def list_backups(where: str, verify: bool, as_json: bool) -> int:
     else:
         columns = {"backup": "BACKUP", "made": "MADE", "topics": "TOPICS", "partitions": "PARTITIONS"}
         columns |= {"groups": "GROUPS", "size": "SIZE", "state": "STATE"}
-        shown = [{**row, "size": "-" if row["bytes"] is None else size_of(row["bytes"])} for row in rows]
+        shown = [{**row, "size": "-" if row["bytes"] is None else size_text(row["bytes"])} for row in rows]
         show_rows(shown, columns, empty=f"no backups yet; make one: headrace backup create {where}")
     return ExitCode.OK if all(row["state"] in ("whole", "complete") for row in rows) else ExitCode.FAILED
 
@@ -81,7 +83,9 @@ def restore(bootstrap: str, where: str, id: str, wish: Wish, yes: bool, dry_run:
         _show(plan)
     asyncio.run(_check(folder, plan, not as_json))
     if not dry_run:
-        if not yes and not typer.confirm(f"\nRestore {count_of(len(plan.to_fill), 'topic')} ({size_of(plan.bytes)})?"):
+        if not yes and not typer.confirm(
+            f"\nRestore {count_of(len(plan.to_fill), 'topic')} ({size_text(plan.bytes)})?"
+        ):
             raise Failure("nothing was restored", "answer y, or add --yes", ExitCode.REFUSED)
         _carry_out(bootstrap, folder, plan, as_json)
     if as_json:
@@ -170,7 +174,7 @@ def _view(plan: Plan) -> dict[str, Any]:
 def _show(plan: Plan) -> None:
     view = _view(plan)
     print(f"backup {plan.backup.id} of cluster {plan.backup.cluster_id}\n")
-    rows: list[Mapping[str, Any]] = [{**each, "size": size_of(each["bytes"])} for each in view["topics"]]
+    rows: list[Mapping[str, Any]] = [{**each, "size": size_text(each["bytes"])} for each in view["topics"]]
     columns = {"topic": "TOPIC", "action": "ACTION", "partitions": "PARTITIONS", "replication_factor": "REPLICAS"}
     show_rows(rows, {**columns, "size": "SIZE"}, empty="no topics")
     if plan.groups:

@@ -31,11 +31,11 @@ Throttle = Annotated[
 @app.command()
 def status(bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
     """Show brokers, leaders, and every partition that is offline, under-replicated or moving, with its lag."""
+    from headrace.admin.status import status_of
+    from headrace.admin.survey import survey
     from headrace.cli.cluster_admin import with_admin
     from headrace.cli.cluster_status import show_status
     from headrace.cli.output import show_json
-    from headrace.client.status import status_of
-    from headrace.client.survey import survey
 
     seen = with_admin(bootstrap, survey)
     if as_json:
@@ -54,8 +54,8 @@ def rebalance(
     as_json: AsJson = False,
 ) -> None:
     """Spread replicas and leaders evenly over the live brokers, in different racks where there are racks."""
+    from headrace.admin import moves
     from headrace.cli.cluster_moves import Wanted
-    from headrace.client import moves
 
     _move(Wanted(moves.rebalance, throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
@@ -71,8 +71,8 @@ def drain(
     as_json: AsJson = False,
 ) -> None:
     """Move everything off a broker, so that it can be taken away. It may be dead already."""
+    from headrace.admin import moves
     from headrace.cli.cluster_moves import Wanted
-    from headrace.client import moves
 
     _move(Wanted(moves.drain(broker), throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
@@ -89,8 +89,8 @@ def replace(
     as_json: AsJson = False,
 ) -> None:
     """Move everything from one broker, alive or dead, to another."""
+    from headrace.admin import moves
     from headrace.cli.cluster_moves import Wanted
-    from headrace.client import moves
 
     _move(Wanted(moves.replace(old, new), throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
@@ -109,8 +109,8 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Give brokers that joined their share: partitions move on to them and nowhere else."""
+    from headrace.admin import moves
     from headrace.cli.cluster_moves import Wanted
-    from headrace.client import moves
 
     _move(Wanted(moves.add(brokers or []), throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
@@ -127,8 +127,8 @@ def replicas(
     as_json: AsJson = False,
 ) -> None:
     """Give a topic more replicas of each partition, or fewer."""
+    from headrace.admin import moves
     from headrace.cli.cluster_moves import Wanted
-    from headrace.client import moves
 
     planner = moves.replication_factor(topic, factor)
     _move(Wanted(planner, throttle, yes, dry_run, no_wait, as_json), bootstrap)

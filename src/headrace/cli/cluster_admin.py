@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from headrace.admin.admin import Admin
+from headrace.admin.reset import NothingToShift
 from headrace.base.errors import Refused
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.reachable import parse_bootstrap, require_reachable
-from headrace.client.admin import Admin
 from headrace.client.connection import Disconnected
-from headrace.client.reset import NothingToShift
 from headrace.wire.codes import ErrorCode
 
 T = TypeVar("T")

@@ -4,9 +4,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from headrace.base.units import size_text
 from headrace.cli.failure import Failure
 from headrace.cli.findings import Finding, fail, ok, warn
-from headrace.cli.output import count_of, size_of
+from headrace.cli.output import count_of
 from headrace.cli.ports import port_holder
 from headrace.cli.preflight import broker_ids, require_data_root
 from headrace.cli.serve_options import METRICS_PORT
@@ -52,7 +53,7 @@ def check_data(data: Path) -> Iterator[Finding]:
 def _broker_directory(directory: Path, number: int) -> Finding:
     name = f"broker {number}"
     segments = list(directory.rglob("*.log"))
-    held = f"{size_of(sum(path.stat().st_size for path in segments))} in {count_of(len(segments), 'segment')}"
+    held = f"{size_text(sum(path.stat().st_size for path in segments))} in {count_of(len(segments), 'segment')}"
     pid = _running_pid(directory / "pid")
     if pid is not None:
         return ok(name, f"runs as pid {pid}, {held}")
@@ -69,8 +70,8 @@ def _running_pid(path: Path) -> int | None:
 
 
 def check_brokers(bootstrap: str) -> Iterator[Finding]:
+    from headrace.admin.survey import survey
     from headrace.cli.cluster_admin import with_admin
-    from headrace.client.survey import survey
 
     try:
         seen = with_admin(bootstrap, survey)

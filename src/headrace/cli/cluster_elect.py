@@ -5,11 +5,11 @@ from typing import Any
 
 import typer
 
+from headrace.admin.admin import Admin
+from headrace.admin.elections import election_view, hold_elections, plan_elections
+from headrace.admin.survey import survey
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.output import count_of, remark, show_json, show_rows
-from headrace.client.admin import Admin
-from headrace.client.elections import election_view, hold_elections, plan_elections
-from headrace.client.survey import survey
 
 ROWS_MAX = 50
 _UNCLEAN_WARNING = (

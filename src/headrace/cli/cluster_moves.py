@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 
 import typer
 
+from headrace.admin.admin import Admin
+from headrace.admin.moves import Plan, Planner, plan_view
+from headrace.admin.survey import Survey, survey
+from headrace.base.units import size_text
 from headrace.cli.cluster_admin import refused
 from headrace.cli.cluster_plan import show_plan
 from headrace.cli.cluster_progress import until_moved
 from headrace.cli.cluster_throttle import parse_rate, set_throttle
 from headrace.cli.failure import ExitCode, Failure
-from headrace.cli.output import count_of, remark, show_json, size_of
-from headrace.client.admin import Admin
-from headrace.client.moves import Plan, Planner, plan_view
-from headrace.client.survey import Survey, survey
+from headrace.cli.output import count_of, remark, show_json
 from headrace.cluster.leadership import ElectionType
 
 
@@ -59,7 +60,7 @@ async def _carry_out(admin: Admin, plan: Plan, seen: Survey, rate: int | None, w
 
 def _confirm(view: dict[str, Any]) -> None:
     partitions = count_of(len(view["moves"]), "partition")
-    question = f"\nMove {partitions}, copying {size_of(view['bytes'])}?"
+    question = f"\nMove {partitions}, copying {size_text(view['bytes'])}?"
     if not view["bytes"]:
         question = f"\nChange {partitions}? Nothing has to be copied."
     if not typer.confirm(question):

@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from headrace.cli.output import count_of, remark, show_rows, size_of
+from headrace.base.units import size_text
+from headrace.cli.output import count_of, remark, show_rows
 
 ROWS_MAX = 30
 
 
 def show_plan(view: dict[str, Any], moving: int) -> None:
     rows = [
-        {**each, "partition": f"{each['topic']}-{each['partition']}", "size": size_of(each["bytes"])}
+        {**each, "partition": f"{each['topic']}-{each['partition']}", "size": size_text(each["bytes"])}
         for each in view["moves"]
     ]
     columns = {"partition": "PARTITION", "from": "REPLICAS NOW", "to": "THEN", "size": "TO COPY"}

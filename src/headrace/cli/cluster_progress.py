@@ -6,13 +6,14 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from headrace.admin.admin import Admin
+from headrace.admin.moves import Copied, copied
+from headrace.admin.survey import PartitionSeen, Survey, survey
 from headrace.base.ids import TopicPartition
+from headrace.base.units import size_text
 from headrace.cli.cluster_throttle import lift_throttle
-from headrace.cli.output import console, count_of, remark, size_of
-from headrace.client.admin import Admin
+from headrace.cli.output import console, count_of, remark
 from headrace.client.connection import Disconnected
-from headrace.client.moves import Copied, copied
-from headrace.client.survey import PartitionSeen, Survey, survey
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -79,7 +80,7 @@ class Track:
     def words(self) -> str:
         return (
             f"{self.partitions_done}/{count_of(self.partitions, 'partition')}, "
-            f"{size_of(self.done_bytes)} of {size_of(self.total_bytes)}"
+            f"{size_text(self.done_bytes)} of {size_text(self.total_bytes)}"
         )
 
 

@@ -4,15 +4,16 @@ import asyncio
 
 import typer
 
+from headrace.admin.admin import Admin
+from headrace.admin.moves import moving_view
+from headrace.admin.survey import Survey, survey
+from headrace.base.units import size_text
 from headrace.cli.cluster_admin import refused
 from headrace.cli.cluster_moves import say_how_to_go_on
 from headrace.cli.cluster_progress import until_moved
 from headrace.cli.cluster_throttle import lift_throttle, throttled_topics
 from headrace.cli.failure import ExitCode, Failure
-from headrace.cli.output import count_of, remark, show_json, show_rows, size_of
-from headrace.client.admin import Admin
-from headrace.client.moves import moving_view
-from headrace.client.survey import Survey, survey
+from headrace.cli.output import count_of, remark, show_json, show_rows
 
 
 async def list_all(admin: Admin, as_json: bool) -> None:
@@ -70,7 +71,7 @@ def _show(seen: Survey) -> None:
         {
             **view,
             "partition": f"{view['topic']}-{view['partition']}",
-            "copied": f"{size_of(view['copied_bytes'])} of {size_of(view['total_bytes'])}",
+            "copied": f"{size_text(view['copied_bytes'])} of {size_text(view['total_bytes'])}",
         }
         for view in map(moving_view, seen.moving)
     ]

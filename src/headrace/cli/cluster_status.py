@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from headrace.cli.output import count_of, show_fields, show_rows, size_of
-from headrace.client.status import replica_lag, status_of
-from headrace.client.survey import PartitionSeen, Survey
+from headrace.admin.status import replica_lag, status_of
+from headrace.admin.survey import PartitionSeen, Survey
+from headrace.base.units import size_text
+from headrace.cli.output import count_of, show_fields, show_rows
 
 ROWS_MAX = 50
 
@@ -47,8 +48,8 @@ def _show_brokers(brokers: list[dict[str, Any]]) -> None:
         {
             **broker,
             "state": ("alive, controls" if broker["controller"] else "alive") if broker["alive"] else "dead",
-            "size": size_of(broker["bytes"]) if broker["alive"] else None,
-            "free": size_of(broker["free_bytes"]) if broker["free_bytes"] is not None else None,
+            "size": size_text(broker["bytes"]) if broker["alive"] else None,
+            "free": size_text(broker["free_bytes"]) if broker["free_bytes"] is not None else None,
         }
         for broker in brokers
     ]

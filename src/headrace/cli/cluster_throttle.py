@@ -4,26 +4,27 @@ As Kafka's own tool does it, so that either can lift what the other has set: a r
 replicas that it holds for.
 """
 
-import re
 from collections.abc import Collection
 
+from headrace.admin.admin import BROKER, TOPIC, Admin, Resource
+from headrace.admin.moves import Plan
+from headrace.admin.survey import Survey
+from headrace.base.units import parse_byte_rate
 from headrace.cli.failure import ExitCode, Failure
-from headrace.client.admin import BROKER, TOPIC, Admin, Resource
-from headrace.client.moves import Plan
-from headrace.client.survey import Survey
 
 RATES = ("follower.replication.throttled.rate", "leader.replication.throttled.rate")
 FOLLOWERS = "follower.replication.throttled.replicas"
 LEADERS = "leader.replication.throttled.replicas"
-_UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 
 
 def parse_rate(text: str | None) -> int | None:
     """Bytes a second: 1048576, 50MB, 1.5 GB/s."""
     if text is None:
         return None
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmg]?)i?b?(?:/s)?\s*", text.lower())
-    rate = int(float(found[1]) * _UNITS[found[2]]) if found else 0
+    try:
+        rate = int(parse_byte_rate(text))
+    except ValueError:
+        rate = 0
     if rate <= 0:
         raise Failure(
             f"--throttle {text}: this is no rate", "write bytes a second, for example --throttle 50MB", ExitCode.USAGE

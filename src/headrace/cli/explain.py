@@ -5,6 +5,7 @@ The cause is the broker's own sentence where it sent one. A code that is not in 
 
 from confluent_kafka import KafkaError
 
+from headrace.base import topic_names
 from headrace.cli.failure import ExitCode, Failure
 
 _NO_ANSWER = (
@@ -33,7 +34,7 @@ _FIXES: dict[int, tuple[ExitCode, str]] = {
         ExitCode.REFUSED,
         "choose another name, or change it with `headrace topic alter {topic}`",
     ),
-    KafkaError.TOPIC_EXCEPTION: (ExitCode.REFUSED, "use 1 to 249 letters, digits, dots, dashes and underscores"),
+    KafkaError.TOPIC_EXCEPTION: (ExitCode.REFUSED, topic_names.RULE),
     KafkaError.INVALID_PARTITIONS: (ExitCode.REFUSED, "partitions can be added, never taken away"),
     KafkaError.INVALID_REPLICATION_FACTOR: (
         ExitCode.REFUSED,

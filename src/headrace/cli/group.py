@@ -63,10 +63,10 @@ def lag(group: GroupName, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJ
 @app.command()
 def members(group: GroupName, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
     """Show who is in the group, from where, and what each reads."""
+    from headrace.admin.groups import describe_group
     from headrace.cli.cluster_admin import with_admin
     from headrace.cli.group_view import member_rows
     from headrace.cli.output import show_json, show_rows
-    from headrace.client.groups import describe_group
 
     rows = member_rows(with_admin(bootstrap, lambda admin: describe_group(admin, group)))
     if as_json:
@@ -98,11 +98,11 @@ def reset(
     as_json: AsJson = False,
 ) -> None:
     """Move what the group has committed, after showing the plan and asking. Refused while it has members."""
+    from headrace.admin.reset import apply_reset, plan_reset
     from headrace.cli.cluster_admin import with_admin
     from headrace.cli.group_plan import parse_chosen, reset_view, show_resets
     from headrace.cli.output import show_json
     from headrace.cli.reset_target import choose_target
-    from headrace.client.reset import apply_reset, plan_reset
 
     target = choose_target(to_earliest, to_latest, to_offset, to_time, by_duration, shift_by, from_file)
     if as_json and not (yes or dry_run):
@@ -129,9 +129,9 @@ def delete(
     as_json: AsJson = False,
 ) -> None:
     """Delete groups with all they have committed. Refused while they have members."""
+    from headrace.admin.groups import delete_groups, require_no_members
     from headrace.cli.cluster_admin import with_admin
     from headrace.cli.output import count_of, show_json
-    from headrace.client.groups import delete_groups, require_no_members
 
     if as_json and not yes:
         raise Failure("delete asks first, and with --json there is nobody to ask", "add --yes", ExitCode.USAGE)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from headrace.admin.reset import Reset
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.output import count_of, show_rows
-from headrace.client.reset import Reset
 
 
 def reset_view(group: str, resets: Sequence[Reset], applied: bool) -> dict[str, Any]:

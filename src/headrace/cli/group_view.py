@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from headrace.admin import groups
+from headrace.admin.admin import Admin
+from headrace.admin.groups import GroupSeen
+from headrace.admin.lag import PartitionLag, lag_of
 from headrace.base.ids import TopicPartition
 from headrace.cli.output import show_fields, show_rows
-from headrace.client import groups
-from headrace.client.admin import Admin
-from headrace.client.groups import GroupSeen
-from headrace.client.lag import PartitionLag, lag_of
 
 
 async def list_groups(admin: Admin) -> list[dict[str, Any]]:

@@ -23,10 +23,10 @@ def get(
     as_json: AsJson = False,
 ) -> None:
     """Show the settings of a running broker and where each comes from; without --broker, what is set for all."""
+    from headrace.admin.admin import BROKER, Resource
+    from headrace.admin.configs import ALL_BROKERS, describe_configs
     from headrace.cli.cluster_admin import with_admin
     from headrace.cli.output import show_json, show_rows
-    from headrace.client.admin import BROKER, Resource
-    from headrace.client.configs import ALL_BROKERS, describe_configs
 
     resource = Resource(BROKER, ALL_BROKERS if broker is None else str(broker))
     configs = with_admin(bootstrap, lambda admin: describe_configs(admin, resource))
@@ -67,10 +67,10 @@ def unset(
 
 
 def _alter(changes: dict[str, str | None], broker: int | None, bootstrap: str, as_json: bool) -> None:
+    from headrace.admin.admin import BROKER, Resource
+    from headrace.admin.configs import ALL_BROKERS
     from headrace.cli.cluster_admin import with_admin
     from headrace.cli.output import show_json
-    from headrace.client.admin import BROKER, Resource
-    from headrace.client.configs import ALL_BROKERS
 
     _require_known(changes)
     resource = Resource(BROKER, ALL_BROKERS if broker is None else str(broker))

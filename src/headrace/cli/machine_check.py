@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headrace.base.file_sync import data_sync
+from headrace.base.units import size_text
 from headrace.cli.findings import Finding, fail, ok, warn
-from headrace.cli.output import size_of
 from headrace.cli.preflight import DESCRIPTORS_WANTED, NEARLY_FULL_BYTES, NEARLY_FULL_SHARE
 from headrace.cli.version import library_versions
 
@@ -92,9 +92,9 @@ def check_disk(data: Path) -> Iterator[Finding]:
     place = next(path for path in (data.resolve(), *data.resolve().parents) if path.is_dir())
     usage = shutil.disk_usage(place)
     floor = max(NEARLY_FULL_BYTES, int(usage.total * NEARLY_FULL_SHARE))
-    text = f"{size_of(usage.free)} of {size_of(usage.total)} free for {data}"
+    text = f"{size_text(usage.free)} of {size_text(usage.total)} free for {data}"
     if usage.free < floor:
-        fix = f"free some space: brokers refuse writes below {size_of(floor)}"
+        fix = f"free some space: brokers refuse writes below {size_text(floor)}"
         yield fail("disk space", text, fix)
     elif usage.free < usage.total // 10:
         yield warn("disk space", text, "plan for more, or shorten retention.ms and retention.bytes of large topics")
@@ -130,7 +130,7 @@ def _sync_speed(place: Path) -> Finding:
         waits = sorted(_synced_write_ms(file.fileno(), 4096) for _ in range(SYNCS))
         bulk = BULK_BYTES / (_synced_write_ms(file.fileno(), BULK_BYTES) / 1000)
     middle, worst = statistics.median(waits), waits[-1]
-    text = f"a synced write takes {middle:.1f} ms (worst {worst:.1f}), bulk {size_of(bulk)}/s"
+    text = f"a synced write takes {middle:.1f} ms (worst {worst:.1f}), bulk {size_text(bulk)}/s"
     if middle > SYNC_SLOW_MS:
         fix = "use a faster disk, or relax flush.messages on topics that may lose their last messages at power loss"
         return warn("disk sync", text, fix)

@@ -76,11 +76,3 @@ def _cell(value: Any) -> str:
 def count_of(number: int, noun: str) -> str:
     plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"
-
-
-def size_of(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if abs(count) < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"

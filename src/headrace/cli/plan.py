@@ -26,22 +26,23 @@ def plan(
     bootstrap: UnusedBootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
     """What a load needs in bytes, brokers, disks, network and memory, and how that grows."""
+    from headrace.base import units
     from headrace.cli.output import show_json
     from headrace.cli.plan_view import plan_view, show_plan
-    from headrace.gateway import planner, quantities
+    from headrace.gateway import planner
     from headrace.gateway.bench_figures import read_measured
 
     load = planner.Load(
-        _parsed(quantities.parse_rate, rate, "--rate"),
-        _parsed(quantities.parse_bytes, size, "--size"),
+        _parsed(units.parse_rate, rate, "--rate"),
+        _parsed(units.parse_bytes, size, "--size"),
         rf,
-        _parsed(quantities.parse_seconds, retention, "--retention"),
+        _parsed(units.parse_seconds, retention, "--retention"),
         readers,
-        _parsed(quantities.parse_bytes, batch, "--batch"),
+        _parsed(units.parse_bytes, batch, "--batch"),
     )
     margins = planner.Margins(
-        disk_bytes=_parsed(quantities.parse_bytes, disk, "--disk"),
-        network_bytes_per_second=_parsed(quantities.parse_bits_per_second, network, "--network"),
+        disk_bytes=_parsed(units.parse_bytes, disk, "--disk"),
+        network_bytes_per_second=_parsed(units.parse_bits_per_second, network, "--network"),
     )
     priced = broker_price is not None or tb_price is not None
     prices = planner.Prices(broker_price or 0.0, tb_price or 0.0) if priced else None

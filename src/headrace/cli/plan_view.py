@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from headrace.base.units import bytes_text
 from headrace.cli.output import show_rows
 from headrace.gateway.planner import Plan
-from headrace.gateway.quantities import bytes_text
 
 
 def plan_view(plan: Plan) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from headrace.base.errors import UserError
+from headrace.base.units import size_text
 from headrace.cli.failure import ExitCode, Failure
-from headrace.cli.output import size_of
 from headrace.cli.ports import free_port, is_free, port_holder
 
 # Below the first a broker refuses users' writes (so do we say); below the second it cannot even keep its own books.
@@ -106,12 +106,12 @@ def disk_remarks(data: Path) -> Iterator[str]:
     floor = max(NEARLY_FULL_BYTES, int(usage.total * NEARLY_FULL_SHARE))
     if usage.free < FULL_BYTES:
         raise Failure(
-            f"the disk of {data} is full: {size_of(usage.free)} free",
+            f"the disk of {data} is full: {size_text(usage.free)} free",
             "free some space, or name a directory on another disk with --data",
         )
     if usage.free < floor:
-        free = size_of(usage.free)
-        yield f"the disk of {data} is nearly full ({free} free): brokers refuse writes below {size_of(floor)}"
+        free = size_text(usage.free)
+        yield f"the disk of {data} is nearly full ({free} free): brokers refuse writes below {size_text(floor)}"
 
 
 def descriptor_remarks() -> Iterator[str]:

@@ -4,10 +4,10 @@ import csv
 import time
 from pathlib import Path
 
+from headrace.admin.reset import Target
 from headrace.base.ids import TopicPartition
 from headrace.base.moments import parse_duration, parse_time
 from headrace.cli.failure import ExitCode, Failure
-from headrace.client.reset import Target
 
 
 def choose_target(

@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from headrace.base.units import size_text
 from headrace.cli.message import json_fields
-from headrace.cli.output import count_of, show_json, size_of
+from headrace.cli.output import count_of, show_json
 from headrace.cli.segment_file import SegmentFile, StoredBatch
 from headrace.wire.batch import CorruptBatch
 from headrace.wire.compression import CODEC_NAMES
@@ -43,7 +44,7 @@ class TextView:
         self.head_due = True
 
     def begin(self, segment: SegmentFile) -> None:
-        print(f"{segment.path}  {size_of(segment.path.stat().st_size)}")
+        print(f"{segment.path}  {size_text(segment.path.stat().st_size)}")
         self.head_due = True
 
     def show(self, batch: StoredBatch) -> None:

@@ -13,10 +13,11 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from headrace.base.units import size_text
 from headrace.cli.connection import client_config
 from headrace.cli.explain import explained
 from headrace.cli.failure import ExitCode, Failure, show_failure
-from headrace.cli.output import console, count_of, remark, show_json, size_of
+from headrace.cli.output import console, count_of, remark, show_json
 from headrace.cli.reachable import require_reachable
 from headrace.cli.source import Outgoing, input_size
 
@@ -67,8 +68,8 @@ class Sender:
             }
             show_json({"topic": self.topic, **account})
         else:
-            amount = f"{count_of(self.sent, 'message')} ({size_of(self.value_bytes)})"
-            rate = f"{self.sent / seconds:,.0f}/s, {size_of(self.value_bytes / seconds)}/s"
+            amount = f"{count_of(self.sent, 'message')} ({size_text(self.value_bytes)})"
+            rate = f"{self.sent / seconds:,.0f}/s, {size_text(self.value_bytes / seconds)}/s"
             remark(f"sent {amount} to {self.topic} in {seconds:.1f} s ({rate})")
         if self.failures:
             raise self._failure(as_json)

@@ -9,8 +9,8 @@ from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap
 
 if TYPE_CHECKING:
-    from headrace.client.admin import Admin
-    from headrace.client.transactions import OpenTransaction
+    from headrace.admin.admin import Admin
+    from headrace.admin.transactions import OpenTransaction
 
 app = typer.Typer(help="List, describe and repair transactions.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -32,9 +32,9 @@ def list_transactions(
     as_json: AsJson = False,
 ) -> None:
     """List the transactional ids with their coordinator, producer id and state."""
+    from headrace.admin import transactions
     from headrace.cli.cluster_admin import with_admin
     from headrace.cli.output import show_json, show_rows
-    from headrace.client import transactions
 
     listed = with_admin(bootstrap, lambda admin: transactions.list_transactions(admin, state or ()))
     rows = [
@@ -82,8 +82,8 @@ def describe(
 
 
 async def _described(admin: "Admin", transactional_id: str) -> Any:
+    from headrace.admin.transactions import describe_transaction
     from headrace.base.errors import Refused
-    from headrace.client.transactions import describe_transaction
     from headrace.wire.codes import ErrorCode
 
     try:
@@ -121,8 +121,8 @@ def find_hanging(
 
 
 def _hanging(bootstrap: str, topics: list[str] | None, idle_seconds: int) -> "list[OpenTransaction]":
+    from headrace.admin.transactions import hanging_transactions
     from headrace.cli.cluster_admin import with_admin
-    from headrace.client.transactions import hanging_transactions
 
     now_ms = int(time.time() * 1000)
     return with_admin(bootstrap, lambda admin: hanging_transactions(admin, topics, idle_seconds * 1000, now_ms))
@@ -150,9 +150,9 @@ def abort(
     as_json: AsJson = False,
 ) -> None:
     """Abort a transaction that hangs in one partition, so that its readers go on. Its records are never shown."""
+    from headrace.admin.transactions import abort_transaction, open_transactions
     from headrace.cli.cluster_admin import with_admin
     from headrace.cli.output import remark, show_json
-    from headrace.client.transactions import abort_transaction, open_transactions
 
     if force:
         found = with_admin(bootstrap, lambda admin: open_transactions(admin, [topic]))

@@ -1,1 +1,1 @@
-"""A raw client of the Kafka protocol: what brokers use among themselves. Not a producer or consumer."""
+"""A client of the Kafka protocol, for brokers, gateway, Spark and the command line; operators' plans: `headrace.admin`."""

@@ -1,32 +1,16 @@
-"""Which names a topic may have. A name is also a folder on disk and part of metric names, hence the strictness."""
+"""Names of topics as the cluster takes them: refusals with their error code, and names that would clash."""
 
-import re
 from collections.abc import Iterable
-from typing import Final
 
 from headrace.base.errors import Refused
+from headrace.base.topic_names import topic_name_problem
 from headrace.wire.codes import ErrorCode
-
-NAME_LENGTH_MAX: Final = 249
-_LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def check_topic_name(name: str) -> None:
-    problem = _problem(name)
+    problem = topic_name_problem(name)
     if problem:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
-
-
-def _problem(name: str) -> str:
-    if not name:
-        return "a topic name cannot be empty"
-    if name in (".", ".."):
-        return f"a topic cannot be called {name!r}"
-    if len(name) > NAME_LENGTH_MAX:
-        return f"a topic name has at most {NAME_LENGTH_MAX} characters, this one has {len(name)}"
-    if not _LEGAL.fullmatch(name):
-        return f"a topic name has only letters a-z and A-Z, digits, '.', '_' and '-'; {name!r} has others"
-    return ""
 
 
 def check_no_clash(name: str, existing: Iterable[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from starlette.requests import HTTPConnection
 
-from headrace.client.admin import Admin
+from headrace.admin.admin import Admin
 from headrace.client.peer import parse_bootstrap
 from headrace.client.security import security_from
 from headrace.gateway.intake import Intake

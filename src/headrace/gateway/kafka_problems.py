@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from confluent_kafka import KafkaError
 
+from headrace.base import topic_names
 from headrace.wire.codes import CODES, ErrorCode
 
 
@@ -69,9 +70,7 @@ _WORDS: dict[int, Words] = {
     ErrorCode.UNKNOWN_MEMBER_ID: Words(409, "Unknown member", "join the group again"),
     ErrorCode.ILLEGAL_GENERATION: _GROUP_MOVES,
     ErrorCode.REBALANCE_IN_PROGRESS: _GROUP_MOVES,
-    ErrorCode.INVALID_TOPIC_EXCEPTION: Words(
-        422, "Invalid topic", "use 1 to 249 letters, digits, dots, dashes and underscores"
-    ),
+    ErrorCode.INVALID_TOPIC_EXCEPTION: Words(422, "Invalid topic", topic_names.RULE),
     ErrorCode.INVALID_PARTITIONS: _INVALID,
     ErrorCode.INVALID_REPLICATION_FACTOR: _INVALID,
     ErrorCode.INVALID_REPLICA_ASSIGNMENT: _INVALID,

@@ -6,10 +6,10 @@ when a delivery says that the topic is gone.
 """
 
 import asyncio
-import re
 import time
 
-from headrace.client.admin import Admin
+from headrace.admin.admin import Admin
+from headrace.base import topic_names
 from headrace.gateway.problem import Problem, kafka_problem
 from headrace.wire.codes import CODES, ErrorCode
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
@@ -17,10 +17,7 @@ from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopi
 KNOWN_SECONDS = 60.0
 CREATE_SECONDS_MAX = 10.0
 PAUSE_SECONDS = 0.05
-# Ours: whoever writes there by hand breaks what we promise.
-RESERVED = ("_headrace_", "__")
 SECRET = frozenset({"_headrace_webhooks"})
-_LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 class KnownTopics:
@@ -32,7 +29,7 @@ class KnownTopics:
         """Returns when messages may be sent there, or raises the Problem."""
         if self._until.get(topic, 0.0) < time.monotonic():
             check_name(topic)
-            if topic.startswith(RESERVED):
+            if topic_names.is_reserved(topic):
                 raise Problem(
                     403, "Reserved topic", f"{topic} is written by Headrace itself", "choose another topic name"
                 )
@@ -56,7 +53,7 @@ class KnownTopics:
 
 
 def check_name(topic: str) -> None:
-    if not _LEGAL.fullmatch(topic) or topic in (".", ".."):
+    if topic_names.topic_name_problem(topic):
         raise kafka_problem(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic:.80} cannot be the name of a topic")
 
 

@@ -10,7 +10,7 @@ how much of that to use are `Margins`, and they are opinions. It knows nothing o
 from math import ceil
 from typing import Final, NamedTuple
 
-from headrace.gateway.quantities import DAY, bytes_text, count_text, seconds_text
+from headrace.base.units import DAY, bytes_text, count_text, seconds_text
 
 GB: Final = 1e9
 GROWTH: Final = (1, 2, 5, 10)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pyarrow as pa
 
+from headrace.base.dead_letters import CLEAN_REASON, Origin, dead_letter_headers, former_headers
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
 from headrace.pipelines.checks import Schema, check_of, read_schema
@@ -232,13 +233,12 @@ def _good(work: CleanWork, record: dict[str, Any], value: dict[str, Any] | None)
 
 
 def _bad(work: CleanWork, record: dict[str, Any], reason: str) -> dict[str, Any]:
-    origin = {name: str(record[column]) for name, column in _ORIGIN.items()} | {"headrace.error": reason}
-    said = [{"key": name, "value": text.encode()} for name, text in origin.items()]
+    timestamp = round(record["timestamp"].timestamp() * 1000)
+    origin = Origin(record["topic"], record["partition"], record["kafka_offset"], timestamp)
+    told = [*dead_letter_headers(origin, reason), *former_headers(origin, reason, CLEAN_REASON)]
+    said = [{"key": name, "value": text} for name, text in told]
     row = {name: record[name] for name in ("key", "value", "timestamp")}
     return row | {"topic": work.bad_topic, "headers": (record["headers"] or []) + said}
-
-
-_ORIGIN = {"headrace.topic": "topic", "headrace.partition": "partition", "headrace.offset": "kafka_offset"}
 
 
 def _text(value: Any) -> str:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from headrace.base.units import size_text
+
 
 def lines_of(report: Any) -> dict[str, Any]:
     """Numbers with their thousands apart, zeros and nothings left out; the first fields, which say what it was, stay."""
@@ -15,7 +17,7 @@ def lines_of(report: Any) -> dict[str, Any]:
 
 def _text(name: str, value: Any) -> str:
     if name == "bytes" and isinstance(value, int):
-        return size_of(value)
+        return size_text(value)
     if name == "seconds":
         return f"{value:.1f}"
     if isinstance(value, int):
@@ -27,11 +29,3 @@ def _text(name: str, value: Any) -> str:
             f"{key}: {each:,}" if isinstance(each, int) else f"{key}: {each}" for key, each in value.items()
         )
     return str(value)
-
-
-def size_of(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"

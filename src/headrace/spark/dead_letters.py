@@ -1,9 +1,11 @@
 """Records whose values do not parse, written to a topic of their own as they were, with the reason in headers."""
 
 from functools import cache
+from typing import Any
 
 import pyarrow as pa
 
+from headrace.base.dead_letters import SPARK_REASON, Origin, dead_letter_headers, former_headers
 from headrace.base.ids import TopicPartition
 from headrace.client.security import security_from
 from headrace.client.writer_client import WriterClient
@@ -36,9 +38,9 @@ def _client(bootstrap: str, client_id: str, security: tuple[tuple[str, str], ...
     return WriterClient(bootstrap, client_id=client_id, security=security_from(dict(security)))
 
 
-def _letter(id: TopicPartition, row: dict[str, object], reason: str) -> Record:
-    origin = {"reason": reason, "topic": id.topic, "partition": str(id.partition), "offset": str(row["offset"])}
-    own = [(header["key"], header["value"]) for header in row["headers"] or ()]  # type: ignore[attr-defined]
-    told = [(f"headrace.{name}", text.encode()) for name, text in origin.items()]
-    timestamp = int(row["timestamp"].timestamp() * 1000)  # type: ignore[attr-defined]
-    return Record(timestamp=timestamp, key=row["key"], value=row["value"], headers=[*own, *told])  # type: ignore[arg-type]
+def _letter(id: TopicPartition, row: dict[str, Any], reason: str) -> Record:
+    timestamp = round(row["timestamp"].timestamp() * 1000)
+    origin = Origin(id.topic, id.partition, row["offset"], timestamp)
+    own = [(header["key"], header["value"]) for header in row["headers"] or ()]
+    told = [*dead_letter_headers(origin, reason), *former_headers(origin, reason, SPARK_REASON)]
+    return Record(timestamp=timestamp, key=row["key"], value=row["value"], headers=[*own, *told])

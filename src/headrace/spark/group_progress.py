@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
+from headrace.admin.admin import Admin
+from headrace.admin.groups import NewCommit, commit
+from headrace.admin.lag import committed_by
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.admin import Admin
 from headrace.client.connection import Disconnected
-from headrace.client.groups import NewCommit, commit
-from headrace.client.lag import committed_by
 from headrace.client.peer import parse_bootstrap
 from headrace.client.security import security_from
 from headrace.spark.offsets import Offsets

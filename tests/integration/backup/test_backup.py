@@ -12,12 +12,12 @@ from confluent_kafka import Producer
 from cluster_view import View, records_of, view_of
 from golden_data.archives import ARCHIVES, broker_on, unpacked
 from golden_data.fill import Filler
+from headrace.admin.admin import Admin
+from headrace.admin.topics import delete_topic, list_topics
 from headrace.backup.restore import _Filling
 from headrace.cli import app
-from headrace.client.admin import Admin
 from headrace.client.connection import Disconnected
 from headrace.client.peer import parse_bootstrap
-from headrace.client.topics import delete_topic, list_topics
 from headrace.testing import Broker
 
 SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "2"}

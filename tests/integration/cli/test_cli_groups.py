@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from clients.client import Record
 from clients.confluent import Confluent
-from headrace.client.lag import get_lag
+from headrace.admin.lag import get_lag
 
 FIRST_MS = 1_700_000_000_000
 

@@ -13,8 +13,8 @@ import pytest
 
 from clients.confluent import Confluent
 from eventually import until
-from headrace.client.admin import Admin
-from headrace.client.survey import Survey, survey
+from headrace.admin.admin import Admin
+from headrace.admin.survey import Survey, survey
 from headrace.testing import Cluster
 
 WAIT_SECONDS = 60.0

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from traffic import EXACTLY_ONCE, Traffic
 
 from clients.client import Record
-from headrace.client.survey import Survey
+from headrace.admin.survey import Survey
 
 
 def replicas_on(seen: Survey, broker: int) -> int:

@@ -8,7 +8,7 @@ import pytest
 from clients.confluent import Confluent
 from clients.raw import RawClient
 from eventually import until
-from headrace.client.lag import get_lag
+from headrace.admin.lag import get_lag
 from headrace.testing import Broker
 from headrace.wire.batch import iter_headers
 from headrace.wire.messages.coordinators import FindCoordinatorRequest

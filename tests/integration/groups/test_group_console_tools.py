@@ -5,7 +5,7 @@ import re
 import pytest
 
 from clients import console
-from headrace.client.lag import get_lag
+from headrace.admin.lag import get_lag
 
 
 def committed(bootstrap: str, group: str) -> dict[int, int]:

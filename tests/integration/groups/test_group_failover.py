@@ -14,7 +14,7 @@ from clients.confluent import Confluent
 from clients.line_program import ProgramFailed
 from clients.members.member import Member, Read
 from eventually import until
-from headrace.client.lag import PartitionLag, get_lag
+from headrace.admin.lag import PartitionLag, get_lag
 from headrace.testing import Cluster
 
 TOPIC, GROUP, PARTITIONS = "orders", "billing", 6

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from headrace.client.admin import Address, Admin
-from headrace.client.coordinators import coordinator_of
+from headrace.admin.admin import Address, Admin
+from headrace.admin.coordinators import coordinator_of
 from headrace.testing import Broker
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.groups_classic import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse

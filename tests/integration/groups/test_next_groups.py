@@ -14,8 +14,8 @@ from clients import console
 from clients.client import WAIT_S
 from clients.confluent import Confluent
 from clients.members.member import NEXT_LIBRARIES, Committed
-from headrace.client.admin import Admin
-from headrace.client.coordinators import coordinator_of
+from headrace.admin.admin import Admin
+from headrace.admin.coordinators import coordinator_of
 from headrace.wire.messages.groups_consumer import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,

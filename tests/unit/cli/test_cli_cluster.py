@@ -2,16 +2,16 @@
 
 import pytest
 
+from headrace.admin import moves
+from headrace.admin.moves import copied
+from headrace.admin.status import status_of
+from headrace.admin.survey import BrokerSeen, PartitionSeen, ReplicaSeen, Survey
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.cli.cluster_progress import Track, dead_targets
 from headrace.cli.cluster_status import summary
 from headrace.cli.cluster_throttle import parse_rate
 from headrace.cli.failure import Failure
-from headrace.client import moves
-from headrace.client.moves import copied
-from headrace.client.status import status_of
-from headrace.client.survey import BrokerSeen, PartitionSeen, ReplicaSeen, Survey
 
 MB = 1_000_000
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from headrace.admin.reset import Target
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.reset_target import choose_target, read_offsets
-from headrace.client.reset import Target
 
 NOTHING = (False, False, None, None, None, None, None)
 

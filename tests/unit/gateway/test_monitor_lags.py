@@ -3,9 +3,9 @@
 import asyncio
 from typing import TypeVar
 
+from headrace.admin.admin import Admin
+from headrace.admin.lag import Commit, PartitionLag
 from headrace.base.ids import TopicPartition
-from headrace.client.admin import Admin
-from headrace.client.lag import Commit, PartitionLag
 from headrace.gateway.monitor.lags import Committed, GroupLags
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.cluster import DescribeClusterBroker, DescribeClusterResponse

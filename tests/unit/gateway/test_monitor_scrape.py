@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from headrace.client.admin import Admin
+from headrace.admin.admin import Admin
 from headrace.client.connection import Disconnected
 from headrace.gateway.monitor.scrape import Scraper
 from headrace.wire.messages.cluster import DescribeClusterBroker, DescribeClusterResponse

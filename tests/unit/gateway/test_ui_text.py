@@ -2,8 +2,8 @@
 
 import pytest
 
+from headrace.admin.survey import BrokerSeen, PartitionSeen, ReplicaSeen, Survey
 from headrace.base.ids import TopicPartition
-from headrace.client.survey import BrokerSeen, PartitionSeen, ReplicaSeen, Survey
 from headrace.gateway.ui import payload, words
 from headrace.gateway.ui.grid import matching
 from headrace.gateway.ui.jobs import MARK

@@ -4,12 +4,12 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from headrace.admin import moves
+from headrace.admin.admin import Admin
+from headrace.admin.moves import Plan, Planner, plan_view
+from headrace.admin.status import status_of
+from headrace.admin.survey import survey
 from headrace.base.errors import Refused
-from headrace.client import moves
-from headrace.client.admin import Admin
-from headrace.client.moves import Plan, Planner, plan_view
-from headrace.client.status import status_of
-from headrace.client.survey import survey
 from headrace.gateway.admin.routing import Broker, Confirm, Shared, admin_router, require_alive
 from headrace.wire.messages.cluster import DescribeLogDirsResult
 

@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import Body
 from pydantic import BaseModel, Field
 
-from headrace.client.admin import BROKER, TOPIC, Admin, Resource
-from headrace.client.configs import Config, describe_configs
-from headrace.client.topics import find_topic
+from headrace.admin.admin import BROKER, TOPIC, Admin, Resource
+from headrace.admin.configs import Config, describe_configs
+from headrace.admin.topics import find_topic
 from headrace.gateway.admin.routing import Broker, Shared, Topic, admin_router, require_alive
 
 router = admin_router("configs")

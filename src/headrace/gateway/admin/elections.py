@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from headrace.client.elections import election_view, hold_elections, plan_elections
-from headrace.client.survey import survey
+from headrace.admin.elections import election_view, hold_elections, plan_elections
+from headrace.admin.survey import survey
 from headrace.gateway.admin.routing import Asked, Confirm, Shared, TopicName, admin_router
 
 router = admin_router("cluster")

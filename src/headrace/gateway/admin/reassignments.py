@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from headrace.admin.moves import Plan, moving_view, plan_view
+from headrace.admin.survey import Survey, survey
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.moves import Plan, moving_view, plan_view
-from headrace.client.survey import Survey, survey
 from headrace.gateway.admin.cluster import PlanShown, begin
 from headrace.gateway.admin.routing import Asked, Confirm, Number, Shared, TopicName, admin_router
 from headrace.wire.codes import ErrorCode

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from headrace.admin.admin import Admin
+from headrace.base import topic_names
 from headrace.base.errors import Refused
-from headrace.client.admin import Admin
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.gateway import gateway as shared
 from headrace.gateway.problem import PROBLEM_REPLY
@@ -18,8 +19,12 @@ INT64_MAX = 2**63 - 1
 GROUP_CHARACTERS_MAX = 249
 
 Shared = Annotated[Gateway, Depends(shared)]
-TopicName = Annotated[str, Field(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$", examples=["orders"])]
-Topic = Annotated[str, Path(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$", examples=["orders"])]
+TopicName = Annotated[
+    str, Field(min_length=1, max_length=topic_names.LENGTH_MAX, pattern=topic_names.PATTERN, examples=["orders"])
+]
+Topic = Annotated[
+    str, Path(min_length=1, max_length=topic_names.LENGTH_MAX, pattern=topic_names.PATTERN, examples=["orders"])
+]
 Group = Annotated[Name, Path(min_length=1, max_length=GROUP_CHARACTERS_MAX, examples=["billing"])]
 Broker = Annotated[int, Path(ge=0, le=INT32_MAX, examples=[1])]
 Number = Annotated[int, Field(ge=0, le=INT32_MAX)]

@@ -5,11 +5,12 @@ from typing import Annotated
 from fastapi import Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from headrace.admin import topics
+from headrace.admin.admin import TOPIC, Admin, Resource
+from headrace.admin.configs import describe_configs
+from headrace.admin.topics import TopicSeen
+from headrace.base import topic_names
 from headrace.base.ids import TopicPartition
-from headrace.client import topics
-from headrace.client.admin import TOPIC, Admin, Resource
-from headrace.client.configs import describe_configs
-from headrace.client.topics import TopicSeen
 from headrace.gateway.admin.configs import ConfigShown
 from headrace.gateway.admin.routing import Asked, Number, Shared, Topic, TopicName, admin_router
 
@@ -88,7 +89,7 @@ class NewPartitions(Asked):
 async def list_topics(
     gateway: Shared,
     internal: Annotated[bool, Query(description="Internal topics too.")] = False,
-    prefix: Annotated[str, Query(max_length=249, description="Only names that begin so.")] = "",
+    prefix: Annotated[str, Query(max_length=topic_names.LENGTH_MAX, description="Only names that begin so.")] = "",
 ) -> TopicList:
     seen = await topics.list_topics(gateway.admin)
     chosen = [each for each in seen if each.name.startswith(prefix) and (internal or not each.is_internal)]

@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import Path, Query
 from pydantic import BaseModel, Field
 
+from headrace.admin.transactions import describe_transaction, list_transactions
 from headrace.base.errors import Refused
-from headrace.client.transactions import describe_transaction, list_transactions
 from headrace.gateway.admin.routing import Shared, admin_router
 from headrace.gateway.segments import Name
 from headrace.wire.codes import ErrorCode

@@ -4,11 +4,11 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from headrace.admin import groups
+from headrace.admin.groups import NewCommit
+from headrace.admin.lag import committed_by
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client import groups
-from headrace.client.groups import NewCommit
-from headrace.client.lag import committed_by
 from headrace.gateway.admin.routing import (
     GROUP_CHARACTERS_MAX,
     Asked,

@@ -19,8 +19,8 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
+from headrace.admin.groups import NewCommit
 from headrace.base.ids import TopicPartition
-from headrace.client.groups import NewCommit
 
 logger = logging.getLogger("headrace.gateway.groups")
 

@@ -5,9 +5,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from headrace.admin.reset import Target, apply_reset, plan_reset
 from headrace.base.ids import TopicPartition
 from headrace.base.moments import parse_duration
-from headrace.client.reset import Target, apply_reset, plan_reset
 from headrace.gateway.admin.routing import (
     INT64_MAX,
     Asked,

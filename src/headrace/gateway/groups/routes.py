@@ -1,8 +1,8 @@
 """Groups listed, described, measured and deleted."""
 
-from headrace.client import groups
-from headrace.client.admin import Admin
-from headrace.client.lag import lag_of
+from headrace.admin import groups
+from headrace.admin.admin import Admin
+from headrace.admin.lag import lag_of
 from headrace.gateway.admin.routing import Group, Shared, admin_router
 from headrace.gateway.groups.views import (
     GroupLag,

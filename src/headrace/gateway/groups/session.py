@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Message
 
+from headrace.admin.groups import NewCommit
 from headrace.base.ids import TopicPartition
-from headrace.client.groups import NewCommit
 from headrace.gateway.groups.reader import Busy, GroupReader
 from headrace.gateway.problem import Problem, kafka_problem
 

@@ -7,8 +7,8 @@ import orjson
 from fastapi import Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from headrace.admin.topics import find_topic
 from headrace.base.ids import TopicPartition
-from headrace.client.topics import find_topic
 from headrace.gateway.admin.routing import INT64_MAX, Asked, Group, Shared, TopicName, admin_router
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.groups.offsets import Commits, CommittedList, commit_as_session

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+from headrace.admin.groups import GroupSeen, MemberSeen
+from headrace.admin.lag import PartitionLag
 from headrace.base.ids import TopicPartition
-from headrace.client.groups import GroupSeen, MemberSeen
-from headrace.client.lag import PartitionLag
 
 
 class GroupListed(BaseModel):

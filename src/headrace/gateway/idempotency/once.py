@@ -5,8 +5,8 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from headrace.admin.topics import create_topic
 from headrace.base.errors import Refused
-from headrace.client.topics import create_topic
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.idempotency.entry import fingerprint, slot_key, slot_of
 from headrace.gateway.idempotency.slot import Answer, Slot

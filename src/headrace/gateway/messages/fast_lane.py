@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headrace.base import topic_names
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.messages.post import post_messages
 from headrace.gateway.messages.read import Asked, read_messages
@@ -20,7 +21,7 @@ from headrace.gateway.messages.start import parse_start
 from headrace.gateway.messages.stream_in import NDJSON
 from headrace.gateway.problem import EXPECTED, Problem, on_fault, problem_of
 
-_TOPIC = "/topics/([a-zA-Z0-9._-]{1,249})"
+_TOPIC = f"/topics/({topic_names.WHOLE_PATTERN})"
 _SHORT = re.compile(f"{_TOPIC}/messages")
 _LONG_POST = re.compile(f"/api/v1{_TOPIC}/messages")
 _LONG_GET = re.compile(f"/api/v1{_TOPIC}/partitions/([0-9]{{1,9}})/messages")

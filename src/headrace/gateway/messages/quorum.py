@@ -6,7 +6,7 @@ may be. So a topic whose minimum is below a majority is refused before anything 
 
 import time
 
-from headrace.client.admin import Admin
+from headrace.admin.admin import Admin
 from headrace.gateway.problem import Problem
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
+from headrace.base import topic_names
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.gateway import gateway as shared
 from headrace.gateway.messages import describe
@@ -20,7 +21,7 @@ router = APIRouter(tags=["messages"])
 PARTITION_MAX = 2**31 - 1
 
 Shared = Annotated[Gateway, Depends(shared)]
-Topic = Annotated[str, Path(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$")]
+Topic = Annotated[str, Path(min_length=1, max_length=topic_names.LENGTH_MAX, pattern=topic_names.PATTERN)]
 
 
 @router.post("/api/v1/topics/{topic}/messages", summary="Store messages", **describe.POST)

@@ -6,12 +6,12 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from headrace.admin.admin import Admin, check
+from headrace.admin.lag import Commit, PartitionLag
+from headrace.admin.positions import EARLIEST, LATEST, list_offsets
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.admin import Admin, check
 from headrace.client.connection import Disconnected
-from headrace.client.lag import Commit, PartitionLag
-from headrace.client.positions import EARLIEST, LATEST, list_offsets
 from headrace.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
+from headrace.base import topic_names
 from headrace.base.exposition import CONTENT_TYPE, render
 from headrace.gateway.gateway import Gateway, gateway
 from headrace.gateway.monitor.monitor import Monitor
@@ -51,7 +52,7 @@ async def history(
     watching: Watching,
     metric: Annotated[str, Query(max_length=200, description="As on /metrics; a counter comes as its rate a second.")],
     seconds: Annotated[float, Query(gt=0, le=86_400)] = 600.0,
-    topic: Annotated[str | None, Query(max_length=249)] = None,
+    topic: Annotated[str | None, Query(max_length=topic_names.LENGTH_MAX)] = None,
     broker: Annotated[int | None, Query(ge=0)] = None,
     group: Annotated[str | None, Query(max_length=65_535)] = None,
     partition: Annotated[int | None, Query(ge=0)] = None,

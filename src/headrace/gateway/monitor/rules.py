@@ -10,10 +10,10 @@ from itertools import pairwise
 from statistics import linear_regression
 from typing import NamedTuple
 
+from headrace.base.units import HOUR, MINUTE, seconds_text
 from headrace.gateway.monitor.history import History, Point, Series
 from headrace.gateway.monitor.page import Labels
 from headrace.gateway.monitor.sight import ANSWERS, LAG, LEADERLESS, LEADERS, UP
-from headrace.gateway.quantities import HOUR, MINUTE, seconds_text
 
 POINTS_MIN = 3
 LAG_WORTH_A_LOOK = 1000

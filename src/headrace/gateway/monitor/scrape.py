@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import httpx
 
+from headrace.admin.admin import Admin
 from headrace.base.errors import Refused
-from headrace.client.admin import Admin
 from headrace.client.connection import Disconnected
 from headrace.gateway.monitor.page import Labels, Page, read_lines
 from headrace.gateway.monitor.sight import INFO, WANTED

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import orjson
 from fastapi import APIRouter, Depends, Header, Path, Query, Response, WebSocket
 
+from headrace.base import topic_names
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.gateway import gateway as shared
 from headrace.gateway.messages.outgoing import Encoding
@@ -25,7 +26,7 @@ router = APIRouter(tags=["push"])
 
 PARTITION_MAX = 2**31 - 1
 Shared = Annotated[Gateway, Depends(shared)]
-Topic = Annotated[str, Path(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$")]
+Topic = Annotated[str, Path(min_length=1, max_length=topic_names.LENGTH_MAX, pattern=topic_names.PATTERN)]
 STREAM: dict[str, Any] = {
     "response_class": Response,
     "responses": {200: {"description": "Events, without end.", "content": {"text/event-stream": {}}}},
@@ -89,8 +90,8 @@ class AskedOfGroup:
 
     def __init__(
         self,
-        group: Annotated[Name, Path(min_length=1, max_length=249)],
-        topic: Annotated[str, Query(min_length=1, max_length=249, pattern=r"^[a-zA-Z0-9._-]+$")],
+        group: Annotated[Name, Path(min_length=1, max_length=topic_names.LENGTH_MAX)],
+        topic: Annotated[str, Query(min_length=1, max_length=topic_names.LENGTH_MAX, pattern=topic_names.PATTERN)],
         start: Annotated[Start, Query(description="Where a group without commits begins.")] = "latest",
         after: Annotated[str, Query(description="Go on after the event with this id, not after the last commit.")] = "",
         last_event_id: Annotated[

@@ -2,8 +2,8 @@
 
 from nicegui import ui
 
-from headrace.client.groups import delete_groups
-from headrace.client.reset import Chosen, Reset, Target, apply_reset, plan_reset
+from headrace.admin.groups import delete_groups
+from headrace.admin.reset import Chosen, Reset, Target, apply_reset, plan_reset
 from headrace.gateway.ui import words
 from headrace.gateway.ui.dialogs import agree_to_plan, answers, confirm_by_name, dialog
 from headrace.gateway.ui.grid import Column, Row

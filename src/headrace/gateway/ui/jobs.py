@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from headrace.client.groups import GroupListed
-from headrace.client.lag import PartitionLag
+from headrace.admin.groups import GroupListed
+from headrace.admin.lag import PartitionLag
 from headrace.gateway.monitor.lags import GroupLags
 
 # How the metadata of an offset begins that a query has committed.

@@ -9,7 +9,7 @@ from nicegui import ui
 from nicegui.element import Element
 
 from headrace import __version__
-from headrace.client.survey import Survey
+from headrace.admin.survey import Survey
 from headrace.gateway.ui import words
 from headrace.gateway.ui.grid import Tone
 from headrace.gateway.ui.live import TROUBLE

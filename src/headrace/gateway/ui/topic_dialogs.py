@@ -2,9 +2,9 @@
 
 from nicegui import ui
 
-from headrace.client.admin import TOPIC, Resource
-from headrace.client.configs import Config
-from headrace.client.topics import add_partitions, create_topic, delete_topic
+from headrace.admin.admin import TOPIC, Resource
+from headrace.admin.configs import Config
+from headrace.admin.topics import add_partitions, create_topic, delete_topic
 from headrace.gateway.ui.dialogs import answers, confirm_by_name, dialog
 from headrace.gateway.ui.live import attempt
 from headrace.gateway.ui.pieces import button, tagged

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from headrace.client.survey import PartitionSeen, Survey
+from headrace.admin.survey import PartitionSeen, Survey
 from headrace.gateway.ui.grid import Tone, tag
 
 

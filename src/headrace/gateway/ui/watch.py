@@ -8,8 +8,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Generic, TypeVar
 
-from headrace.client.groups import GroupListed, list_groups
-from headrace.client.survey import Survey, survey
+from headrace.admin.groups import GroupListed, list_groups
+from headrace.admin.survey import Survey, survey
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.monitor.monitor import Monitor
 from headrace.gateway.ui.jobs import Job, find_jobs

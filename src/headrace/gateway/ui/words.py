@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable
 
-from headrace.gateway.quantities import bytes_text, count_text
+from headrace.base.units import bytes_text, count_text
 
 NOTHING = "–"
 

@@ -5,9 +5,9 @@ so this is tried again and again. What is left over follows from the records, so
 for all that it reads, and one that dies in between leaves it to the others.
 """
 
+from headrace.admin.admin import Admin
+from headrace.admin.groups import delete_groups
 from headrace.base.errors import Refused
-from headrace.client.admin import Admin
-from headrace.client.groups import delete_groups
 from headrace.gateway.webhooks.subscription import Subscription, own_group
 from headrace.wire.codes import ErrorCode
 

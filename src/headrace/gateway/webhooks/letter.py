@@ -8,18 +8,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from headrace.base.dead_letters import PREFIX, Origin, dead_letter_headers, origin_of, own_headers
 from headrace.gateway.messages.outgoing import render_record
 from headrace.wire.records import Record
 
-PREFIX = "headrace-dead-letter-"
-REASON = f"{PREFIX}reason"
 SUBSCRIPTION = f"{PREFIX}subscription"
-TRIES = f"{PREFIX}tries"
-FAILED_MS = f"{PREFIX}failed-ms"
-TOPIC = f"{PREFIX}topic"
-PARTITION = f"{PREFIX}partition"
-OFFSET = f"{PREFIX}offset"
-TIMESTAMP = f"{PREFIX}timestamp"
 
 
 class Letter(NamedTuple):
@@ -53,17 +46,9 @@ def delivery_id(subscription_id: str, letters: Sequence[Letter]) -> str:
 
 def to_dead_letter(letter: Letter, subscription_id: str, reason: str, tries: int, now_ms: int) -> Record:
     """The message with its own headers, and where it came from and why it is here."""
-    why = {
-        REASON: reason,
-        SUBSCRIPTION: subscription_id,
-        TRIES: str(tries),
-        FAILED_MS: str(now_ms),
-        TOPIC: letter.topic,
-        PARTITION: str(letter.partition),
-        OFFSET: str(letter.record.offset),
-        TIMESTAMP: str(letter.record.timestamp),
-    }
-    headers = [*letter.record.headers, *((name, text.encode()) for name, text in why.items())]
+    origin = Origin(letter.topic, letter.partition, letter.record.offset, letter.record.timestamp)
+    more = {"subscription": subscription_id, "tries": str(tries), "failed-ms": str(now_ms)}
+    headers = [*letter.record.headers, *dead_letter_headers(origin, reason, more)]
     return letter.record._replace(offset=-1, timestamp=now_ms, headers=headers)
 
 
@@ -72,10 +57,9 @@ def from_dead_letter(record: Record, subscription_id: str) -> Letter | None:
     ours = {name: (text or b"").decode(errors="replace") for name, text in record.headers if name.startswith(PREFIX)}
     if ours.get(SUBSCRIPTION) != subscription_id:
         return None
-    own = [(name, text) for name, text in record.headers if not name.startswith(PREFIX)]
-    try:
-        topic, partition = ours[TOPIC], int(ours[PARTITION])
-        original = record._replace(offset=int(ours[OFFSET]), timestamp=int(ours[TIMESTAMP]), headers=own)
-    except (KeyError, ValueError):
+    origin = origin_of(ours)
+    if origin is None:
         return None
-    return Letter(topic, partition, original)
+    own = own_headers(record.headers)
+    original = record._replace(offset=origin.offset, timestamp=origin.timestamp, headers=own)
+    return Letter(origin.topic, origin.partition, original)

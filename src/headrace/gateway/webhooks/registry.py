@@ -15,11 +15,11 @@ from collections.abc import Mapping
 
 from confluent_kafka import KafkaException
 
+from headrace.admin.topics import create_topic
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import EARLIEST, ClusterClient, Fetched
 from headrace.client.connection import Disconnected
-from headrace.client.topics import create_topic
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.problem import unreachable
 from headrace.gateway.produce.outgoing import Outgoing

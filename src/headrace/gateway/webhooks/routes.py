@@ -5,14 +5,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Response
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from headrace.base import topic_names
 from headrace.gateway.gateway import Gateway, gateway
 from headrace.gateway.webhooks.retry import RetryPolicy
 from headrace.gateway.webhooks.signature import SECRET_CHARACTERS_MIN, signing_key
 from headrace.gateway.webhooks.subscribe import Start, Wanted
 from headrace.gateway.webhooks.webhooks import Webhooks
 
-TOPIC_NAME = r"^[a-zA-Z0-9._-]{1,249}$"
-INTERNAL = ("__", "_headrace_")
+TOPIC_NAME = f"^{topic_names.WHOLE_PATTERN}$"
 
 router = APIRouter(prefix="/api/v1/webhooks", tags=["webhooks"])
 
@@ -42,10 +42,12 @@ class Subscribe(BaseModel):
 
     topic: str = Field(pattern=TOPIC_NAME)
     callback_url: str = Field(min_length=1, max_length=2000, description="Where messages are POSTed.")
-    group: str = Field("", max_length=249, description="The consumer group; one of its own if not given.")
+    group: str = Field(
+        "", max_length=topic_names.LENGTH_MAX, description="The consumer group; one of its own if not given."
+    )
     secret: str = Field("", max_length=200, description="Signs the bodies; made, and shown once, if not given.")
     dead_letter_topic: str = Field(
-        "", pattern=r"^[a-zA-Z0-9._-]{0,249}$", description="<topic>.dead-letters if not given."
+        "", pattern=f"^({topic_names.WHOLE_PATTERN})?$", description="<topic>.dead-letters if not given."
     )
     start: Start = Field("latest", description="Where a group without commits begins.")
     messages_max: int = Field(100, ge=1, le=10_000, description="The most messages in one POST.")
@@ -69,7 +71,7 @@ class Subscribe(BaseModel):
     @model_validator(mode="after")
     def _makes_no_loop(self) -> "Subscribe":
         for topic in (self.topic, self.dead_letter_topic):
-            if topic.startswith(INTERNAL):
+            if topic_names.is_reserved(topic):
                 raise ValueError(f"{topic} is internal")
         if self.dead_letter_topic == self.topic:
             raise ValueError("dead letters in the topic itself would be delivered for ever: choose another topic")

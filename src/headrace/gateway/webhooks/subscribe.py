@@ -9,12 +9,12 @@ from typing import Literal, NamedTuple
 
 import httpcore
 
+from headrace.admin.groups import NewCommit, commit
+from headrace.admin.lag import committed_by
+from headrace.admin.topics import create_topic
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import EARLIEST, LATEST
-from headrace.client.groups import NewCommit, commit
-from headrace.client.lag import committed_by
-from headrace.client.topics import create_topic
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.problem import Problem, kafka_problem
 from headrace.gateway.webhooks.connect import resolve

@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from nicegui import ui
 
+from headrace.admin import moves
+from headrace.admin.elections import Election, hold_elections, plan_elections
+from headrace.admin.survey import BrokerSeen, PartitionSeen, Survey
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client import moves
-from headrace.client.elections import Election, hold_elections, plan_elections
-from headrace.client.survey import BrokerSeen, PartitionSeen, Survey
 from headrace.gateway.ui import words
 from headrace.gateway.ui.dialogs import agree_to_plan, dialog
 from headrace.gateway.ui.grid import Column, Grid, Row, acts, bar, tag

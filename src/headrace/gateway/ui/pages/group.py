@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from headrace.admin.groups import GroupSeen, MemberSeen, describe_group
+from headrace.admin.lag import PartitionLag, lag_of
 from headrace.base.ids import TopicPartition
-from headrace.client.groups import GroupSeen, MemberSeen, describe_group
-from headrace.client.lag import PartitionLag, lag_of
 from headrace.gateway.ui import words
 from headrace.gateway.ui.chart import Chart
 from headrace.gateway.ui.figures import lag_series, lines

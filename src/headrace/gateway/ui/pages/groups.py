@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 from nicegui import ui
 
-from headrace.client.groups import GroupListed
+from headrace.admin.groups import GroupListed
 from headrace.gateway.ui import words
 from headrace.gateway.ui.figures import group_lag
 from headrace.gateway.ui.grid import Column, Paged, Row, Tone, link, matching, tag

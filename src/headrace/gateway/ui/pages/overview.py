@@ -1,6 +1,6 @@
 """The cluster at a glance: who is there, what flows now and did a moment ago, and what wants attention."""
 
-from headrace.client.survey import BrokerSeen, Survey
+from headrace.admin.survey import BrokerSeen, Survey
 from headrace.gateway.monitor.history import Series
 from headrace.gateway.ui import words
 from headrace.gateway.ui.alert_list import AlertList

@@ -6,10 +6,10 @@ from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from headrace.base.errors import UserError
+from headrace.base.units import bytes_text, parse_bits_per_second, parse_bytes, parse_rate, parse_seconds
 from headrace.gateway import planner as capacity
 from headrace.gateway.bench_figures import parse_measured
 from headrace.gateway.planner import FROM_DOCS, Grown, Line, Load, Margins, Measured, Plan, Prices
-from headrace.gateway.quantities import bytes_text, parse_bits_per_second, parse_bytes, parse_rate, parse_seconds
 from headrace.gateway.ui import words
 from headrace.gateway.ui.grid import Column, Grid, Row
 from headrace.gateway.ui.pieces import Notice, Panel, Tile, button, head, tagged, tiles

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 from nicegui import ui
 
+from headrace.admin.admin import TOPIC, Resource
+from headrace.admin.configs import Config, describe_configs
+from headrace.admin.survey import PartitionSeen
+from headrace.admin.topics import offset_ranges
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.admin import TOPIC, Resource
-from headrace.client.configs import Config, describe_configs
-from headrace.client.survey import PartitionSeen
-from headrace.client.topics import offset_ranges
 from headrace.gateway.ui import words
 from headrace.gateway.ui.chart import Chart
 from headrace.gateway.ui.figures import BYTES_IN, BYTES_OUT, RECORDS_IN, lines, topic_series

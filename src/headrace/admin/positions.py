@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
+from headrace.admin.admin import Admin
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.admin import Admin
 from headrace.client.connection import Disconnected
 from headrace.wire.messages.offsets import (
     ListOffsetsPartition,

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from headrace.admin.admin import Admin
 from headrace.base.errors import Refused
-from headrace.client.admin import Admin
 from headrace.client.connection import Disconnected
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.coordinators import FindCoordinatorRequest, FindCoordinatorResponse

@@ -2,9 +2,9 @@
 
 import pytest
 
+from headrace.admin.reset import Reset, Target
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.reset import Reset, Target
 
 PLACE = TopicPartition("orders", 0)
 

@@ -6,9 +6,9 @@ A plan starts from where partitions are on their way to, so the same plan made a
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from headrace.admin.survey import PartitionSeen, Survey
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.survey import PartitionSeen, Survey
 from headrace.cluster import plan
 from headrace.cluster.entities import Broker
 from headrace.cluster.layout import Layout, Move

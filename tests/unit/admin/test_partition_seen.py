@@ -1,5 +1,5 @@
+from headrace.admin.survey import PartitionSeen, ReplicaSeen
 from headrace.base.ids import TopicPartition
-from headrace.client.survey import PartitionSeen, ReplicaSeen
 
 
 def seen(**fields: object) -> PartitionSeen:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from headrace.admin.admin import Admin
+from headrace.admin.survey import PartitionSeen, Survey
 from headrace.base.errors import Refused
-from headrace.client.admin import Admin
-from headrace.client.survey import PartitionSeen, Survey
 from headrace.cluster.leadership import ElectionType
 from headrace.wire.codes import ErrorCode
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from headrace.client.admin import BROKER, Admin, Resource, check
+from headrace.admin.admin import BROKER, Admin, Resource, check
 from headrace.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,

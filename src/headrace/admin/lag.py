@@ -11,12 +11,12 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from headrace.admin.admin import Admin
+from headrace.admin.coordinators import at_coordinator
+from headrace.admin.positions import EARLIEST, LATEST, list_offsets
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.admin import Admin
-from headrace.client.coordinators import at_coordinator
 from headrace.client.peer import Address, parse_bootstrap
-from headrace.client.positions import EARLIEST, LATEST, list_offsets
 from headrace.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,

@@ -7,9 +7,9 @@ answer is missing from the sizes and lags, and nothing else.
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from headrace.admin.admin import Admin
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.admin import Admin
 from headrace.client.connection import Disconnected
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from headrace.admin.elections import plan_elections
+from headrace.admin.survey import BrokerSeen, PartitionSeen, Survey
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.elections import plan_elections
-from headrace.client.survey import BrokerSeen, PartitionSeen, Survey
 
 
 def survey(*partitions: PartitionSeen, dead: tuple[int, ...] = ()) -> Survey:

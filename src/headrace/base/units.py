@@ -1,10 +1,10 @@
-"""Amounts as people write and read them: `1M/s`, `1KB`, `7d`; and back again. Decimal: a kilobyte is 1,000 bytes.
+"""Amounts as people write and read them: `1M/s`, `50MB/s`, `1KB`, `7d`; and back again. Decimal: a kilobyte is 1,000 bytes.
 
-The binary names (KiB, MiB, …) are understood too. Nothing else in here knows what an amount is of.
+The binary names (KiB, MiB, …) are understood too, in any case. Moments and composed durations (`2h30m`) are `moments`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 MINUTE: Final = 60
@@ -13,11 +13,11 @@ DAY: Final = 86_400
 
 _NUMBER = re.compile(r"\s*([0-9][0-9_,]*(?:\.[0-9]+)?)\s*(.*?)\s*")
 _COUNTS = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "m": 1e6, "G": 1e9, "B": 1e9}
-_BYTES = {"": 1, "B": 1} | {
+_BYTES = {"": 1, "b": 1} | {
     unit: base**power
-    for base, names in ((1000, ("KB", "MB", "GB", "TB", "PB")), (1024, ("KiB", "MiB", "GiB", "TiB", "PiB")))
-    for power, name in enumerate(names, 1)
-    for unit in {name, name.lower(), name[0].lower() + name[1:]}
+    for base, names in ((1000, ("{}b", "{}")), (1024, ("{}ib",)))
+    for power, letter in enumerate("kmgtp", 1)
+    for unit in (name.format(letter) for name in names)
 }
 _SECONDS = {"s": 1, "m": MINUTE, "min": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY, "y": 365 * DAY}
 _PER = {"": 1, "s": 1, "sec": 1, "m": MINUTE, "min": MINUTE, "h": HOUR, "hour": HOUR, "d": DAY, "day": DAY}
@@ -30,7 +30,12 @@ def parse_rate(text: str) -> float:
 
 
 def parse_bytes(text: str) -> float:
-    return _parse(text, _BYTES, "a size such as 1KB, 512B or 16TB")
+    return _parse(text, _BYTES, "a size such as 1KB, 512B or 16TB", str.lower)
+
+
+def parse_byte_rate(text: str) -> float:
+    """`50MB/s`, `1048576`: how many a second."""
+    return parse_bytes(re.sub(r"/s\s*$", "", text))
 
 
 def parse_seconds(text: str) -> float:
@@ -43,12 +48,12 @@ def parse_bits_per_second(text: str) -> float:
     return _parse(amount, _COUNTS, "a line rate such as 25Gb/s") / 8
 
 
-def _parse(text: str, units: Mapping[str, float], example: str) -> float:
+def _parse(text: str, units: Mapping[str, float], example: str, spelled: Callable[[str], str] = str) -> float:
     found = _NUMBER.fullmatch(text)
     if found is None:
         raise ValueError(f"{text!r} is not {example}")
     number = float(found[1].replace(",", "").replace("_", ""))
-    value = number * _unit(found[2], units, example)
+    value = number * _unit(spelled(found[2]), units, example)
     if not 0 < value < float("inf"):
         raise ValueError(f"{text!r} must be more than nothing")
     return value
@@ -61,7 +66,17 @@ def _unit(name: str, units: Mapping[str, float], example: str) -> float:
 
 
 def bytes_text(count: float) -> str:
+    """As plans and the UI write sizes: 1.81 PB."""
     return _scaled(count, ("B", "KB", "MB", "GB", "TB", "PB", "EB"))
+
+
+def size_text(count: float) -> str:
+    """As the command line writes sizes: 1.5 kB, 123 MB."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(count) < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
 
 
 def count_text(count: float) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from headrace.client.survey import BrokerSeen, PartitionSeen, Survey
+from headrace.admin.survey import BrokerSeen, PartitionSeen, Survey
 
 
 def status_of(seen: Survey) -> dict[str, Any]:

@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from headrace.admin.admin import Admin
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.admin import Admin
 from headrace.wire.codes import CODES, ErrorCode
 from headrace.wire.messages.coordinators import FindCoordinatorRequest, FindCoordinatorResponse
 from headrace.wire.messages.producers import (

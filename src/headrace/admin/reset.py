@@ -7,13 +7,13 @@ member has come meanwhile.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from headrace.admin.admin import Admin
+from headrace.admin.groups import NewCommit, commit, require_no_members
+from headrace.admin.lag import committed_by
+from headrace.admin.positions import list_offsets
+from headrace.admin.topics import find_topic, offset_ranges
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.admin import Admin
-from headrace.client.groups import NewCommit, commit, require_no_members
-from headrace.client.lag import committed_by
-from headrace.client.positions import list_offsets
-from headrace.client.topics import find_topic, offset_ranges
 from headrace.wire.codes import ErrorCode
 
 Chosen = Mapping[str, Collection[int] | None]

@@ -10,10 +10,10 @@ from functools import partial
 from struct import Struct as Layout
 from typing import NamedTuple
 
+from headrace.admin.admin import Admin, check
+from headrace.admin.coordinators import COME_AGAIN, at_coordinator
 from headrace.base.errors import PeerError, Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.admin import Admin, check
-from headrace.client.coordinators import COME_AGAIN, at_coordinator
 from headrace.groups.embedded import VERSION_MAX, EmbeddedAssignment
 from headrace.wire.codec import decode
 from headrace.wire.codes import CODES, ErrorCode
