@@ -10,7 +10,7 @@ _UNITS_MS = (86_400_000, 3_600_000, 60_000, 1_000)
 
 
 def parse_time(text: str) -> int:
-    """A moment in epoch ms, or ValueError; one without a zone is meant in that of this machine."""
+    """A moment in epoch ms, or ValueError. Without a zone, that of this machine is meant."""
     if text.isdecimal():
         return int(text) * 1000 if len(text) <= _SECONDS_DIGITS_MAX else int(text)
     moment = datetime.fromisoformat(text)
@@ -20,7 +20,7 @@ def parse_time(text: str) -> int:
 
 
 def parse_duration(text: str) -> int:
-    """90s, 15m, 2h30m, 7d or PT2H in ms, or ValueError."""
+    """A duration such as 90s, 15m, 2h30m, 7d or PT2H in ms, or ValueError."""
     found = _DURATION.fullmatch(text)
     if found is None or not any(found.groups()):
         raise ValueError(f"{text!r} is no duration")

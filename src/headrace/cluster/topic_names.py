@@ -1,4 +1,4 @@
-"""Which names a topic may have. A name is also a folder on disk and part of metric names, hence the strictness."""
+"""The rule for topic names. A name is also a folder on disk and part of metric names, hence the strictness."""
 
 import re
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ def _problem(name: str) -> str:
 
 
 def check_no_clash(name: str, existing: Iterable[str]) -> None:
-    """'.' and '_' are the same in metric names, so two names that differ only there would be counted as one."""
+    """Refuses a name that differs from another only in '.' and '_', which are the same in metric names."""
     if "." not in name and "_" not in name:
         return
     flat, length = name.replace(".", "_"), len(name)
