@@ -22,15 +22,17 @@ class Clock(Protocol):
     def now(self) -> Now: ...
 
     def mono(self) -> float:
-        """That of `now` alone, at a quarter of its cost: for what is only measured."""
+        """The monotonic clock of `now` alone, at a quarter of its cost: for durations that are only measured."""
         ...
 
     def boot_id(self) -> str:
-        """Names this run of the kernel: another one means that nothing unsynced survived in the page cache. Empty if
-        nobody can say, which must count as another one."""
+        """The name of this run of the kernel; another one means that nothing unsynced survived in the page cache.
+
+        Empty if nobody can say, which must count as another one.
+        """
 
 
-# Goes on while the machine sleeps, so a lease that ran out meanwhile is seen to have run out. macOS's CLOCK_MONOTONIC does.
+# Goes on while the machine sleeps, so a lease that ran out meanwhile is seen. On macOS that is CLOCK_MONOTONIC.
 _SLEEPLESS: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 

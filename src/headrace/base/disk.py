@@ -1,8 +1,8 @@
 """The disk port: a broker reaches its files through `Disk` and `File` only, so that a simulator can stand in for both.
 
-Invariant: what an `append` raised about is not in the file. A full disk cuts the partial write back and is `DiskFull`;
-any other failure is `DiskFailed`, and nothing is retried: what a disk kept after a failed sync is unknown.
-Paths are plain strings with `/`. Nothing here knows about segments, indexes or offsets.
+Invariant: bytes whose `append` raised are not in the file. A full disk cuts the partial write back and is `DiskFull`;
+any other failure is `DiskFailed`, and nothing is retried: what a disk kept after a failed sync is unknown. Paths are
+plain strings with `/`. Nothing here knows about segments, indexes or offsets.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ _REWRITE_BYTES = 1 << 20
 
 
 class File(Protocol):
-    """One open file, written at its end only. All but the callable of `sync_job` is called on the event loop.
+    """An open file, written at its end only. All but the callable of `sync_job` is called on the event loop.
 
     `pin` holds the descriptor open for a thread or a reply that still needs it; `close` waits for the last `unpin`.
     """
@@ -42,11 +42,14 @@ class File(Protocol):
     def truncate(self, size: int) -> None: ...
 
     def rewrite(self, position: int) -> None:
-        """Writes what is there from `position` on once more. A sync that failed leaves bytes in the page cache that no
-        later sync would write: they look as if they were on disk until the power goes."""
+        """Writes the bytes from `position` on once more.
+
+        A sync that failed leaves bytes in the page cache that no later sync would write: they look as if they were on
+        disk until the power goes.
+        """
 
     def sync_job(self) -> Job:
-        """Proves, once it has run (in any thread), all that was written before this call; of later writes, nothing."""
+        """A job that proves, once it has run (in any thread), all that was written before this call, but no later write."""
 
     def fileno(self) -> int | None:
         """The descriptor for sendfile; None where there is none (the simulator)."""
@@ -68,25 +71,26 @@ class Disk(Protocol):
     def size(self, path: str) -> int: ...
 
     def mkdir(self, path: str) -> None:
-        """With parents; one that exists is fine."""
+        """Makes a directory with its parents; one that exists is fine."""
 
     def rename(self, source: str, target: str) -> None: ...
 
     def unlink(self, path: str) -> None:
-        """One that is missing is fine: the wish is that it be gone."""
+        """Removes a name; a missing one is fine."""
 
     def remove_tree(self, path: str) -> None: ...
 
     def read(self, path: str) -> bytes: ...
 
     def write_atomic(self, path: str, content: bytes) -> None:
-        """Blocks until durable; after a crash the path holds the old content or the new, never a mixture."""
+        """Writes a whole file; blocks until durable. After a crash the path holds the old content or the new, never
+        both."""
 
     def sync_dir_job(self, path: str) -> Job:
-        """As `File.sync_job`, for the names in a directory: files made, renamed and unlinked."""
+        """A job that syncs the names in a directory (files made, renamed and unlinked), as `File.sync_job` does bytes."""
 
     def open_syncs(self, path: str, by_threads: Run) -> Syncs:
-        """Who runs the jobs of files below `path`: for what it cannot do better, `by_threads`."""
+        """The runner of sync jobs for files below `path`; it falls back to `by_threads`."""
 
     def free_bytes(self, path: str) -> int: ...
 
@@ -178,7 +182,7 @@ class RealFile:
 
     def _close_now(self) -> None:
         os.close(self._fd)
-        # A stale handle then fails with EBADF; the old number would by then be some other file.
+        # A stale handle then fails with EBADF; its old number could stand for some other file by then.
         self._fd = -1
 
 
@@ -270,7 +274,7 @@ def _sync_directory(path: str) -> None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
-        # Removed since: then there is no name left in it to make durable.
+        # The directory was removed since: no name is left in it to make durable.
         return
     except OSError as error:
         raise DiskFailed(f"{path}: {error.strerror}") from error
@@ -289,7 +293,7 @@ def _failure(error: OSError, path: str) -> DiskFull | DiskFailed:
 
 @contextlib.contextmanager
 def _translated(path: str) -> Iterator[None]:
-    """A path that is missing or forbidden stays an OSError: that is a mistake of somebody's, not the disk's."""
+    """Turns a disk's errors into ours. A missing or forbidden path stays an OSError: a mistake, not the disk's failure."""
     try:
         yield
     except OSError as error:

@@ -21,7 +21,7 @@ class UserError(Exception):
 
 
 class DiskFull(Exception):
-    """No space left. The partial append has been cut back; the write is refused and the broker goes on."""
+    """The disk has no space left. The partial append is cut back; the write is refused and the broker goes on."""
 
 
 class DiskFailed(Exception):
@@ -29,7 +29,7 @@ class DiskFailed(Exception):
 
 
 class DiskTooSlow(DiskFailed):
-    """It may still keep its word, but not in the time that a stop has: the stop is not a clean one."""
+    """The disk may still keep its word, but not in the time that a stop has: the stop is not a clean one."""
 
 
 class StoreUnreachable(Exception):

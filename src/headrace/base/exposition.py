@@ -1,6 +1,7 @@
 """Prometheus text, written by hand: the client library would cost every broker 16 MB and 140 ms for a few lines.
 
-Only the format is here. What is counted, and when, is for those who count (`base.probe`, `broker.metrics`, the gateway).
+Only the format is here. The owners of the counters (`base.probe`, `broker.metrics`, the gateway) decide what is
+counted.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Which extra brings a library that is imported only where it is used, so that its absence is told with the fix.
+"""The pip extra of each library that is imported only where it is used, so that an error names it with the fix.
 
 `pip install headrace` is a broker and the command line; a test holds this table to pyproject.toml.
 """
@@ -37,12 +37,12 @@ EXTRA_OF: Final = {
 
 
 def installation_of(module: str) -> str:
-    """The command that brings a library, or nothing for one that no extra has."""
+    """The pip command that brings a library; "" for a library that no extra has."""
     extra = EXTRA_OF.get(module.partition(".")[0])
     return f"pip install 'headrace[{extra}]'" if extra else ""
 
 
 def explained(missing: ModuleNotFoundError) -> ImportError:
-    """The same, with the fix, if an extra lacks; else as it was."""
+    """The error with the pip command that installs the missing extra; the same error if no extra brings the library."""
     fix = installation_of(missing.name or "")
     return ImportError(f"{missing.name} is not installed: {fix}", name=missing.name) if fix else missing

@@ -1,4 +1,4 @@
-"""The sync of one file, as a job for a thread, or for whoever can sync a descriptor without one."""
+"""The sync of one file, as a job for a thread, or for a runner that syncs descriptors without one."""
 
 import errno
 import fcntl
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from headrace.base.errors import DiskFailed
 
 Job = Callable[[], None]
-# What went wrong, or None. Called on the loop.
+# Takes the failure, or None. Called on the loop.
 Done = Callable[[BaseException | None], None]
 Run = Callable[[list[Job], Done], None]
 
@@ -17,7 +17,7 @@ _NOT_OFFERED = (errno.EINVAL, errno.ENOTSUP, errno.ENOTTY)
 
 
 def full_sync(fd: int) -> None:
-    """Data and names, on the disk itself: fsync, which on macOS would leave them in the drive's own cache."""
+    """Syncs data and names to the disk itself: on macOS plain fsync would leave them in the drive's own cache."""
     if _FULL_SYNC is None:
         os.fsync(fd)
         return
@@ -26,7 +26,7 @@ def full_sync(fd: int) -> None:
     except OSError as error:
         if error.errno not in _NOT_OFFERED:
             raise
-        # A file system that has no such thing: of another machine, as a rule.
+        # The file system has no full sync: as a rule it belongs to another machine.
         os.fsync(fd)
 
 
@@ -34,7 +34,7 @@ data_sync: Callable[[int], None] = full_sync if _FULL_SYNC is not None else geta
 
 
 class FileSync:
-    """For one round: whoever asked for it keeps the descriptor open until then."""
+    """A sync for one round: its creator keeps the descriptor open until then."""
 
     __slots__ = ("device", "fd", "path")
 

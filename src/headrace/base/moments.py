@@ -12,7 +12,7 @@ _UNITS_MS = (DAY * 1000, HOUR * 1000, MINUTE * 1000, 1000)
 
 
 def parse_time(text: str) -> int:
-    """A moment in epoch ms, or ValueError; one without a zone is meant in that of this machine."""
+    """A moment in epoch ms, or ValueError. Without a zone, that of this machine is meant."""
     if text.isdecimal():
         return int(text) * 1000 if len(text) <= _SECONDS_DIGITS_MAX else int(text)
     moment = datetime.fromisoformat(text)
@@ -22,7 +22,7 @@ def parse_time(text: str) -> int:
 
 
 def parse_duration(text: str) -> int:
-    """90s, 15m, 2h30m, 7d or PT2H in ms, or ValueError."""
+    """A duration such as 90s, 15m, 2h30m, 7d or PT2H in ms, or ValueError."""
     found = _DURATION.fullmatch(text)
     if found is None or not any(found.groups()):
         raise ValueError(f"{text!r} is no duration")

@@ -1,4 +1,4 @@
-"""What a broker counts about itself: plain integers on the hot path, read only when somebody scrapes.
+"""The counters of a broker: plain integers on the hot path, read only when a scraper asks.
 
 Nothing here formats, locks or allocates per event; `broker.metrics` turns it into Prometheus text.
 """
@@ -10,7 +10,7 @@ _BUCKETS: Final = 21
 
 
 class Histogram:
-    """How often something took how long, in buckets that double from 64 µs to 67 s: a shift and a bit count find one."""
+    """Counts of durations in buckets that double from 64 µs to 67 s: a shift and a bit count find the bucket."""
 
     BOUNDS: ClassVar = tuple((1 << _SHORTEST_BITS + place) / 1e6 for place in range(_BUCKETS))
     """Seconds, exclusive. What takes longer than the last is counted behind it."""
@@ -62,6 +62,6 @@ class Probes:
         self.loop_lag_max_seconds = 0.0
         self.loop_lag = Histogram()
         self.loop_stalls = 0
-        # Whatever prints as its name; the loop-lag probe names it as the suspect.
+        # Any object that prints as its name; the loop-lag probe names it as the suspect.
         self.last_request: object = "none yet"
         self.unclean_elections = 0

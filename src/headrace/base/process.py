@@ -1,4 +1,4 @@
-"""What this process takes of its machine: CPU and memory."""
+"""The CPU time and memory that this process uses."""
 
 import os
 import resource
@@ -15,7 +15,7 @@ def cpu_seconds() -> float:
 
 
 def max_resident_bytes() -> int:
-    # In kilobytes, on macOS in bytes.
+    # Kilobytes; on macOS bytes.
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 

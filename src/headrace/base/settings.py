@@ -1,7 +1,7 @@
 """A declared setting: Kafka's dotted name, its kind, default, bounds and meaning; text in, checked value out.
 
-A value that came out of `Setting.parse` is inside its bounds, so nobody checks it again. Durations and sizes are plain
-numbers, as in Kafka; there are no units to parse. What a setting is set to, and who set it, is not known here.
+A value from `Setting.parse` is inside its bounds, so nobody checks it again. Durations and sizes are plain numbers, as
+in Kafka; there are no units to parse. The value that somebody set, and who did, is not known here.
 """
 
 import math
@@ -20,7 +20,7 @@ Value = bool | int | float | str | tuple[str, ...] | None
 
 
 class Kind(IntEnum):
-    """Numbered as DescribeConfigs numbers them."""
+    """The kinds of values, numbered as DescribeConfigs numbers them."""
 
     BOOLEAN = 1
     STRING = 2
@@ -45,7 +45,7 @@ class SettingError(UserError):
 
 
 class UnknownSetting(UserError):
-    """No setting has this name; the message offers the nearest one that exists."""
+    """The error for an unknown setting; the message offers the nearest name that exists."""
 
     def __init__(self, name: str, known: Mapping[str, object]) -> None:
         near = get_close_matches(name, known, n=1)

@@ -1,7 +1,7 @@
-"""How the files of a round are synced: by one syncfs if they are many, else by the kernel's workers, else by threads.
+"""The runner of sync jobs: one syncfs for a round of many files, else the kernel's workers, else threads.
 
-Each way gives up what it cannot do to the next: syncing again what is synced already is no harm. A failure of the disk is
-never tried again.
+Each way passes the jobs that it cannot do to the next: syncing again what is synced already is no harm. A failure of
+the disk is never tried again.
 """
 
 import asyncio
@@ -12,12 +12,12 @@ from headrace.base.file_sync import Done, FileSync, Job, Run
 from headrace.base.kernel_sync import FILES_MAX, KernelSync, NotOffered
 from headrace.base.whole_sync import FILES_MIN, NotNow, WholeSync, is_proof
 
-log = logging.getLogger("headrace.syncs")
+logger = logging.getLogger("headrace.syncs")
 
 
 class Syncs(Protocol):
     def run(self, jobs: list[Job], done: Done) -> None:
-        """Begins; `done` is called later, on the loop."""
+        """Begins the jobs; `done` is called later, on the loop."""
 
     def close(self) -> None: ...
 
@@ -31,7 +31,7 @@ class ThreadsOnly:
 
 
 class RealSyncs:
-    """Of the files below `path`. One round at a time."""
+    """The sync runner for files below `path`, one round at a time."""
 
     def __init__(self, path: str, by_threads: Run) -> None:
         self._path = path
@@ -45,13 +45,13 @@ class RealSyncs:
         try:
             return KernelSync(self._loop)
         except NotOffered as refusal:
-            log.info("files are synced by threads: the kernel does not offer to (%(cause)s)", {"cause": refusal})
+            logger.info("files are synced by threads: the kernel does not offer to (%(cause)s)", {"cause": refusal})
             return None
 
     def run(self, jobs: list[Job], done: Done) -> None:
         files = [job for job in jobs if type(job) is FileSync]
         if len(files) < len(jobs):
-            # A directory, which has to be opened first.
+            # The sync of a directory, which has to be opened first.
             self._by_threads(jobs, done)
         elif (whole := self._whole_for(files)) is not None:
             self._sync_whole(whole, files, done)
@@ -62,7 +62,7 @@ class RealSyncs:
         if len(files) < FILES_MIN or not self._may_be_whole:
             return None
         if self._whole is None:
-            # Not before it is needed: a broker of few partitions never does.
+            # Started when first needed: a broker of few partitions never needs it.
             self._may_be_whole = is_proof(self._path)
             if not self._may_be_whole:
                 return None
@@ -84,7 +84,7 @@ class RealSyncs:
     def _sync_each(self, files: list[FileSync], done: Done) -> None:
         def on_done(error: BaseException | None) -> None:
             if isinstance(error, NotOffered):
-                log.info("files are synced by threads: %(cause)s", {"cause": error})
+                logger.info("files are synced by threads: %(cause)s", {"cause": error})
                 self._close_kernel()
                 self._by_threads(list(files), done)
             else:

@@ -1,7 +1,6 @@
 """Spans to an OpenTelemetry collector: only where an endpoint is set and the extra `traces` is installed.
 
-They leave in batches, from a thread of the SDK, by way of a queue with a bound. A collector that is away
-gets none.
+A thread of the SDK sends them in batches, from a queue with a bound; while a collector is away they are dropped.
 OpenTelemetry's own environment (OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER, …) counts too.
 """
 
@@ -17,7 +16,7 @@ SECONDS_MAX = 5
 
 
 def open_provider(setting: str, endpoint: str, service: str, instance: str = "") -> "TracerProvider":
-    """`setting` is where the endpoint was given, for whoever has not installed the extra."""
+    """Opens the exporter to `endpoint`. `setting` names the place where it was set, for the error that names the extra."""
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource

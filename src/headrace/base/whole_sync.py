@@ -1,10 +1,10 @@
 """One syncfs in the place of many fdatasyncs: the same proof for every file of a file system, by one journal commit.
 
 Measured on ext4, files with one new record each: 22 files took 1.8 ms with eight threads and 0.5 ms so, 45 files 3.5 ms
-and 0.8 ms. It writes everything that is dirty, other people's too, so it is for many files at a time when little is dirty,
-and only where it is known to be a proof (`reports_every_failure`).
+and 0.8 ms. It writes everything that is dirty, other people's files too, so it is for many files at a time when little
+is dirty, and only where it is known to be a proof (`reports_every_failure`).
 
-A process of its own makes the call (`whole_sync_process`): why not a thread, `kernel_sync` says, and the kernel's own
+A process of its own makes the call (`whole_sync_process`): `kernel_sync` says why no thread does, and the kernel's own
 workers do not offer this one.
 """
 
@@ -26,11 +26,11 @@ _RELEASE = re.compile(r"(\d+)\.(\d+)(?!\d)")
 
 
 class NotNow(Exception):
-    """Too much is dirty, or its process is gone: sync file by file."""
+    """Too much is dirty, or the process is gone: sync file by file."""
 
 
 class WholeSync:
-    """Of the file system that holds `path`, for one round at a time."""
+    """The syncfs process of the file system that holds `path`, for one round at a time."""
 
     def __init__(self, path: str, loop: asyncio.AbstractEventLoop) -> None:
         self._path = path
@@ -48,7 +48,7 @@ class WholeSync:
         loop.add_reader(self._answers.fileno(), self._on_answer)
 
     def begin(self, done: Done) -> None:
-        """Proves all that was written before. `done` may be told NotNow."""
+        """Begins a sync that proves all earlier writes. `done` may get NotNow."""
         assert self._done is None, "one round at a time"
         self._done = done
         try:
@@ -79,7 +79,7 @@ class WholeSync:
             done(outcome)
 
     def close(self) -> None:
-        """Nobody is told of a sync that is on its way, and nobody waits for it: the disk may have stopped for good."""
+        """Abandons the sync under way and waits for nothing: the disk may have stopped for good."""
         is_idle, self._done = self._done is None, None
         self._on_end()
         self._orders.close()
@@ -97,12 +97,12 @@ def is_proof(path: str) -> bool:
 
 
 def reports_every_failure(system: str, release: str) -> bool:
-    """Whether this kernel's syncfs says so whenever fdatasync of one of the files would.
+    """Whether this kernel's syncfs reports every failure that fdatasync of one of the files would.
 
-    Since 5.8 it reports pages that could not be written; since 5.17 a journal commit or a flush of the device that failed;
-    since 6.13 that ext4 gave up, as `errors=remount-ro` has it. Before that it answered "done" to the last one. One
-    fdatasync after it would tell on 5.17 too, but that could be tried on no such kernel; there files are synced one by
-    one. Patches that a distribution brought to an older release are not seen: the release is all that is told.
+    Since 5.8 it reports pages that could not be written; since 5.17 a journal commit or a flush of the device that
+    failed; since 6.13 that ext4 gave up, as `errors=remount-ro` has it. Earlier ones answered "done" to the last one.
+    One fdatasync after it would tell on 5.17 too, but that could be tried on no such kernel; there files are synced one
+    by one. Patches that a distribution brought to an older release are not seen: only the release is known.
     """
     version = _RELEASE.match(release)
     return system == "Linux" and version is not None and tuple(map(int, version.groups())) >= _REPORTS_SINCE

@@ -1,7 +1,8 @@
-"""What `whole_sync` runs: for every byte that comes in, one syncfs, and a byte that says how it went.
+"""The program that `whole_sync` starts: for each byte that comes in it runs one syncfs, and answers a byte for the
+result.
 
-Started as a file, with nothing of Headrace around it, so that it takes as little memory as a Python can. It ends when the
-broker does, however that ends: then its input does.
+Started as a file, with nothing of Headrace around it, so that it takes as little memory as a Python can. It ends when
+its input does, and so with the broker, however that ends.
 """
 
 import ctypes
@@ -20,7 +21,7 @@ def dirty_bytes(meminfo: bytes) -> int:
 
 def main(path: str) -> None:
     syncfs = ctypes.CDLL(None, use_errno=True).syncfs
-    # Stays open: a descriptor remembers which errors it has reported.
+    # Kept open: a descriptor remembers which errors it has reported.
     root = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     meminfo = os.open("/proc/meminfo", os.O_RDONLY)
     while os.read(0, 1):

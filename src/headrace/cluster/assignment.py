@@ -1,4 +1,4 @@
-"""The replicas of new partitions: asked for one by one, or placed by us; checked, and turned into partition states."""
+"""The replicas of new partitions: named one by one in the request, or placed by us; checked, and made partition states."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
@@ -33,7 +33,7 @@ def place_new(
 def assign_new(
     image: Image, live: Collection[int], assignment: Mapping[int, Sequence[int]], first: int = 0
 ) -> list[PartitionState]:
-    """As asked for. The keys must be the partitions from `first` on, without a gap."""
+    """Partitions on the requested replicas. The keys must be the partitions from `first` on, without a gap."""
     if sorted(assignment) != list(range(first, first + len(assignment))):
         raise _bad_assignment(f"partitions must be numbered from {first} on without a gap, not {sorted(assignment)}")
     factors = {len(replicas) for replicas in assignment.values()}
@@ -56,7 +56,7 @@ def _assigned(image: Image, live: Collection[int], index: int, replicas: tuple[i
 
 
 def _new_partition(replicas: tuple[int, ...], live: Collection[int]) -> PartitionState:
-    """In sync are those that are alive: an empty log is equal to an empty log."""
+    """A new partition, in sync on all replicas that are alive: an empty log is equal to an empty log."""
     isr = tuple(replica for replica in replicas if replica in live)
     return PartitionState(replicas, isr, leader=isr[0])
 

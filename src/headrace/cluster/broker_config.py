@@ -1,4 +1,4 @@
-"""What a broker's settings are worth, and where each value comes from: DescribeConfigs' sources and synonyms.
+"""A broker's settings in force, with the source of each value: DescribeConfigs' sources and synonyms.
 
     dynamic for this broker  >  dynamic for all brokers  >  given at start (`--set`)  >  declared default
 
@@ -18,7 +18,7 @@ _NOTHING: Mapping[str, str] = {}
 
 
 class Source(IntEnum):
-    """Numbered as DescribeConfigs numbers them."""
+    """The places a value can come from, numbered as DescribeConfigs numbers them."""
 
     TOPIC = 1
     DYNAMIC_BROKER = 2
@@ -28,7 +28,7 @@ class Source(IntEnum):
 
 
 class Found(NamedTuple):
-    """One place that says what a setting is: an entry of DescribeConfigs' synonyms."""
+    """A place that sets a setting: an entry of DescribeConfigs' synonyms."""
 
     name: str
     text: str | None
@@ -36,7 +36,7 @@ class Found(NamedTuple):
 
 
 class Effective(NamedTuple):
-    """A setting as it counts, with every place that names it, the one that counts first."""
+    """The value of a setting in force, with every place that sets it, the one in force first."""
 
     setting: Setting
     value: Value
@@ -104,7 +104,7 @@ class BrokerConfig:
         return setting.default
 
     def found(self, name: str) -> Iterable[Found]:
-        """Where a setting is set, the place that counts first; not the declared default."""
+        """The places that set a setting, the one in force first; without the declared default."""
         setting = BROKER_SETTINGS[name]
         for source, layer in self._layers:
             text = layer.get(name)
@@ -112,7 +112,7 @@ class BrokerConfig:
                 yield Found(name, text, source)
 
     def found_synonyms(self, synonyms: Iterable[Synonym]) -> Iterable[tuple[Synonym, Found]]:
-        """The same for a topic setting: place by place, and in each place the finer unit first."""
+        """The places that set a topic setting's synonyms, as `found`; in each place the finer unit first."""
         for source, layer in self._layers:
             for synonym in synonyms:
                 text = layer.get(synonym.name)

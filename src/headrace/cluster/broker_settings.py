@@ -281,7 +281,8 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = {
 
 
 def settings_for(brokers: int) -> dict[str, str]:
-    """What a cluster of this size is started with: three replicas, of which two must have a write, if it has three."""
+    """The settings that a cluster of this size starts with: from three brokers on, three replicas, two to have each
+    write."""
     return {
         "default.replication.factor": str(max(1, min(3, brokers))),
         "min.insync.replicas": "2" if brokers >= 3 else "1",

@@ -3,8 +3,8 @@
     create   partitions first, the topic's key in the last commit: the topic exists from there on
     delete   the topic's key in the first commit: the topic is gone from there on, then its partitions
 
-So whoever dies half-way leaves orphan partitions and nothing else; `sweep_orphans` removes them. The last commit of a
-long creation expects its first partition as its first commit wrote it, and writes it again; a sweep expects every
+So a broker that dies half-way leaves orphan partitions and nothing else; `sweep_orphans` removes them. The last commit
+of a long creation expects its first partition as its first commit wrote it, and writes it again; a sweep expects every
 partition as it saw it. So of a creation and a sweep that met, only one can finish.
 """
 
@@ -45,8 +45,11 @@ class Creation(NamedTuple):
 def create_topic(
     image: Image, live: Collection[int], new: NewTopic, topic_id: bytes, defaults: BrokerConfig, turn: int = 0
 ) -> Creation:
-    """`topic_id` is fresh and random; `live` are the brokers whose lease is. Topics that are made together have a `turn`
-    each, so that they do not all begin with the same broker."""
+    """The commits that create a topic.
+
+    `topic_id` is fresh and random; `live` are the brokers whose lease is. Topics that are made together have a `turn`
+    each, so that they do not all begin with the same broker.
+    """
     check_topic_name(new.name)
     if new.name in image.topics:
         raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {new.name} already exists")
@@ -95,7 +98,7 @@ def create_partitions(
     count: int,
     assignments: Sequence[Sequence[int]] | None = None,
 ) -> list[Commit]:
-    """Until the topic has `count` partitions; `assignments` are the replicas of the new ones."""
+    """The commits that bring the topic to `count` partitions; `assignments` are the replicas of the new ones."""
     topic = known_topic(image, name)
     have = len(topic.partitions)
     if count <= have:
@@ -132,7 +135,7 @@ def _commit_partitions(
     topic = topic_key(name)
     puts = [(partition_key(record.id, index), encode(state)) for index, state in partitions.items()]
     # Each commit expects the topic as we saw it: a creation that lost the race for the name stops early. Two places are
-    # left free for what the last commit adds.
+    # left free for the additions of the last commit.
     commits = [Commit(dict(chunk), {topic: topic_revision}) for chunk in _chunks(puts, OPERATIONS_MAX - 2)]
     last = commits[-1]
     if len(commits) > 1:
@@ -150,7 +153,7 @@ def delete_topic(image: Image, name: str) -> list[Commit]:
 
 
 def abandon_topic(topic: Topic) -> list[Commit]:
-    """After a creation that ended in a conflict, and only then: removes what it wrote before."""
+    """Removes the partitions of a creation that ended in a conflict; only then."""
     return _deletions(_partition_keys(topic.id, range(len(topic.partitions))))
 
 
@@ -159,7 +162,7 @@ def sweep_orphans(
 ) -> list[Commit]:
     """Removes partitions that no topic counts, the lowest first: that is the one a creation relies on.
 
-    Of these topics, or of all; every commit also expects `fence`.
+    Takes those of `topic_ids`, or all; every commit also expects `fence`.
     """
     seen = [
         (partition_key(topic_id, index), left[index].revision)

@@ -1,6 +1,5 @@
 """Changes of settings as calculations: set, delete, append and subtract, as IncrementalAlterConfigs has them, and the
-older way that replaces everything. Checked before anything is written, so what is stored always parses.
-"""
+older way that replaces everything. Checked before anything is written, so stored settings always parse."""
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
@@ -22,7 +21,7 @@ from headrace.wire.codes import ErrorCode
 
 
 class Operation(IntEnum):
-    """Numbered as IncrementalAlterConfigs numbers them."""
+    """The operations on a setting, numbered as IncrementalAlterConfigs numbers them."""
 
     SET = 0
     DELETE = 1
@@ -53,7 +52,7 @@ def replace_topic_config(image: Image, name: str, config: Mapping[str, str], def
 
 
 def alter_broker_config(image: Image, broker_id: int | None, edits: Sequence[Edit], effective: BrokerConfig) -> Commit:
-    """Of one broker, or with None of all of them. `effective` says what a list that is appended to holds now."""
+    """Changes the settings of one broker, or with None of all. `effective` has the lists that are appended to."""
     current = {each: render(effective.value(each)) or "" for each in _lists_edited(edits, BROKER_SETTINGS)}
     config = _edited(image.overrides_of(broker_id), edits, BROKER_SETTINGS, current)
     return replace_broker_config(image, broker_id, config)
@@ -87,7 +86,7 @@ def _lists_edited(edits: Sequence[Edit], settings: Mapping[str, Setting]) -> lis
 def _edited(
     before: Mapping[str, str], edits: Sequence[Edit], settings: Mapping[str, Setting], lists: Mapping[str, str]
 ) -> dict[str, str]:
-    """`lists` holds what each edited list is worth now, set here or not: appending starts from there."""
+    """The overrides after the edits. `lists` holds the value in force of each edited list: appending starts there."""
     if len({each.name for each in edits}) < len(edits):
         raise Refused(ErrorCode.INVALID_REQUEST, "a setting is named twice in one request")
     after = dict(before)

@@ -80,7 +80,8 @@ def _default(setting: Setting) -> str:
 
 
 def _allowed(setting: Setting) -> str:
-    """The largest number there is says nothing to a reader."""
+    """The allowed values as text; no upper bound where it is the largest number there is, which says nothing to a
+    reader."""
     return setting.allowed.replace(f" to {INT_MAX}", " on").replace(f" to {LONG_MAX}", " on")
 
 

@@ -19,7 +19,7 @@ def is_claimed(state: PartitionState, broker_id: int) -> bool:
 
 
 def must_stand_down(state: PartitionState, broker_id: int, doubt: Doubt) -> bool:
-    """The last that may lead goes on as long as nothing is known to be wrong with its copy."""
+    """Whether to stand down: the last replica that may lead goes on as long as nothing is known to be wrong with it."""
     is_last = state.isr == (broker_id,) and not state.elr
     return is_claimed(state, broker_id) and not (doubt is Doubt.UNSURE and is_last)
 
@@ -27,7 +27,7 @@ def must_stand_down(state: PartitionState, broker_id: int, doubt: Doubt) -> bool
 def stand_down(
     image: Image, broker_id: int, topic_id: bytes, index: int, live: Mapping[int, int], doubt: Doubt = Doubt.DAMAGED
 ) -> list[Commit]:
-    """Nothing where the cluster does not count on the copy, or the topic is gone."""
+    """The commit that stands down; none where the cluster does not count on the copy, or the topic is gone."""
     topic = image.topic_by_id(topic_id)
     if topic is None or not must_stand_down(topic.partitions[index], broker_id, doubt):
         return []

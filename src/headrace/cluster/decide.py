@@ -1,4 +1,4 @@
-"""What the controller does about the cluster as it is: an image and the brokers alive in, commits out.
+"""The controller's decisions: an image and the brokers alive in, commits out.
 
 Level-triggered: `heal` says what is left to do whatever happened before, so it is run on take-over and after every
 change until it is empty, and a controller that dies half-way leaves nothing that the next would not find. A broker
@@ -44,7 +44,7 @@ def heal(
     fence: Mapping[str, int] = NO_FENCE,
     abandoned: Collection[bytes] = (),
 ) -> Decision:
-    """`heal_steps` all at once: half a second for a hundred thousand partitions that all must change."""
+    """Does `heal_steps` all at once: half a second for a hundred thousand partitions that all must change."""
     steps = list(filter(None, heal_steps(image, live, reluctant, defaults, fence, abandoned)))
     return Decision([step.commit for step in steps], sum(step.unclean for step in steps))
 
@@ -58,11 +58,11 @@ def heal_steps(
     abandoned: Collection[bytes] = (),
     topics: Collection[Topic] | None = None,
 ) -> Iterator[Step | None]:
-    """First leaders for partitions whose leader is gone or going; then ISRs without the dead, moves that are complete.
+    """Elects leaders for partitions whose leader is gone or going; then drops the dead from ISRs and finishes moves.
 
-    Each commit is worked out when it is asked for, so that whoever makes them can breathe in between. `abandoned` are
-    topic ids whose orphans nobody is working on, and which are swept: those of a creation that is going on look the
-    same, and would be taken from under it. `topics` are those worth a look, if it is known that the rest need nothing.
+    Each commit is worked out when it is asked for, so that the caller can breathe in between. `abandoned` are topic ids
+    whose orphans nobody is working on, and which are swept: those of a creation that is going on look the same, and
+    would be taken from under it. `topics` are those worth a look, if it is known that the rest need nothing.
     """
     healer = _Healer(alive(image, live), reluctant, defaults)
     looked_at = image.topics.values() if topics is None else topics
@@ -97,7 +97,7 @@ class Treated(NamedTuple):
 
 
 class _Healer:
-    """Partitions that look alike are treated alike, and of a hundred thousand most do: each look is decided once."""
+    """Treats partitions that look alike alike: of a hundred thousand most do, so each look is decided once."""
 
     def __init__(self, ready: frozenset[int], reluctant: Collection[int], defaults: BrokerConfig) -> None:
         self._ready = ready
@@ -107,7 +107,7 @@ class _Healer:
         self._decided: dict[tuple[PartitionState, int, bool], Election | None] = {}
 
     def rewrites(self, topics: Iterable[Topic], urgent: bool) -> Iterator[Treated | None]:
-        """Urgent are those that nobody leads, or nobody who stays. None now and then, when there was much to look at."""
+        """The changed partitions; with `urgent` only those without a leader that stays. None now and then, for a pause."""
         ready, staying = self._ready, self._staying
         looks = 0
         for topic in topics:
@@ -143,7 +143,7 @@ class _Healer:
 
 
 def _later(state: PartitionState, than: PartitionState) -> PartitionState:
-    """With the epochs of `than` added to its own. Not `_replace`, which takes four times as long."""
+    """The state with the epochs of `than` added to its own. Not `_replace`, which takes four times as long."""
     replicas, isr, leader, leader_epoch, partition_epoch, elr, adding, removing, damaged, _ = state
     leader_epoch += than.leader_epoch
     partition_epoch += than.partition_epoch
@@ -158,7 +158,7 @@ def shut_down(
     defaults: BrokerConfig,
     fence: Mapping[str, int] = NO_FENCE,
 ) -> list[Commit]:
-    """Gives what a broker leads to others in sync. Empty when it leads only what nobody else can: it may stop."""
+    """Gives the leaderships of a broker to others in sync. Empty once nobody else can lead the rest: it may stop."""
     healer = _Healer(alive(image, live), {*reluctant, broker_id}, defaults)
     moved = [
         rewrite

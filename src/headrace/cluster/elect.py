@@ -1,14 +1,14 @@
-"""Who leads a partition, and who is in sync with it then: calculations over one partition's state.
+"""The election of a partition's leader, and the ISR that goes with it: calculations over one partition's state.
 
     in the ISR and alive  >  in the ELR and alive  >  any replica alive, if an unclean election is allowed  >  nobody
 
 Every change of leader, to nobody too, has a new leader epoch; every change at all has a new partition epoch. The ISR is
-never empty: when none of its members is alive it stays as it was, since each of them has every committed record. Those
-who leave it while fewer than `min_isr` are left enter the ELR: nothing can be committed without them, so they may lead
-once the ISR is dead. A leader must therefore not advance its high watermark while the ELR is not empty.
+never empty: when none of its members is alive it stays as it was, since each of them has every committed record.
+Members that leave it while fewer than `min_isr` are left enter the ELR: nothing can be committed without them, so they
+may lead once the ISR is dead. A leader must therefore not advance its high watermark while the ELR is not empty.
 
-`live` are brokers that are alive. The `reluctant` among them (`room.reluctant_leaders`: about to leave, or without room on
-their disk) lead only where nobody else can; where all are reluctant the leader of now stays.
+`live` are brokers that are alive. The `reluctant` among them (`room.reluctant_leaders`: about to leave, or without room
+on their disk) lead only where nobody else can; where all are reluctant the leader of now stays.
 """
 
 from collections.abc import Collection
@@ -41,7 +41,7 @@ def elect(
 
 
 def choose_leader(state: PartitionState, live: Collection[int], reluctant: Collection[int] = ()) -> int:
-    """Of those with every committed record. The leader of now if it qualifies, else the first in assignment order."""
+    """The leader of now if it is alive and has every committed record, else the first such replica in assignment order."""
     eligible = [each for each in state.replicas if each in state.isr and each in live and each not in state.damaged]
     if not eligible:
         eligible = [each for each in state.replicas if each in state.elr and each in live]
@@ -61,17 +61,17 @@ def lead(state: PartitionState, leader: int) -> PartitionState:
 
 
 def lead_uncleanly(state: PartitionState, leader: int) -> PartitionState:
-    """Whatever it has is the log from now on, so no one else is in sync, or eligible, or more damaged than it."""
+    """Makes `leader` the whole ISR: its log is the truth from now on, so no one else is in sync, eligible or damaged."""
     alone = state._replace(isr=(leader,), elr=(), damaged=(), leader=NO_LEADER)
     return lead(alone, leader)
 
 
 def with_isr(state: PartitionState, isr: Collection[int], min_isr: int) -> PartitionState:
-    """Another ISR, and the ELR that follows from it. The leader stays, and its epoch."""
+    """The state with another ISR, and the ELR that follows from it. The leader stays, and its epoch."""
     assert isr, f"an empty ISR for {state}"
     members = tuple(each for each in state.replicas if each in isr)
     if set(members) == set(state.isr):
-        # Another order is no change.
+        # A different order is no change.
         members = state.isr
     elr: tuple[int, ...] = ()
     if len(members) < min_isr:
@@ -88,20 +88,21 @@ def with_isr(state: PartitionState, isr: Collection[int], min_isr: int) -> Parti
 
 
 def effective_min_isr(state: PartitionState, min_insync_replicas: int) -> int:
-    """Never more than the topic has replicas. Those that a move adds do not count before it is done."""
+    """min.insync.replicas, but never more than the topic has replicas without those that a running move adds."""
     return min(min_insync_replicas, len(state.replicas) - len(state.adding))
 
 
 def min_isr_to_commit(state: PartitionState, min_insync_replicas: int) -> int:
-    """What a leader needs. While someone outside the ISR may still lead, more than it has: min.insync.replicas may have
-    been lowered meanwhile, and what is committed now would be missing there.
+    """The ISR size a leader needs to commit: more than it has while a broker outside the ISR may still lead.
+
+    min.insync.replicas may have been lowered meanwhile, and records committed now would be missing there.
     """
     least = effective_min_isr(state, min_insync_replicas)
     return max(least, len(state.isr) + 1) if state.elr else least
 
 
 def check_sound(state: PartitionState) -> None:
-    """What holds for every state that is ever stored."""
+    """Asserts the invariants of every state that is ever stored."""
     replicas, isr, leader, _, _, elr, adding, removing, damaged, _ = state
     assert isr and set(isr) <= set(replicas), f"ISR outside the replicas: {state}"
     assert leader == NO_LEADER or (leader in isr and leader not in damaged), f"leader outside the ISR: {state}"

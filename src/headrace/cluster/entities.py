@@ -1,4 +1,4 @@
-"""The things the cluster's metadata is about. All immutable; `revision` is that of the commit that last wrote each."""
+"""The entities of the cluster's metadata. All immutable; `revision` is that of the commit that last wrote each."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ class Cluster(NamedTuple):
 
 
 class ControllerClaim(NamedTuple):
-    """Who controls. Written at every take-over, so that a commit of the one before, expecting its own, conflicts."""
+    """The controller's claim, written at every take-over: a commit of the one before expects its own, and conflicts."""
 
     broker_id: int
     epoch: int
@@ -25,7 +25,7 @@ class ControllerClaim(NamedTuple):
 
 
 class Broker(NamedTuple):
-    """A registration. That it exists does not mean the broker is alive: its lease says that."""
+    """A registration. Its existence does not mean the broker is alive: its lease says that."""
 
     id: int
     epoch: int
@@ -83,7 +83,7 @@ class Topic(NamedTuple):
 
 
 class BrokerOverrides(NamedTuple):
-    """Dynamic settings of one broker, or of all."""
+    """The dynamic settings of one broker, or of all."""
 
     config: Mapping[str, str]
     revision: int = 0

@@ -55,7 +55,7 @@ class Shares:
                 pass
 
     def _even_out(self, topic: str | None) -> bool:
-        """Of one topic or of all; whether anything moved."""
+        """Evens out the shares of one topic, or of all; returns whether anything moved."""
         moved = self._move_directly(topic)
         while self._move_along_chain(topic):
             moved = True
@@ -76,7 +76,7 @@ class Shares:
         return max(values) - min(values) <= 1
 
     def _move_directly(self, topic: str | None) -> bool:
-        """Most of the way in one pass. Nobody gives below the mean or takes above it: that would be moved again."""
+        """Goes most of the way in one pass. Nobody gives below the mean or takes above it: that would be moved again."""
         counts, moved = self._counts(topic), False
         if self._is_even(counts):
             return False
@@ -110,7 +110,7 @@ class Shares:
         return False
 
     def _find_chain(self, givers: list[int], takers: set[int], topic: str | None) -> list[_Step]:
-        """The shortest, by breadth. Over all topics, what a broker takes of one topic it may pass on of the same."""
+        """The shortest chain, by breadth. Over all topics, a broker may pass on a share of the topic it took one of."""
         chains: dict[_Place, list[_Step]] = {(broker, None): [] for broker in givers}
         waiting = deque(chains)
         while waiting:

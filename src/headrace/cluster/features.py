@@ -1,4 +1,4 @@
-"""Features that brokers and clients agree on: which levels there are, at which the cluster is, and how that changes."""
+"""Features that brokers and clients agree on: the levels there are, the cluster's level, and how it changes."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ class Feature(NamedTuple):
     highest: int
 
 
-# Clients go by it: from level 2 on producers take a new epoch with every transaction (KIP-890).
+# Clients read this level: from 2 on producers take a new epoch with every transaction (KIP-890).
 SUPPORTED: Final = (Feature("transaction.version", 0, 2),)
 
 
@@ -28,17 +28,17 @@ class Update(NamedTuple):
 
 
 def levels(features: Features) -> dict[str, int]:
-    """Of every feature: where nobody has set it, the highest."""
+    """The level of every feature; the highest where nobody has set it."""
     return {each.name: features.levels.get(each.name, each.highest) for each in SUPPORTED}
 
 
 def epoch(features: Features) -> int:
-    """Grows with every change, which is how clients tell newer news from older."""
+    """A number that grows with every change, by which clients tell newer news from older."""
     return max(1, features.revision)
 
 
 def update_features(image: Image, updates: Iterable[Update]) -> Commit | None:
-    """All of them or none; nothing when all are at these levels already."""
+    """The commit of all updates or none; None when all are at these levels already."""
     before = levels(image.features)
     after = dict(before)
     for update in updates:

@@ -1,4 +1,4 @@
-"""The whole metadata of the cluster at one revision, immutable: what every decision is a calculation over.
+"""The whole metadata of the cluster at one revision, immutable: every decision is a calculation over an image.
 
 A change makes a new image that shares every untouched topic with the old one, so `is` tells what changed. A partition
 key whose topic does not exist, or does not count it, is an orphan: of a creation or a deletion that is not finished.
@@ -70,17 +70,17 @@ class Image(NamedTuple):
         return found.partitions[index]
 
     def overrides_of(self, broker_id: int | None) -> Mapping[str, str]:
-        """Dynamic settings of one broker, or of all."""
+        """The dynamic settings of one broker, or of all."""
         found = self.broker_overrides.get(EVERY_BROKER if broker_id is None else str(broker_id))
         return _NO_OVERRIDES if found is None else found.config
 
 
 def changed_topics(old: Image, new: Image) -> Iterator[tuple[Topic | None, Topic | None]]:
-    """Every topic that is not the same in both, before and after. A topic made anew under its name comes twice."""
+    """The topics that differ, before and after. A topic made anew under its name comes twice."""
     if old.topics is new.topics:
         return
     if old.topic_names is new.topic_names:
-        # None came or went, so both have the same ones in the same order. Of ten thousand that is ten times as fast.
+        # No topic came or went, so both have the same ones in the same order. For ten thousand that is ten times as fast.
         pairs = zip(old.topics.values(), new.topics.values(), strict=True)
         yield from ((before, after) for before, after in pairs if before is not after)
         return
@@ -198,6 +198,6 @@ class _Draft:
 
 
 def _build_topic(name: str, record: TopicRecord, known: dict[int, PartitionState]) -> Topic:
-    """Takes what it counts out of `known`; what stays there are orphans."""
+    """Takes the partitions that the topic counts out of `known`; the rest there are orphans."""
     partitions = tuple(known.pop(index, MISSING_PARTITION) for index in range(record.partition_count))
     return Topic(name, record.id, partitions, record.config, name in INTERNAL_TOPICS, record.revision)

@@ -1,4 +1,4 @@
-"""Settings that internal topics cannot do without: coordinators keep their state there, and what they have said is true.
+"""Settings that internal topics cannot do without: coordinators keep their state there, and have told clients of it.
 
 flush.messages=1          an offset, or the outcome of a transaction, is on disk before anybody hears of it
 cleanup.policy=compact    the newest record of each key is kept, for ever
@@ -16,7 +16,7 @@ _REFUSED: Final = "flush.ms"
 
 
 def with_required(topic: str, config: Mapping[str, str]) -> Mapping[str, str]:
-    """The settings to store. What a request that replaces all of them leaves out stays; another value is refused."""
+    """The settings to store: a required one stays if a request leaves it out, and another value for it is refused."""
     if topic not in INTERNAL_TOPICS:
         return config
     for name, text in config.items():

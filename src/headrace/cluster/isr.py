@@ -1,8 +1,8 @@
-"""A leader's change of its in-sync replicas, as a commit: what AlterPartition does elsewhere.
+"""A leader's change of its in-sync replicas, as a commit: the counterpart of AlterPartition.
 
 The commit compares the partition as the leader knew it, so a leader that was replaced cannot make it, and the
-registration of every broker it adds, so a broker that restarted meanwhile (and may have lost what it had) is not added
-on the strength of what its earlier life had fetched.
+registration of every broker it adds, so a broker that restarted meanwhile (and may have lost records) is not added on
+the strength of its earlier life's fetches.
 """
 
 from collections.abc import Collection, Mapping
@@ -28,7 +28,8 @@ def alter_isr(
     added: Mapping[int, int],
     defaults: BrokerConfig,
 ) -> Commit:
-    """`expected` is the state the leader decided on; `added` the broker epoch of each new member, as it fetched."""
+    """The commit of a new ISR. `expected` is the state the leader decided on; `added` the broker epoch of each new
+    member."""
     topic = image.topic_by_id(topic_id)
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {format_id(topic_id)}")
@@ -43,7 +44,7 @@ def alter_isr(
 
 
 def affirm_isr(topic_id: bytes, index: int, expected: PartitionState) -> Commit:
-    """The same state under a new revision: no other change of `expected` can be committed after it."""
+    """Writes the same state under a new revision: no other change of `expected` can be committed after it."""
     key = partition_key(topic_id, index)
     return Commit({key: encode(expected)}, {key: expected.revision})
 

@@ -1,4 +1,4 @@
-"""Which broker holds which replicas, as plans see it: plain values, so that a client can plan from what Metadata says.
+"""The replicas of each partition by broker, as plans see them: plain values, so that a client can plan from Metadata.
 
 A partition that is moving counts as where it will be, so a plan made while another one runs goes on from there.
 """
@@ -27,12 +27,12 @@ class Move(NamedTuple):
 
     @property
     def copies(self) -> int:
-        """How many replicas have to be copied; none where only the order changes."""
+        """The number of replicas to copy; zero where only the order changes."""
         return len(set(self.after) - set(self.before))
 
 
 def moves(layout: Layout, after: Mapping[TopicPartition, Sequence[int]]) -> list[Move]:
-    """From a layout to another, without what stays."""
+    """The moves from one layout to another."""
     return [
         Move(*each, before, tuple(after[each]))
         for each, before in layout.partitions.items()
@@ -41,7 +41,7 @@ def moves(layout: Layout, after: Mapping[TopicPartition, Sequence[int]]) -> list
 
 
 def crowding(replicas: Sequence[int], brokers: Mapping[int, Broker]) -> tuple[int, int]:
-    """Pairs of replicas that share a rack, and pairs that share a host: fewer is better, racks first."""
+    """The pairs of replicas that share a rack, and the pairs that share a host: fewer is better, racks first."""
     known = [brokers[replica] for replica in replicas if replica in brokers]
     pairs = [(one, other) for place, one in enumerate(known) for other in known[:place]]
     same_host = sum((one.rack, one.host) == (other.rack, other.host) for one, other in pairs)

@@ -1,4 +1,4 @@
-"""Changes of leaders that nothing forces: back to the preferred replica, or because ElectLeaders asks for it."""
+"""Changes of leaders that nothing forces: back to the preferred replica, or by ElectLeaders."""
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
@@ -17,7 +17,7 @@ from headrace.wire.codes import ErrorCode
 
 
 class ElectionType(IntEnum):
-    """Numbered as ElectLeaders numbers them."""
+    """The kinds of election, numbered as ElectLeaders numbers them."""
 
     PREFERRED = 0
     UNCLEAN = 1
@@ -41,7 +41,7 @@ def balance_leaders(
     reluctant: Collection[int] = (),
     fence: Mapping[str, int] = NO_FENCE,
 ) -> list[Commit]:
-    """Leadership back to preferred replicas that are in sync again: of `limit` partitions at a time."""
+    """Gives leadership back to preferred replicas that are in sync again: `limit` partitions at a time."""
     staying = alive(image, live).difference(reluctant)
     rewrites: list[Rewrite] = []
     for topic, index, state in each_partition(image):
@@ -61,8 +61,11 @@ def elect_leaders(
     fence: Mapping[str, int] = NO_FENCE,
     full: Collection[int] = (),
 ) -> Elections:
-    """Of these partitions, or of all; then those that need no election are not listed, as in Kafka's reply.
-    `full` are brokers without room on their disk, which are not given back what they handed over."""
+    """Elects leaders for these partitions, or for all; then those that need no election are not listed, as in Kafka's
+    reply.
+
+    `full` are brokers without room on their disk: they do not get leaderships back that they handed over.
+    """
     if election_type not in list(ElectionType):
         raise Refused(ErrorCode.INVALID_REQUEST, f"election type {election_type}; 0 is preferred, 1 is unclean")
     ready, config_of = alive(image, live), topic_configs(defaults)

@@ -1,4 +1,4 @@
-"""Which brokers hold the replicas of new partitions: spread over racks, then hosts, then brokers, evenly.
+"""The placement of new partitions: replicas spread over racks, then hosts, then brokers, evenly.
 
 A partition's replicas are in as many racks as there are, and within a rack on as many hosts as there are. Where racks
 are of one size, no broker has more than one replica and one leader more than another. The same brokers and start give
@@ -34,7 +34,8 @@ def _leader_first(replicas: Sequence[int], leader: int) -> tuple[int, ...]:
 
 
 class _Node:
-    """The cluster, a rack, a host or a broker. `rank` is kept current, so that choosing a child is one `min`."""
+    """A node of the tree: the cluster, a rack, a host or a broker. `rank` is kept current, so choosing a child is one
+    `min`."""
 
     __slots__ = ("broker_id", "children", "chosen", "load", "place", "rank", "siblings", "size", "start")
 
@@ -54,7 +55,7 @@ class _Node:
         self.rerank()
 
     def rerank(self) -> None:
-        """Used up last; then fewest replicas of this partition, least load for its size, and a turn that varies."""
+        """Ranks nodes: used up ones last; then by replicas of this partition, load for its size, and a turn that varies."""
         self.rank = (self.chosen == self.size, self.chosen, self.load / self.size, self._turn())
 
     def _turn(self) -> int:
@@ -105,7 +106,7 @@ def _grow(brokers: Sequence[Broker], start: int) -> _Node:
 
 
 def _lead_evenly(chosen: Sequence[Sequence[int]], brokers: Sequence[int]) -> list[int]:
-    """One leader out of each partition's replicas: greedily first, then moved along chains while that helps."""
+    """A leader for each partition out of its replicas: greedily first, then moved along chains while that helps."""
     leads = Counter(dict.fromkeys(brokers, 0))
     leaders = []
     for replicas in chosen:
@@ -118,7 +119,7 @@ def _lead_evenly(chosen: Sequence[Sequence[int]], brokers: Sequence[int]) -> lis
 
 
 def _even_out(chosen: Sequence[Sequence[int]], leaders: list[int], leads: Counter[int]) -> bool:
-    """Moves one leadership to a broker with at least two fewer, over others if need be; whether it could."""
+    """Moves one leadership to a broker with at least two fewer, over others if need be; returns whether it could."""
     most, least = max(leads.values()), min(leads.values())
     if most - least <= 1:
         return False
@@ -141,7 +142,7 @@ def _even_out(chosen: Sequence[Sequence[int]], leaders: list[int], leads: Counte
 def _find_chain(
     chosen: Sequence[Sequence[int]], leaders: Sequence[int], givers: Sequence[int], takers: set[int]
 ) -> list[tuple[int, int]]:
-    """Partitions and their new leaders, from a giver on: each takes from the one before, the last is a taker."""
+    """A chain of partitions and their new leaders: each leader takes from the one before, the last is in `takers`."""
     led: dict[int, list[int]] = {}
     for partition, leader in enumerate(leaders):
         led.setdefault(leader, []).append(partition)

@@ -30,7 +30,7 @@ def plan_rebalance(layout: Layout) -> list[Move]:
 
 
 def plan_drain(layout: Layout, broker_id: int) -> list[Move]:
-    """Everything off a broker, alive or dead, onto the others."""
+    """Moves everything off a broker, alive or dead, onto the others."""
     board = _Board(layout._replace(usable=layout.usable - {broker_id}))
     for partition in [each for each, replicas in board.replicas.items() if broker_id in replicas]:
         board.substitute(partition, broker_id)
@@ -38,7 +38,7 @@ def plan_drain(layout: Layout, broker_id: int) -> list[Move]:
 
 
 def plan_replace(layout: Layout, old: int, new: int) -> list[Move]:
-    """What one broker has to another; where that has a replica already, to whoever is best."""
+    """Moves the replicas of one broker to another; to the best other one where that has a replica already."""
     if new not in layout.usable:
         raise Refused(ErrorCode.BROKER_NOT_AVAILABLE, f"broker {new} is not alive; start it first")
     board = _Board(layout._replace(usable=layout.usable - {old}))
@@ -70,7 +70,7 @@ def plan_replication_factor(layout: Layout, topic: str, factor: int) -> list[Mov
 
 
 class _Board:
-    """A layout in the making, with how many replicas each broker has."""
+    """A layout in the making, with the number of replicas on each broker."""
 
     def __init__(self, layout: Layout) -> None:
         self.replicas = {partition: list(replicas) for partition, replicas in layout.partitions.items()}
@@ -103,7 +103,8 @@ class _Board:
         return self._crowding[key]
 
     def spread_out(self) -> None:
-        """Replicas that share a rack or host though they need not. Once a set of brokers is found good, it is good."""
+        """Moves replicas that share a rack or host though they need not. A set of brokers found good is not looked at
+        again."""
         good: set[frozenset[int]] = set()
         for partition in [each for each in self.replicas if self.is_movable(each)]:
             while frozenset(self.replicas[partition]) not in good:
@@ -129,7 +130,7 @@ class _Board:
         return self.crowding(after), shares.by_topic[partition.topic][taker], shares.total[taker], taker
 
     def substitute(self, partition: TopicPartition, broker_id: int) -> None:
-        """Another in its place, the best there is."""
+        """Puts the best other broker in the place of this one."""
         replicas = self.replicas[partition]
         candidates = self._candidates(partition)
         if not candidates:
@@ -154,7 +155,7 @@ class _Board:
         self.shares.count(partition, taker)
 
     def shrink(self, partition: TopicPartition) -> None:
-        """One that is not usable goes first, then a crowded one, then that of the fullest broker; the first stays."""
+        """Drops a replica: an unusable one before a crowded one, before that of the fullest broker; the first stays."""
         replicas = self.replicas[partition]
         goes = min(
             replicas[1:] if replicas[0] in self._usable else replicas,
@@ -169,7 +170,7 @@ class _Board:
 
 
 class _Leaders:
-    """Leadership moves by order alone: the preferred leader is the first."""
+    """Leaderships, which move by order alone: the preferred leader is the first replica."""
 
     def __init__(self, replicas: dict[TopicPartition, list[int]]) -> None:
         self._replicas = replicas

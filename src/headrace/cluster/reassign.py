@@ -1,4 +1,4 @@
-"""Moving a partition to other brokers, as AlterPartitionReassignments does it.
+"""Moves of a partition to other brokers, as AlterPartitionReassignments has them.
 
     asked      replicas = the targets, then those to go; `adding` are new, `removing` will go
     running    new replicas copy and join the ISR
@@ -23,7 +23,7 @@ from headrace.wire.codes import ErrorCode
 
 
 class Reassignment(NamedTuple):
-    """One that is running, as ListPartitionReassignments shows it."""
+    """A running move, as ListPartitionReassignments shows it."""
 
     topic: str
     partition: int
@@ -69,7 +69,7 @@ def is_moving(state: PartitionState) -> bool:
 
 
 def targets(state: PartitionState) -> tuple[int, ...]:
-    """Where the partition will be when its move, if there is one, is done."""
+    """The replicas of the partition once its move, if there is one, is done."""
     return _without(state.replicas, state.removing)
 
 
@@ -90,7 +90,7 @@ def _turn(
     if (replicas, adding, removing) == (state.replicas, state.adding, state.removing):
         return state
     after = _keep(state, replicas, live)._replace(adding=adding, removing=removing)
-    # Committed records are on the ISR of now. Whoever is dropped takes its copy along.
+    # Committed records are on the ISR of now. A replica that is dropped takes its copy along.
     if len(after.isr) < min(len(state.isr), effective_min_isr(after, min_insync_replicas)):
         raise Refused(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -103,7 +103,7 @@ def _turn(
 def _keep(
     state: PartitionState, replicas: tuple[int, ...], live: Collection[int], reluctant: Collection[int] = ()
 ) -> PartitionState:
-    """Only these replicas. Its leader epoch rises when one goes, so that the one that went is fenced."""
+    """The state with only these replicas. The leader epoch rises when one goes, so that it is fenced."""
     kept = state._replace(
         replicas=replicas,
         isr=tuple(each for each in replicas if each in state.isr),

@@ -1,4 +1,4 @@
-"""What the store holds: the names of the keys, and values as JSON that begins with a format version.
+"""The keys and values in the store: values are JSON that begins with a format version.
 
     cluster                          the cluster's id
     controller                       the broker that controls, as of its take-over
@@ -106,7 +106,7 @@ def _fields(record: Record) -> dict[str, Any]:
 
 
 def _sparse(record: Record, always: int) -> dict[str, Any]:
-    """Leaves out trailing fields with nothing in them: most partitions are neither moving nor in trouble."""
+    """The fields without trailing empty ones: most partitions are neither moving nor in trouble."""
     named = list(record._asdict().items())[:-1]
     return {
         name: value for place, (name, value) in enumerate(named) if place < always or value not in (None, "", (), False)
@@ -114,7 +114,8 @@ def _sparse(record: Record, always: int) -> dict[str, Any]:
 
 
 def _encode_partition(state: PartitionState) -> bytes:
-    """By hand, since the loss of a broker rewrites tens of thousands at once, and `json` takes ten times as long."""
+    """A partition as JSON, written by hand: losing a broker rewrites tens of thousands at once, and `json` takes ten
+    times as long."""
     replicas, isr, leader, leader_epoch, partition_epoch, elr, adding, removing, damaged, _ = state
     rare = ""
     if elr or adding or removing or damaged:
@@ -132,14 +133,14 @@ def _numbers(values: tuple[int, ...]) -> str:
 
 
 def decode(key: str, value: bytes, revision: int) -> Record | None:
-    """None for a key of a kind we do not know, which newer code may have written beside ours."""
+    """The record of a key and value; None for a kind of key we do not know, which newer code may write beside ours."""
     kind = _kind(key)
     read = _READERS.get(kind)
     if read is None:
         return None
     try:
         if kind == "partitions":
-            # Of a hundred thousand most are alike but for their revision: read once, and one tuple of replicas for all.
+            # Most of a hundred thousand are alike but for their revision: read once, and one tuple of replicas for all.
             return PartitionState._make((*_read_alike(value), revision))
         fields = json.loads(value)
         version = fields["v"]

@@ -29,27 +29,27 @@ class ProducerIdBlock(NamedTuple):
 
 
 def found_cluster(cluster_id: str) -> Commit:
-    """Of brokers that start on an empty store together, one founds the cluster; the others conflict and load again."""
+    """Founds the cluster. If brokers start on an empty store together, one does; the others conflict and load again."""
     return Commit({CLUSTER: encode(Cluster(cluster_id))}, {CLUSTER: ABSENT})
 
 
 def claim_control(image: Image, broker_id: int, epoch: int) -> Commit:
-    """Whoever took the controller's lease says so here first, and expects it in every commit after."""
+    """Claims control with the first commit after taking the controller's lease; every later commit expects the claim."""
     before = ABSENT if image.controller is None else image.controller.revision
     return Commit({CONTROLLER: encode(ControllerClaim(broker_id, epoch))}, {CONTROLLER: before})
 
 
 def next_epoch(image: Image) -> int:
-    """Above every epoch a broker was ever given: those were at most the revision of the commit that wrote them."""
+    """An epoch above all that a broker was ever given: those were at most the revision of their commit."""
     return image.revision + 1
 
 
 def register_broker(image: Image, broker: Broker) -> Registration:
-    """A new epoch each time. Take the broker's lease under `next_epoch(image)` first, then commit this.
+    """Registers a broker under a new epoch. Take its lease under `next_epoch(image)` first, then commit this.
 
-    A broker that comes with an epoch has its lease under it and keeps it, though the image has moved on meanwhile: under
-    another one nobody would take it for alive. `EpochUsed` when a commit of an earlier life was faster, which nobody waited
-    for any more: then it is a lease under a later epoch that is needed.
+    A broker that comes with an epoch has its lease under it and keeps it, though the image has moved on meanwhile:
+    under another one nobody would take it for alive. `EpochUsed` when a commit of an earlier life was faster, which
+    nobody waited for any more: then it is a lease under a later epoch that is needed.
     """
     known = image.brokers.get(broker.id)
     if known is not None and known.directory_id and broker.directory_id and known.directory_id != broker.directory_id:
@@ -72,16 +72,16 @@ def unregister_broker(image: Image, broker_id: int) -> Commit:
 
 
 def listed_brokers(registered: Mapping[int, Broker], live: Collection[int]) -> list[Broker]:
-    """Whom clients are told of: those alive, and where that is nobody, all that are registered.
+    """The brokers in Metadata: those alive; if there is none, all that are registered.
 
-    A client drops every broker that a reply does not name. One that was told of nobody, by a broker that woke up after
-    its own lease, has nobody left to ask (librdkafka then stays silent for minutes).
+    A client drops every broker that a reply does not name. If a broker that woke up after its own lease named none, the
+    client had nobody left to ask (librdkafka then stays silent for minutes).
     """
     return [registered[each] for each in sorted(live)] or list(registered.values())
 
 
 def next_producer_ids(image: Image) -> ProducerIdBlock:
-    """Unique in the cluster for ever: a block is written off before its first id is handed out."""
+    """Takes a block of producer ids, unique for ever: it is written off before its first id is handed out."""
     first, revision = image.producer_ids
     record = ProducerIds(first + PRODUCER_ID_BLOCK)
     commit = Commit({PRODUCER_IDS: encode(record)}, {PRODUCER_IDS: revision})
@@ -89,7 +89,9 @@ def next_producer_ids(image: Image) -> ProducerIdBlock:
 
 
 def skip_producer_ids(image: Image) -> Commit:
-    """After the store was restored from an older copy: past all that may have been handed out since. One that is given twice
-    makes the records of the second producer look like retries of the first's."""
+    """Skips all producer ids that may have been given out since the copy that the store was restored from.
+
+    An id given twice makes the records of the second producer look like retries of the first's.
+    """
     next_id, revision = image.producer_ids
     return Commit({PRODUCER_IDS: encode(ProducerIds(next_id + PRODUCER_IDS_APART))}, {PRODUCER_IDS: revision})

@@ -1,4 +1,4 @@
-"""How a broker that starts comes back: what it may no longer claim is taken from it before it is registered.
+"""The return of a broker: before it is registered, it loses the leaderships and ISR places it may no longer claim.
 
     it led a partition         another in sync leads, or nobody for the moment: a new life never goes on in an epoch of
                                the old one, whose unsynced tail the followers may have copied
@@ -9,8 +9,8 @@
                                since epochs that go back would make sound records look like those of a lost history
     it lost the page cache     the same on relaxed topics, except that the last in sync may lead: an unclean election
 
-While a broker waits for this, a leader may still add it to an ISR on the strength of what its old life fetched. So its
-registration is fenced first, by a commit of its own, and what has to go is decided on an image that shows it.
+While a broker waits for this, a leader may still add it to an ISR on the strength of its old life's fetches. So its
+registration is fenced first, by a commit of its own, and the rest is decided on an image that shows it.
 """
 
 from collections.abc import Collection, Mapping
@@ -42,7 +42,7 @@ class Rejoin(NamedTuple):
 
 
 class Doubt(Enum):
-    """Why a broker's copy of a partition may lack committed records."""
+    """The reason why a broker's copy of a partition may lack committed records."""
 
     DAMAGED = "damaged"
     UNSURE = "unsure"
@@ -65,10 +65,10 @@ def rejoin(
     live: Mapping[int, int] = _NOBODY,
     epochs: Mapping[tuple[bytes, int], int] = _NO_EPOCHS,
 ) -> Rejoin:
-    """`doubts` are those of recovery; `epochs` the latest leader epoch in the log of each.
-    The epoch is the broker's own, that of its lease, or a fresh one for 0.
+    """The commits that bring a broker back under its own epoch, that of its lease, or a fresh one for 0.
 
-    `Refused` when the number belongs to another data directory: before anything is written.
+    `doubts` are those of recovery; `epochs` the latest leader epoch in the log of each. `Refused` when the number
+    belongs to another data directory: before anything is written.
     """
     fresh, (_, expect) = register_broker(image, broker)
     doubts = _all_doubts(image, broker.id, doubts, lost_page_cache, defaults)
@@ -102,7 +102,7 @@ def _take_back(
     live: Collection[int],
     epochs: Mapping[tuple[bytes, int], int],
 ) -> tuple[list[Rewrite], int]:
-    """With the number of partitions that it will lead although it may lack committed records."""
+    """The changed partitions, and the number that the broker will lead although it may lack committed records."""
     rewrites, unclean = [], 0
     for topic, index, state in each_partition(image):
         if broker_id in state.replicas:
@@ -116,15 +116,19 @@ def _take_back(
 
 
 def _raised(state: PartitionState, own_epoch: int) -> PartitionState:
-    """Above every epoch in the log. Whoever leads goes on in the new epoch; the in-sync set is the best that is known."""
+    """The state with a leader epoch above every epoch in the log. The next leader goes on in it; the ISR is the best
+    known."""
     if own_epoch <= state.leader_epoch:
         return state
     return state._replace(leader_epoch=own_epoch + EPOCHS_APART, partition_epoch=state.partition_epoch + 1)
 
 
 def doubted(state: PartitionState, broker_id: int, doubt: Doubt | None) -> PartitionState:
-    """Out of ISR and ELR. The last in sync gives its place to those that are eligible, since they have every committed
-    record too; without any it stays, marked if it is surely damaged. The leader is as before."""
+    """The state with the broker out of ISR and ELR; the leader is as before.
+
+    The last in sync gives its place to those that are eligible, since they have every committed record too; without any
+    it stays, marked if it is surely damaged.
+    """
     if doubt is None or (broker_id not in state.isr and broker_id not in state.elr):
         return state
     isr, elr, marked = state.isr, state.elr, state.damaged
@@ -143,7 +147,7 @@ def doubted(state: PartitionState, broker_id: int, doubt: Doubt | None) -> Parti
 
 
 def stood_down(state: PartitionState, broker_id: int, live: Collection[int]) -> PartitionState:
-    """Its place in the ISR stays. From the ELR nobody is called: `heal` does that, if this broker may not lead."""
+    """The state with another leader; the broker stays in the ISR. Members of the ELR are not elected: `heal` does that."""
     if state.leader != broker_id:
         return state
     return lead(state, choose_leader(state, [each for each in state.isr if each in live and each != broker_id]))

@@ -25,7 +25,7 @@ class Rewrite(NamedTuple):
 
 
 def commit_rewrites(rewrites: Sequence[Rewrite], fence: Mapping[str, int] = NO_FENCE) -> list[Commit]:
-    """Every commit also expects `fence`: what must still be true of whoever decided, such as being the controller."""
+    """The commits of these changes. Each also expects `fence`, such as that its author is still the controller."""
     size = OPERATIONS_MAX - len(fence)
     return [_commit(rewrites[start : start + size], fence) for start in range(0, len(rewrites), size)]
 
@@ -42,7 +42,7 @@ def _commit(rewrites: Sequence[Rewrite], fence: Mapping[str, int]) -> Commit:
 
 
 def each_partition(image: Image) -> Iterator[tuple[Topic, int, PartitionState]]:
-    """Those that the store has."""
+    """Yields the partitions that the store has."""
     for topic in image.topics.values():
         for index, state in enumerate(topic.partitions):
             if state.replicas:
@@ -50,13 +50,13 @@ def each_partition(image: Image) -> Iterator[tuple[Topic, int, PartitionState]]:
 
 
 def alive(image: Image, live: Mapping[int, int]) -> frozenset[int]:
-    """Brokers whose lease is that of their registration: another epoch is a ghost, or one that is not back yet."""
+    """The brokers whose lease is that of their registration: another epoch is a ghost, or one that is not back yet."""
     brokers = image.brokers
     return frozenset(each for each, epoch in live.items() if each in brokers and brokers[each].epoch == epoch)
 
 
 def topic_configs(defaults: BrokerConfig) -> Callable[[Topic], TopicConfig]:
-    """The settings of each topic. The defaults are worked out when the first is asked for: mostly none is."""
+    """A function for the settings of a topic. The defaults are worked out at its first call: mostly there is none."""
     shared: list[TopicConfig] = []
 
     def config_of(topic: Topic) -> TopicConfig:

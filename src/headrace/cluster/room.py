@@ -30,7 +30,7 @@ def reluctant_leaders(brokers: Mapping[int, Broker], live: Collection[int]) -> f
 
 
 def say_full(image: Image, broker_id: int, epoch: int, is_full: bool) -> list[Commit]:
-    """Nothing when the registration says so already, or belongs to another life of the broker."""
+    """The commit that notes a full disk; none if the registration says so already, or belongs to another life."""
     known = image.brokers.get(broker_id)
     if known is None or known.epoch != epoch or known.is_full == is_full:
         return []

@@ -7,7 +7,7 @@ syncs.
 
 Every call either answers within the adapter's deadline or raises `StoreUnreachable`. After that the outcome of a commit
 is unknown: it may still land, so read back before deciding again. A store that was restored from an older copy raises
-`StoreWentBack` to whoever had seen more.
+`StoreWentBack` to a caller that had seen more.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -42,12 +42,12 @@ class Snapshot(NamedTuple):
     entries: Mapping[str, Entry]
 
     def changes(self) -> Iterator[Change]:
-        """What leads to it from nothing."""
+        """The changes that lead from an empty map to this snapshot."""
         return (Change(key, value, revision) for key, (value, revision) in self.entries.items())
 
 
 class Changes(NamedTuple):
-    """What happened up to `revision`, whole commits only, oldest first."""
+    """The changes up to `revision`: whole commits only, oldest first."""
 
     revision: int
     changes: tuple[Change, ...]
@@ -82,9 +82,9 @@ class Compacted(Exception):
 
 
 class StoreWentBack(UserError):
-    """The store is behind what it has told before: it was restored from an older copy, under running brokers.
+    """The store is behind an answer it gave before: it was restored from an older copy, under running brokers.
 
-    What came after that copy is gone, and with it what this broker knows: it stops, and starts again with what is there.
+    Later commits are gone, and with them this broker's knowledge: it stops, and starts again with the restored map.
     """
 
     def __init__(self, where: object, told: int, found: int) -> None:
@@ -114,45 +114,47 @@ class MetaStore(Protocol):
     async def load(self) -> Snapshot: ...
 
     def watch(self, after: int) -> AsyncIterator[Changes]:
-        """Every key that changes after a revision, in order; raises `Compacted` when that is too long ago.
+        """Yields every key that changes after a revision, in order; raises `Compacted` when that is too long ago.
 
         Several writes of one key that a slow watcher has not seen yet may arrive as the last of them.
         """
         ...
 
     async def commit(self, puts: Mapping[str, bytes | None], expect: Mapping[str, int]) -> int:
-        """The new revision, or `Conflict`. At most `OPERATIONS_MAX` puts and as many expectations."""
+        """Commits and returns the new revision, or raises `Conflict`. At most `OPERATIONS_MAX` puts and expectations
+        each."""
         ...
 
     async def acquire(self, name: str, holder: str, epoch: int, ttl_ms: int) -> Lease:
         """Takes a lease that is free or has run out, or one of the same holder under a higher epoch; else `LeaseHeld`.
 
-        The same holder may step over itself because it restarts faster than its lease runs out: whoever shares a holder
-        name must already exclude each other by other means, as the lock on a data directory does.
+        The same holder may step over itself because it restarts faster than its lease runs out: processes that share a
+        holder name must already exclude each other by other means, as the lock on a data directory does.
         """
         ...
 
     async def renew(self, lease: Lease) -> None:
-        """Holds it for another `ttl_ms`, or `LeaseLost`. One that has run out cannot be renewed, taken over or not."""
+        """Holds a lease for another `ttl_ms`, or raises `LeaseLost`. One that has run out cannot be renewed, taken over
+        or not."""
         ...
 
     async def release(self, lease: Lease) -> None:
-        """Gives it up at once. Nothing happens if it was lost already."""
+        """Gives a lease up at once. Nothing happens if it was lost already."""
         ...
 
     async def leases(self) -> Mapping[str, Lease]:
-        """Those that have not run out, by name."""
+        """The leases that have not run out, by name."""
         ...
 
     def watch_leases(self) -> AsyncIterator[Mapping[str, Lease]]:
-        """Those that have not run out: now, and again whenever they are others. A renewal is no change."""
+        """Yields the leases that have not run out: now, and again at every change. A renewal is no change."""
         ...
 
     async def close(self) -> None: ...
 
 
 async def commit_all(store: MetaStore, commits: Iterable[Commit]) -> int:
-    """Commits of one change, in their order; the last revision.
+    """Makes the commits of one change, in their order; returns the last revision.
 
     An expectation of `FIRST` becomes the revision of the first commit: so the last commit of a long creation can tell
     that nobody swept away what the first one wrote.
@@ -166,6 +168,6 @@ async def commit_all(store: MetaStore, commits: Iterable[Commit]) -> int:
 
 
 def check_size(puts: Mapping[str, bytes | None], expect: Mapping[str, int]) -> None:
-    """The same limit in every adapter, so that what works on one host works on many."""
+    """Raises for a commit over the limit, the same in every adapter: a commit that works on one host works on many."""
     size = max(len(puts), len(expect))
     assert size <= OPERATIONS_MAX, f"a commit of {size} operations, at most {OPERATIONS_MAX} are allowed"

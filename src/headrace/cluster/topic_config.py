@@ -1,4 +1,4 @@
-"""What a topic's settings are worth: its own overrides first, then the broker's, then the declared default.
+"""A topic's settings in force: its own overrides first, then the broker's, then the declared default.
 
 `TopicConfig` is the cheap form for the hot path, computed once per change: an attribute for each setting, named after
 it. `effective_topic_config` is the full form for DescribeConfigs, with sources and synonyms.
@@ -59,7 +59,7 @@ class TopicConfig(NamedTuple):
 
     @property
     def is_durable(self) -> bool:
-        """Every acknowledged record is on disk."""
+        """Whether every acknowledged record is on disk."""
         return self.flush_messages == 1
 
     @property
@@ -69,13 +69,15 @@ class TopicConfig(NamedTuple):
 
 @lru_cache(maxsize=16)
 def default_topic_config(broker: BrokerConfig) -> TopicConfig:
-    """Of a topic without overrides: most have none. A broker's settings do not change, others take their place, so this
-    is worked out once for each."""
+    """The settings of a topic without overrides: most have none.
+
+    Worked out once for each `BrokerConfig`, which never changes: a change makes another.
+    """
     return TopicConfig(**{attribute(name): _broker_value(each, broker) for name, each in TOPIC_SETTINGS.items()})  # type: ignore[arg-type]
 
 
 def topic_config(overrides: Mapping[str, str], default: TopicConfig) -> TopicConfig:
-    """`default` with a topic's own overrides."""
+    """The settings in force: `default` with a topic's own overrides."""
     known = _known(overrides)
     if not known:
         return default
@@ -83,7 +85,7 @@ def topic_config(overrides: Mapping[str, str], default: TopicConfig) -> TopicCon
 
 
 def _known(overrides: Mapping[str, str]) -> dict[str, str]:
-    """Overrides were checked when they were altered: one that does not parse was written by another version."""
+    """The overrides that parse. They were checked when altered: one that does not parse was written by another version."""
     return {name: text for name, text in overrides.items() if name in TOPIC_SETTINGS and parses(_setting(name), text)}
 
 
@@ -92,12 +94,12 @@ def attribute(name: str) -> str:
 
 
 def validate_topic_config(name: str, text: str) -> Value:
-    """The value, or `SettingError` / `UnknownSetting`."""
+    """The value of a text, or `SettingError` / `UnknownSetting`."""
     return _setting(name).parse(text)
 
 
 def validate_topic_overrides(overrides: Mapping[str, str], default: TopicConfig) -> TopicConfig:
-    """Each by itself, and those that must agree with one another; the values that count."""
+    """Checks the overrides one by one and together; returns the settings in force."""
     own = {attribute(name): validate_topic_config(name, text) for name, text in overrides.items()}
     config = default._replace(**own)  # type: ignore[arg-type]
     if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
@@ -114,7 +116,7 @@ def effective_topic_config(overrides: Mapping[str, str], broker: BrokerConfig) -
 def _effective(override: str | None, topic_setting: TopicSetting, broker: BrokerConfig) -> Effective:
     setting, synonyms = topic_setting
     below = [found for _, found in broker.found_synonyms(synonyms)]
-    # Explicitly set is source 1 even where the value equals the default: tools decide by it what they may reset.
+    # An explicitly set value has source 1 even where it equals the default: tools decide by it what they may reset.
     own = [] if override is None else [Found(setting.name, override, Source.TOPIC)]
     default_name = synonyms[0].name if synonyms else setting.name
     default = Found(default_name, render(setting.default), Source.DEFAULT)

@@ -14,7 +14,7 @@ def check_topic_name(name: str) -> None:
 
 
 def check_no_clash(name: str, existing: Iterable[str]) -> None:
-    """'.' and '_' are the same in metric names, so two names that differ only there would be counted as one."""
+    """Refuses a name that differs from another only in '.' and '_', which are the same in metric names."""
     if "." not in name and "_" not in name:
         return
     flat, length = name.replace(".", "_"), len(name)

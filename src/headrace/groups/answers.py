@@ -1,4 +1,4 @@
-"""What members hear of a generation: the answers to JoinGroup and SyncGroup when all is well."""
+"""The answers to JoinGroup and SyncGroup when all is well."""
 
 from headrace.groups.records import StoredGroup
 from headrace.wire.messages.groups_classic import JoinGroupResponse, JoinGroupResponseMember, SyncGroupResponse
@@ -7,7 +7,7 @@ SKIP_ASSIGNMENT_SINCE = 9
 
 
 def joined(stored: StoredGroup, member_id: str) -> JoinGroupResponse:
-    """Only the leader, who assigns, is told of the others."""
+    """The answer to JoinGroup; only the leader, who assigns, gets the list of members."""
     leads = member_id == stored.leader
     return JoinGroupResponse(
         generation_id=stored.generation,
@@ -22,8 +22,11 @@ def joined(stored: StoredGroup, member_id: str) -> JoinGroupResponse:
 def rejoined_as_static(
     stored: StoredGroup, member_id: str, leader_before: str | None, version: int
 ) -> JoinGroupResponse:
-    """The generation goes on, so nobody may assign anew. A leader that came back under another id is told so from
-    version 9 on; before, it is told of the leader by its former id and takes itself for a follower."""
+    """The answer to a static member that came back: the generation goes on, so nobody may assign anew.
+
+    A leader that came back under another id is told so from version 9 on; before, the answer names the leader by its
+    former id, and the member takes itself for a follower.
+    """
     if version >= SKIP_ASSIGNMENT_SINCE:
         answer = joined(stored, member_id)
         answer.skip_assignment = member_id == stored.leader

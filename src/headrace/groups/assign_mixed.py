@@ -1,8 +1,8 @@
 """The uniform assignor for a group whose members want different topics.
 
-Everyone keeps what it has and still wants; what is left goes, topics with few readers first, to whoever has least; then
-partitions move from the fullest reader of a topic to its emptiest until no single move makes shares more even. Each
-move lowers the sum of the squares of the shares, so it ends.
+Every member keeps the partitions it has and still wants; the rest goes, topics with few readers first, to the members
+that have least; then partitions move from the fullest reader of a topic to its emptiest until no single move makes
+shares more even. Each move lowers the sum of the squares of the shares, so it ends.
 """
 
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ class _Shares:
                     self._give(topic, number, min(self._readers[topic], key=self._load))
 
     def even_out(self) -> bool:
-        """One round over all topics; whether anything moved."""
+        """Evens out all topics once; returns whether anything moved."""
         moved = False
         for topic in self._topics:
             owned: dict[str, list[int]] = {}

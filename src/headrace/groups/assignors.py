@@ -1,4 +1,4 @@
-"""Server-side assignors: who of a consumer group should read what.
+"""Server-side assignors: the target assignment of a consumer group.
 
     uniform   shares that differ by at most one, and as few partitions as possible change hands
     range     each topic cut into contiguous ranges, so that partition n of topics of one size has one owner
@@ -29,10 +29,10 @@ def assign_uniform(
 
 
 def _share_out(parts: set[Part], members: Mapping[str, frozenset[bytes]], former: Mapping[str, Parts]) -> Target:
-    """Everybody wants the same, so every share is the quota or one more."""
+    """The target when all members want the same: every share is the quota or one more."""
     quota, extra = divmod(len(parts), len(members))
     kept = {member: sorted(former.get(member, frozenset()) & parts) for member in sorted(members)}
-    # Those who have most keep the larger shares: nothing of theirs has to move for it.
+    # Members that have most keep the larger shares: none of their partitions has to move for it.
     shares: dict[str, list[Part]] = {}
     for member in sorted(kept, key=lambda each: -len(kept[each])):
         larger = extra > 0

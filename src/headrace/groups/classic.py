@@ -4,10 +4,10 @@
       ▲                  │  ▲                                            │                                  │
       └───nobody left────┘  └────── a member joins, leaves, dies or changes what it wants ─────────────────┘
 
-What survives is `stored`, and only `apply` changes it: the end of each phase is a record. Unlike Kafka we store the end
-of the join phase too, so a generation that members have heard of is never used for another set of members.
+Only `stored` survives, and only `apply` changes it: the end of each phase is a record. Unlike Kafka we store the end of
+the join phase too, so a generation that members have heard of is never used for another set of members.
 
-`members` is what is stored except while the group prepares a rebalance: then it is who will be in the next generation.
+`members` are the stored members, except while the group prepares a rebalance: then the members of the next generation.
 Losing the rest (who waits, who is alive) costs clients a retry, never an assignment.
 """
 
@@ -37,16 +37,16 @@ class Parked(NamedTuple):
 
 
 class JoinPhase:
-    """PreparingRebalance: who has joined so far, and until when the others may."""
+    """The phase PreparingRebalance: the members that have joined so far, and the time until which others may."""
 
     __slots__ = ("deadline", "grew", "is_delayed", "leader", "newcomers", "protocol_type", "remaining", "tickets")
 
     def __init__(self, protocol_type: str, leader: str | None) -> None:
         self.protocol_type = protocol_type
-        # Who leads the next generation, if it joins.
+        # The leader of the next generation, if it joins.
         self.leader = leader
         self.tickets: dict[str, Parked] = {}
-        # They do not know their member id for sure and cannot heartbeat while they wait.
+        # Newcomers may not know their member id yet, and cannot heartbeat while they wait.
         self.newcomers: set[str] = set()
         self.deadline = 0.0
         # The first members of an empty group wait for others: whether some came since, and how much longer it may take.
@@ -76,7 +76,7 @@ class ClassicGroup:
         self.stored: StoredGroup | None = None
         self.members: dict[str, Member] = {}
         self.member_id_of_instance: dict[str, str] = {}
-        # Of members that came from a consumer group: each knows its own epoch, until there is a generation for all.
+        # The epochs of members that came from a consumer group: each knows its own, until there is a generation for all.
         self.former_epochs: dict[str, int] = {}
         self.join_phase: JoinPhase | None = None
         self.parked_syncs: dict[str, Parked] = {}
@@ -98,7 +98,7 @@ class ClassicGroup:
         }
         self._subscribed = None
 
-    # -- what it is like ---------------------------------------------------------------------------------------------
+    # -- its state ---------------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> GroupState:
@@ -110,7 +110,7 @@ class ClassicGroup:
 
     @property
     def is_void(self) -> bool:
-        """Nothing about it is stored or going on."""
+        """Whether nothing about the group is stored or going on."""
         return self.stored is None and self.join_phase is None and not self.members and not self.pending
 
     @property
@@ -138,14 +138,14 @@ class ClassicGroup:
         return topics is None or topic in topics
 
     def subscribed_topics(self) -> frozenset[str] | None:
-        """Of the current generation; None when it has none yet or a subscription could not be read."""
+        """The topics of the current generation; None without one, or if a subscription could not be read."""
         if self._subscribed is None and self.stored is not None and self.stored.members:
             parts = [topics_of(member.metadata(self.stored.protocol_name)) for member in self.stored.members]
             known = [part for part in parts if part is not None]
             self._subscribed = frozenset().union(*known) if len(known) == len(parts) else None
         return self._subscribed
 
-    # -- whom it knows -----------------------------------------------------------------------------------------------
+    # -- its members -------------------------------------------------------------------------------------------------
 
     def check_member(self, member_id: str, instance_id: str | None) -> ErrorCode:
         if instance_id is not None:
@@ -162,7 +162,7 @@ class ClassicGroup:
             return ErrorCode.ILLEGAL_GENERATION
         return code
 
-    # -- names of its timers -----------------------------------------------------------------------------------------
+    # -- its timers' keys --------------------------------------------------------------------------------------------
 
     @property
     def join_timer(self) -> TimerKey:

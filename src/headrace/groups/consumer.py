@@ -1,16 +1,17 @@
-"""A consumer group of the next generation (KIP-848): the coordinator assigns, each member is moved there at its own pace.
+"""A consumer group of the next generation (KIP-848): the coordinator assigns, each member is moved there at its own
+pace.
 
     group epoch     rises with every change of members, subscriptions or topics
-    target          who should own what, computed at some group epoch: the target epoch
-    current         what each member has been told; its member epoch reaches the target epoch when it has given up what is
-                    not its own any more
+    target          the assignment to reach, computed at some group epoch: the target epoch
+    current         the partitions each member has been told; its member epoch reaches the target epoch once it has given up
+                    those that are not its own any more
 
     Empty ─▶ Assigning (group epoch ahead of target) ─▶ Reconciling (members behind the target) ─▶ Stable
 
 A partition is owned by one member from the moment it is told so until it says that it has given it up: `owners`.
 
-What survives changes by `apply` only. Unlike with classic groups a decision applies its records as it goes, since its
-later steps build on the earlier ones; the shell then applies them once more, and finds that all of it is so already.
+Stored state changes by `apply` only. Unlike with classic groups a decision applies its records as it goes, since its
+later steps build on the earlier ones; the shell then applies them once more, which changes nothing.
 """
 
 from collections.abc import Iterable
@@ -74,11 +75,11 @@ class ConsumerGroup:
         self.target: dict[str, Parts] = {}
         self.current: dict[str, Current] = {}
         self.owners: dict[Part, str] = {}
-        # What follows may be lost.
+        # The fields below may be lost.
         self.sessions: dict[str, Session] = {}
-        # Until when a member must have given up what it was asked for.
+        # The deadlines for members to give up partitions they were asked for.
         self.revocation_ends: dict[str, float] = {}
-        # Members with the classic protocol: until when they must have joined anew, or asked for their assignment.
+        # Deadlines of members with the classic protocol to join anew, or to ask for their assignment.
         self.awaited_joins: dict[str, float] = {}
         self.awaited_syncs: dict[str, float] = {}
         self.assigned_at: float | None = None
@@ -86,7 +87,7 @@ class ConsumerGroup:
         self.seen_topics: Topics | None = None
         self.matches: dict[str, Matches] = {}
 
-    # -- what survives -----------------------------------------------------------------------------------------------
+    # -- stored state ------------------------------------------------------------------------------------------------
 
     def apply(self, record: ConsumerRecord) -> None:
         match record:
@@ -125,7 +126,7 @@ class ConsumerGroup:
                 self.owners[part] = member_id
 
     def tombstones(self) -> list[ConsumerRecord]:
-        """Of everything about it, members first: at no point does the log tell of a member without its group."""
+        """The tombstones of all its records, members first: at no point does the log tell of a member without its group."""
         gone: list[ConsumerRecord] = []
         gone += [CurrentMemberRecord(self.group_id, member_id, None) for member_id in self.current]
         gone += [TargetMemberRecord(self.group_id, member_id, None) for member_id in self.target]
@@ -135,7 +136,7 @@ class ConsumerGroup:
         gone.append(GroupEpochRecord(self.group_id, None))
         return gone
 
-    # -- what it is like ---------------------------------------------------------------------------------------------
+    # -- its state ---------------------------------------------------------------------------------------------------
 
     @property
     def epoch(self) -> int:
@@ -168,7 +169,7 @@ class ConsumerGroup:
     def is_owned_by_another(self, part: Part, member_id: str) -> bool:
         return self.owners.get(part, member_id) != member_id
 
-    # -- who reads what ----------------------------------------------------------------------------------------------
+    # -- subscriptions -----------------------------------------------------------------------------------------------
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
         named = frozenset(member.topics)
@@ -181,7 +182,7 @@ class ConsumerGroup:
         return any(topic in self.topics_of(member) for member in self._different(self.members.values()))
 
     def look_at(self, topics: Topics) -> None:
-        """Expressions are matched anew, each once however many members have it."""
+        """Takes in the topics of now; matches expressions anew, each once however many members have it."""
         wanted = {member.expression for member in self.members.values() if member.expression}
         self.matches = {text: self.matches.get(text) or Matches(text) for text in sorted(wanted)}
         for matches in self.matches.values():
@@ -190,10 +191,10 @@ class ConsumerGroup:
 
     @staticmethod
     def _different(members: Iterable[ConsumerMember]) -> Iterable[ConsumerMember]:
-        """One of each subscription: large groups mostly have one."""
+        """One member of each subscription: large groups mostly have one."""
         return {(member.topics, member.expression): member for member in members}.values()
 
-    # -- names of its timers -----------------------------------------------------------------------------------------
+    # -- its timers' keys --------------------------------------------------------------------------------------------
 
     def session_timer(self, member_id: str) -> TimerKey:
         return ("session", self.group_id, member_id)

@@ -1,4 +1,5 @@
-"""What a ConsumerGroupHeartbeat must look like, and whether its sender is who it says. Raises Refused; changes nothing."""
+"""The checks of a ConsumerGroupHeartbeat: its form, and whether its sender is who it says. Raises Refused; changes
+nothing."""
 
 from headrace.base.errors import Refused
 from headrace.groups.consumer import ConsumerGroup
@@ -89,7 +90,7 @@ def check_known(group: ConsumerGroup, member_id: str, instance_id: str | None) -
 
 
 def _check_epoch(current: Current, request: ConsumerGroupHeartbeatRequest) -> None:
-    """The epoch it was told last, or the one before that when it lacks nothing but our answer."""
+    """Refuses another epoch than the member was told last, or the one before if only our answer was lost."""
     epoch = request.member_epoch
     if epoch == current.epoch:
         return

@@ -1,4 +1,4 @@
-"""Consumer groups as operators see them: ConsumerGroupDescribe."""
+"""The answers to ConsumerGroupDescribe."""
 
 from collections.abc import Iterable
 
@@ -20,7 +20,7 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
 def describe_consumer(group: Group | None, group_id: str, topics: Topics, settings: GroupSettings) -> DescribedGroup:
-    """A classic group is not found here, upon which Kafka's tools ask by the other request."""
+    """Describes a consumer group. A classic one is not found here, upon which Kafka's tools ask by the other request."""
     if group is None or group.consumer is None:
         kind = "group" if group is None else "consumer group"
         return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no {kind} {group_id}", group_id)
@@ -53,7 +53,7 @@ def _described_member(group: ConsumerGroup, member_id: str, topics: Topics) -> M
 
 
 def _assignment(parts: Iterable[Part], topics: Topics) -> DescribedAssignment:
-    """Partitions of topics that are gone have no name to be shown by."""
+    """An assignment by topic name; partitions of topics that are gone have no name to be shown by."""
     return DescribedAssignment(
         [
             DescribedTopicPartitions(topic_id, topics.names[topic_id], numbers)

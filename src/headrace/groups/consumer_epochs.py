@@ -1,4 +1,5 @@
-"""What moves a consumer group on: its epoch when something changed, its target when the epoch is ahead of it.
+"""The progress of a consumer group: its epoch rises when something changed, its target is computed when the epoch is
+ahead.
 
 Assignors run at most once in `group.consumer.assignment.interval.ms`: a hundred members that come together cost a few
 runs, not a hundred. The first run of a coordinator never waits.
@@ -21,7 +22,7 @@ from headrace.groups.topics import metadata_hash, parts_of
 
 
 def bump_if_topics_changed(decision: Decision) -> None:
-    """Since the epoch began, whoever coordinated then: topics made or deleted, partitions added, a name that matches."""
+    """Raises the group epoch if the subscribed topics differ from those it began with, under whichever coordinator."""
     group, topics = decision.group, decision.topics
     if group.seen_topics is not topics:
         group.look_at(topics)
@@ -80,7 +81,7 @@ def _target(decision: Decision) -> dict[str, Parts]:
 
 
 def assignor_of(group: ConsumerGroup, settings: GroupSettings) -> str:
-    """The one that most members ask for, among those offered."""
+    """The assignor that most members ask for, among those offered."""
     wishes = Counter(
         member.assignor for member in group.members.values() if member.assignor in settings.consumer_assignors
     )

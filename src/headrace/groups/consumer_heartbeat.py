@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat: members of a consumer group join, report, are moved, and leave, all by this one request.
 
 the member as it describes itself now  →  group epoch, if that changed anything  →  target, if it is behind
-→  the member's next step towards it  →  what it is told
+→  the member's next step towards it  →  the answer
 """
 
 from headrace.base.errors import Refused
@@ -36,7 +36,7 @@ from headrace.wire.messages.groups_consumer import (
 
 
 def decide_consumer_heartbeat(decision: Decision, command: Command) -> None:
-    """Of a request that `consumer_checks` let pass."""
+    """Decides a request that `consumer_checks` let pass."""
     request: ConsumerGroupHeartbeatRequest = command.request
     if request.member_epoch == LEAVE:
         remove_member(decision, request.member_id)
@@ -74,7 +74,7 @@ def _stay(decision: Decision, command: Command) -> None:
 def _must_hear(
     request: ConsumerGroupHeartbeatRequest, before: Current, current: Current, reported: Parts | None
 ) -> bool:
-    """Its assignment changed, or an answer that told it may have been lost."""
+    """Whether the answer names the assignment: it changed, or an answer that told it may have been lost."""
     return (
         before.assigned.keys() != current.assigned.keys()
         or request.member_epoch != before.epoch
@@ -83,7 +83,7 @@ def _must_hear(
 
 
 def _described(decision: Decision, member_id: str, command: Command) -> ConsumerMember:
-    """What it does not say is as it was."""
+    """The member as the request describes it; fields that the request leaves out stay as they were."""
     request: ConsumerGroupHeartbeatRequest = command.request
     known = decision.group.members.get(member_id)
     if known is None:
@@ -106,7 +106,7 @@ def _described(decision: Decision, member_id: str, command: Command) -> Consumer
 
 
 def _take_place(decision: Decision, member_id: str, instance_id: str | None) -> None:
-    """A static member that restarts comes under another id and is given what it had."""
+    """Gives a static member that restarts under another id the place it had."""
     group = decision.group
     former_id = None if instance_id is None else group.member_id_of_instance.get(instance_id)
     if former_id is not None and former_id != member_id:
@@ -128,7 +128,7 @@ def replace_member(decision: Decision, former_id: str, member_id: str) -> None:
 
 
 def update_member(decision: Decision, member: ConsumerMember) -> None:
-    """Stores what it says of itself; a new subscription moves the group on."""
+    """Stores the member's description of itself; a new subscription moves the group on."""
     group = decision.group
     known = group.members.get(member.member_id)
     if member != known:
@@ -143,7 +143,7 @@ def update_member(decision: Decision, member: ConsumerMember) -> None:
 def move_on(decision: Decision, member_id: str, reported: Parts | None, is_new: bool) -> Current:
     group = decision.group
     before = group.current_of(member_id)
-    # Who joins has nothing, whatever it had been told before; what is still to be its own it need not give back.
+    # A member that joins has nothing, whatever it was told before; partitions that stay its own it need not give back.
     begin = Current(assigned=before.assigned) if is_new else before
     current = reconcile(
         begin,

@@ -1,4 +1,4 @@
-"""How members of a consumer group go: by themselves, for a while, or because they were not heard of in time."""
+"""The ways members leave a consumer group: by themselves, for a while, or because they were not heard of in time."""
 
 from headrace.groups.consumer_epochs import assign_if_due, bump_epoch
 from headrace.groups.consumer_records import (
@@ -13,7 +13,7 @@ from headrace.groups.sessions import end_session
 
 
 def remove_member(decision: Decision, member_id: str) -> None:
-    """The caller goes on with `on_members_removed`."""
+    """Removes a member. The caller goes on with `on_members_removed`."""
     group = decision.group
     if member_id in group.current:
         decision.write(CurrentMemberRecord(group.group_id, member_id, None))
@@ -46,7 +46,10 @@ def on_members_removed(decision: Decision) -> None:
 
 
 def leave_for_a_while(decision: Decision, member_id: str) -> None:
-    """Its partitions stay its own until it is back or its session ends; what it was asked to give up it has given up."""
+    """Notes a static member as away: its partitions stay its own until it is back or its session ends.
+
+    Partitions that it was asked to give up it has given up.
+    """
     group = decision.group
     current = group.current_of(member_id)._replace(epoch=LEFT_FOR_A_WHILE, state=MemberState.STABLE, revoking={})
     decision.write(CurrentMemberRecord(group.group_id, member_id, current))

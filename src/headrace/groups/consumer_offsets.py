@@ -1,4 +1,4 @@
-"""Which members of a consumer group may commit and fetch offsets: those who hold the epoch they were last told.
+"""The members of a consumer group that may commit and fetch offsets: those that hold the epoch they were last told.
 
 A commit may carry an older epoch, since the answer that brought the newer one crosses it on the way: it counts for the
 partitions that the member has held ever since.
@@ -55,7 +55,7 @@ def _check_sender(group: ConsumerGroup, member_id: str, instance_id: str | None)
 
 
 def check_fetch(group: ConsumerGroup, request: OffsetFetchRequestGroup) -> ErrorCode:
-    """Whoever names no member is an operator, or reads before it joins."""
+    """The code for an OffsetFetch. One that names no member is of an operator, or of a client that has not joined."""
     if not request.member_id and request.member_epoch < 0:
         return ErrorCode.NONE
     member = group.members.get(request.member_id or "")

@@ -44,7 +44,7 @@ LEFT_FOR_A_WHILE = -2
 
 
 class MemberState(IntEnum):
-    """Numbered as Kafka stores them."""
+    """The states of a member, numbered as Kafka stores them."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -59,7 +59,7 @@ class GroupEpoch(NamedTuple):
 
 
 class ClassicSide(NamedTuple):
-    """What a member that speaks the classic protocol said when it joined."""
+    """A classic member's fields of its JoinGroup."""
 
     session_timeout_ms: int
     protocols: tuple[Protocol, ...]
@@ -80,7 +80,7 @@ class ConsumerMember(NamedTuple):
 
 
 class Current(NamedTuple):
-    """What a member has been told, and what of it it has yet to give up."""
+    """The partitions a member has been told, and those of them it has yet to give up."""
 
     epoch: int = 0
     previous_epoch: int = 0
@@ -129,7 +129,7 @@ def encode_consumer(record: ConsumerRecord) -> tuple[bytes, bytes | None]:
 
 
 def decode_consumer(number: int, key: bytes, value: bytes | None) -> ConsumerRecord:
-    """The caller has checked both numbers."""
+    """The record of a key and value, whose numbers the caller has checked."""
     kind = CONSUMER_KINDS[number]
     _, key_layout, value_layout, _, from_value = _LAYOUTS[kind]
     of = decode_message(key_layout, number, key, _NUMBER.size)

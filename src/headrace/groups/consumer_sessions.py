@@ -1,4 +1,4 @@
-"""Until when members of a consumer group count as alive, and until when classic ones among them must have moved."""
+"""The deadlines of members of a consumer group: to be heard of, and for classic ones to have moved."""
 
 from headrace.groups.consumer_leave import on_members_removed, remove_member
 from headrace.groups.decision import Decision
@@ -19,7 +19,7 @@ def await_revocation(decision: Decision, member_id: str) -> None:
 
 
 def await_join(decision: Decision, member_id: str) -> None:
-    """It was told to join anew: counted from when it was first told."""
+    """Expects the member to join anew, counted from when it was first told."""
     group = decision.group
     if member_id not in group.awaited_joins:
         _await(decision, member_id, group.awaited_joins, group.awaited_join_timer(member_id))
@@ -36,7 +36,7 @@ def _await(decision: Decision, member_id: str, deadlines: dict[str, float], time
 
 
 def stop_awaiting(decision: Decision, member_id: str) -> None:
-    """It has joined, or synced."""
+    """Drops the member's deadlines: it has joined, or synced."""
     group = decision.group
     if group.awaited_joins.pop(member_id, None) is not None:
         decision.set_timer(group.awaited_join_timer(member_id), None)
@@ -57,7 +57,7 @@ def on_session_timer(decision: Decision, member_id: str) -> None:
 
 
 def on_deadline(decision: Decision, member_id: str, deadlines: dict[str, float], timer: TimerKey) -> None:
-    """It did not do in time what others wait for."""
+    """Removes a member that did not do in time what others wait for."""
     ends = deadlines.get(member_id)
     if ends is None:
         return

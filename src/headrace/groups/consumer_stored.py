@@ -1,8 +1,8 @@
-"""The layout of what is stored of consumer groups in __consumer_offsets.
+"""The stored layout of consumer groups in __consumer_offsets.
 
-Kafka's own layout again (key types 3 and 5 to 8, value version 0), with what only we store in tags from 100 up. Kafka's
-type 4 (what the topics were like) is a number in type 3 here, and its type 16 (what an expression matches) is not stored:
-whoever loads the group knows the topics.
+Kafka's own layout again (key types 3 and 5 to 8, value version 0), with fields that only we store in tags from 100 up.
+Kafka's type 4 (what the topics were like) is a number in type 3 here, and its type 16 (what an expression matches) is
+not stored: a coordinator that loads the group knows the topics.
 """
 
 from headrace.wire.schema import Message, Struct, array, binary, int8, int32, int64, string, struct, uuid
@@ -82,7 +82,7 @@ class CurrentMemberKey(Message, versions="8", flexible=None):
 class OwnedPartitions(Struct):
     topic_id: bytes = uuid()
     partitions: list[int] = array(int32)
-    # The member epoch in which each was given.
+    # The member epoch in which each partition was given.
     since: list[int] = array(int32, tag=100)
 
 

@@ -1,4 +1,4 @@
-"""What time does to a consumer group, and which clocks run again when another coordinator takes it over."""
+"""The timers of a consumer group, and those that run again when another coordinator takes it over."""
 
 from headrace.groups.consumer_epochs import assign_if_due, bump_if_topics_changed, on_assign_timer
 from headrace.groups.consumer_records import MemberState
@@ -23,7 +23,7 @@ def on_consumer_timer(decision: Decision, key: TimerKey) -> None:
 
 
 def on_consumer_loaded(decision: Decision) -> None:
-    """Everybody goes on with what it was told, in full time."""
+    """Starts the timers of a loaded group: every member goes on with its assignment, in full time."""
     group = decision.group
     for member_id in group.members:
         renew_consumer_session(decision, member_id)

@@ -1,4 +1,4 @@
-"""A group that changes from one protocol to the other: the one ends and the other begins in the same batch of records.
+"""The change of a group from one protocol to the other: the one ends and the other begins in the same batch of records.
 
     classic ──the first member with the new protocol comes──▶ consumer   members keep what they have, and join anew
     consumer ──the last one goes, classic members stay──▶ classic        they assign among themselves again
@@ -43,7 +43,7 @@ NOT_HASHED = 0
 
 
 def upgraded(classic: ClassicGroup, topics: Topics, settings: GroupSettings, now: Now) -> list[ConsumerRecord]:
-    """The consumer group that a classic group with members becomes; Refused when it cannot."""
+    """The records of the consumer group that a classic group with members becomes; Refused when it cannot."""
     if not settings.may_upgrade:
         raise _not_upgradable(classic, "group.consumer.migration.policy does not allow it")
     if classic.protocol_type != CONSUMER:
@@ -52,7 +52,7 @@ def upgraded(classic: ClassicGroup, topics: Topics, settings: GroupSettings, now
         raise _not_upgradable(classic, "it has more members than group.consumer.max.size")
     stored = classic.stored
     if stored is None or not stored.members:
-        # All are about to join for the first time, and will do so here.
+        # All members are about to join for the first time, and will do so here.
         return []
     epoch = stored.generation
     records: list[ConsumerRecord] = [
@@ -81,7 +81,7 @@ def _not_upgradable(classic: ClassicGroup, cause: str) -> Refused:
 
 def _upgraded_member(member: Member, protocol: str | None, topics: Topics) -> tuple[ConsumerMember, Parts]:
     subscription = read_subscription(member.metadata(protocol), topics)
-    # While the group waits for its leader, members still have what they said they have.
+    # While the group waits for its leader, members still have the partitions they said they have.
     parts = read_assignment(member.assignment, topics) if member.assignment else subscription.owned
     upgraded_member = ConsumerMember(
         member.member_id,
@@ -99,7 +99,7 @@ def _upgraded_member(member: Member, protocol: str | None, topics: Topics) -> tu
 
 
 def end_classic(group: Group, out: Outcome) -> None:
-    """Whoever waits is sent to join anew. Ids that were handed out may still be used: in the consumer group."""
+    """Ends the classic group: waiting members are sent to join anew. Ids handed out stay good, in the consumer group."""
     classic = group.classic
     code = ErrorCode.REBALANCE_IN_PROGRESS
     if classic.join_phase is not None:
@@ -142,7 +142,7 @@ def is_downgradable(consumer: ConsumerGroup, settings: GroupSettings) -> bool:
 
 
 def downgrade(group: Group, topics: Topics, now: Now, out: Outcome) -> None:
-    """The next generation is theirs to make: they are called together at once, each by the epoch that it knows.
+    """Makes it a classic group: members are called to join at once, each by the epoch that it knows.
 
     A client that heard of an illegal generation instead would drop its partitions, or come back under another id.
     """

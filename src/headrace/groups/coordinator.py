@@ -1,12 +1,12 @@
-"""All groups of one partition of __consumer_offsets: what the shell calls.
+"""The groups of one partition of __consumer_offsets: the entry point for the shell.
 
     outcome = groups.handle(command, now)      also on_timer, expire, on_topics_deleted
     append outcome.records as one batch; for each of them groups.apply(record); set outcome.timers
     when the high watermark has passed the append: send outcome.replies
 
 Between a decision and the `apply` of its records there is no other decision. If the append fails, the whole object is
-dropped and a new one is loaded later, so nothing is ever undone. To load: `apply` every record of the log, in order, then
-`on_loaded` once; members of a loaded group go on in their generation.
+dropped and a new one is loaded later, so nothing is ever undone. To load: `apply` every record of the log, in order,
+then `on_loaded` once; members of a loaded group go on in their generation.
 
 Requests that name many groups come here with only those of this partition; the shell splits and joins them.
 """
@@ -89,7 +89,7 @@ from headrace.wire.messages.groups_consumer import (
     ConsumerGroupHeartbeatRequest,
 )
 
-# Expiry stops after a group that brings it here, and goes on when asked again.
+# Expiry stops after the group that reaches this many records, and goes on at the next call.
 EXPIRED_RECORDS_MAX = 10_000
 
 
@@ -100,7 +100,7 @@ class Groups:
         self._in_transaction: dict[int, dict[str, None]] = {}
         self.topics = NO_TOPICS
 
-    # -- what survives -----------------------------------------------------------------------------------------------
+    # -- stored state ------------------------------------------------------------------------------------------------
 
     def apply(self, record: Record) -> None:
         group = self._get_or_add(record.group_id)
@@ -108,20 +108,20 @@ class Groups:
         self._drop_if_void(group)
 
     def apply_pending(self, producer_id: int, record: Record) -> None:
-        """Of a batch that is part of a transaction; offsets are all that a transaction holds."""
+        """Applies a record of a batch that is part of a transaction; offsets are all that a transaction holds."""
         if isinstance(record, OffsetRecord):
             self._get_or_add(record.group_id).offsets.apply_pending(producer_id, record)
             self._in_transaction.setdefault(producer_id, {})[record.group_id] = None
 
     def end_transaction(self, producer_id: int, commit: bool) -> None:
-        """The marker of this producer's transaction is in the log."""
+        """Commits or drops pending offsets: the marker of this producer's transaction is in the log."""
         for group_id in self._in_transaction.pop(producer_id, {}):
             group = self._get_or_add(group_id)
             group.offsets.end_transaction(producer_id, commit)
             self._drop_if_void(group)
 
     def on_loaded(self, now: Now) -> Outcome:
-        """The topics have to be known by then."""
+        """Starts timers after the last record of a load. The topics have to be known by then."""
         out = nothing()
         for group in self.groups.values():
             if group.consumer is not None:
@@ -233,7 +233,7 @@ class Groups:
     def _consumer_for(
         self, request: ConsumerGroupHeartbeatRequest, now: Now
     ) -> tuple[ConsumerGroup, list[ConsumerRecord]]:
-        """The group, and the records that make it one if it is classic as yet."""
+        """The consumer group of a request, and the records that make it one if it is classic as yet."""
         group = self.groups.get(request.group_id)
         if group is not None and group.consumer is not None:
             return group.consumer, []
@@ -317,7 +317,7 @@ class Groups:
     def _delete_groups(self, command: Command, now: Now) -> Outcome:
         request: DeleteGroupsRequest = command.request
         out = nothing()
-        # Named twice, it would be written twice; the second answer is that of the first.
+        # A group named twice would be written twice; the second answer is that of the first.
         codes = {group_id: self._delete_group(group_id, out) for group_id in dict.fromkeys(request.groups_names)}
         results = [DeletableGroupResult(group_id, codes[group_id]) for group_id in request.groups_names]
         out.replies.append(Reply(command.ticket, DeleteGroupsResponse(results=results)))
@@ -339,7 +339,7 @@ class Groups:
     def _list(self, command: Command, now: Now) -> Outcome:
         return answered(command, ListGroupsResponse(groups=list_groups(self.groups.values(), command.request)))
 
-    # -- what happens by itself --------------------------------------------------------------------------------------
+    # -- timers and topics ------------------------------------------------------------------------------------------
 
     def on_timer(self, key: TimerKey, now: Now) -> Outcome:
         out = nothing()
@@ -366,19 +366,22 @@ class Groups:
                 on_sync_timer(classic, now, out)
 
     def on_topics(self, topics: Topics) -> None:
-        """As they are now. A consumer group looks at them when its next member reports."""
+        """Takes in the topics of now. A consumer group looks at them when its next member reports."""
         self.topics = topics
 
     def on_topics_deleted(self, is_gone: Callable[[str, bytes], bool]) -> Outcome:
-        """Offsets of topics that are gone, by name and the id they had when committed (zero when not known), so that
-        a topic made anew under an old name starts without them. Ask after loading too."""
+        """Deletes the offsets of topics that are gone, so that a topic made anew under an old name starts without them.
+
+        `is_gone` is asked with the name and the id at the commit (zero when not known). Call it after loading too.
+        """
         out = nothing()
         for group in self.groups.values():
             out.records.extend(group.offsets.tombstones(lambda topic, committed: is_gone(topic, committed.topic_id)))
         return out
 
     def expire(self, now: Now, knows_ages: bool = True) -> Outcome:
-        """Ask again until it brings no more records. `knows_ages` as `expiry.expired` has it."""
+        """Deletes expired offsets and groups. Call again until it brings no more records. `knows_ages` as in
+        `expiry.expired`."""
         out = nothing()
         for group in self.groups.values():
             out.records.extend(expired(group, self.settings, now.wall, knows_ages))
@@ -386,7 +389,7 @@ class Groups:
                 break
         return out
 
-    # -- which groups there are --------------------------------------------------------------------------------------
+    # -- the list of groups ------------------------------------------------------------------------------------------
 
     def _get_or_add(self, group_id: str) -> Group:
         group = self.groups.get(group_id)

@@ -1,4 +1,4 @@
-"""One decision about one consumer group, in the making: what it goes by, and what it has come to so far."""
+"""A decision about one consumer group, in the making: its inputs, and its records and replies so far."""
 
 from headrace.base.clock import Now
 from headrace.groups.consumer import ConsumerGroup

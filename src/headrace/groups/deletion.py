@@ -1,4 +1,4 @@
-"""DeleteGroups and OffsetDelete: what operators take away. Refused for what members are using."""
+"""DeleteGroups and OffsetDelete, requests of operators. Refused for groups and topics that members are using."""
 
 from headrace.groups.group import Group
 from headrace.groups.members import CONSUMER

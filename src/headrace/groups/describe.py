@@ -1,4 +1,4 @@
-"""Classic groups as operators see them, and the list of all groups: DescribeGroups and ListGroups."""
+"""The answers to DescribeGroups and ListGroups: classic groups, and the list of all groups."""
 
 from collections.abc import Iterable
 
@@ -13,14 +13,14 @@ NOT_FOUND_SINCE = 6
 
 
 def describe_classic(group: Group | None, group_id: str, version: int) -> DescribedGroup:
-    """A consumer group is not there for this request: whoever asks then asks by the other one, or has asked already."""
+    """Describes a classic group. A consumer group is not found here: Kafka's tools then ask by the other request."""
     if group is None or group.consumer is not None:
         return _unknown(group_id, version)
     return _described(group.classic)
 
 
 def _unknown(group_id: str, version: int) -> DescribedGroup:
-    """Old clients take a dead group for one that is not there."""
+    """The answer for a missing group. Old clients take a dead group for one that is not there."""
     if version < NOT_FOUND_SINCE:
         return DescribedGroup(group_id=group_id, group_state=GroupState.DEAD)
     code = ErrorCode.GROUP_ID_NOT_FOUND
@@ -28,7 +28,7 @@ def _unknown(group_id: str, version: int) -> DescribedGroup:
 
 
 def _described(group: ClassicGroup) -> DescribedGroup:
-    """What members want and own is shown only when it is settled."""
+    """A group with its state. Subscriptions and assignments are shown only when they are settled."""
     state = group.state
     protocol = group.stored.protocol_name if group.stored is not None and state is GroupState.STABLE else None
     return DescribedGroup(

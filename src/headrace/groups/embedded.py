@@ -1,4 +1,4 @@
-"""What classic consumers say inside JoinGroup and hear inside SyncGroup: subscriptions and assignments, by topic name.
+"""The subscriptions in JoinGroup and assignments in SyncGroup of classic consumers, by topic name.
 
 A classic group hands these on unopened. They are opened where the coordinator assigns for such members: in a consumer
 group that has members of both protocols, and when a group changes from one to the other.
@@ -45,7 +45,7 @@ class Subscription(NamedTuple):
 
 
 def read_subscription(data: bytes, topics: Topics) -> Subscription:
-    """Raises PeerError when it is none."""
+    """The subscription in these bytes; raises PeerError when they are none."""
     said = decode(EmbeddedSubscription, min(_version(data), VERSION_MAX), data, _VERSION.size)
     return Subscription(tuple(sorted(set(said.topics))), _parts(said.owned_partitions, topics), said.rack_id)
 
@@ -56,7 +56,7 @@ def read_assignment(data: bytes, topics: Topics) -> Parts:
 
 
 def write_assignment(parts: Iterable[Part], topics: Topics, subscription: bytes) -> bytes:
-    """In the version in which the member subscribed. Topics that are gone have no name, and nobody to read them."""
+    """An assignment in the member's version. Topics that are gone have no name, and nobody to read them."""
     version = min(_version(subscription), VERSION_MAX)
     named = {topics.names[each]: numbers for each, numbers in by_topic(parts).items() if each in topics.names}
     assigned = [EmbeddedPartitions(topic, numbers) for topic, numbers in sorted(named.items())]

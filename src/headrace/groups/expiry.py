@@ -1,14 +1,14 @@
-"""When committed offsets go: offsets.retention.minutes after the group, or the reading of the topic, has ended.
+"""The expiry of committed offsets: offsets.retention.minutes after the group, or the reading of the topic, has ended.
 
     no members                counted from the moment the last one left
     stable group of consumers counted from the commit, for topics that nobody in it subscribes to any more
     never had members         counted from the commit
     rebalancing               nothing goes
 
-A next-generation group always knows what its members subscribe to, so for it nothing has to wait for a rebalance.
+A next-generation group always knows its members' subscriptions, so for it nothing has to wait for a rebalance.
 
-Commits up to version 4 may name a retention of their own, which then decides alone. A group that has neither members nor
-offsets goes too.
+Commits up to version 4 may name a retention of their own, which then decides alone. A group that has neither members
+nor offsets goes too.
 """
 
 from headrace.groups.classic import ClassicGroup, GroupState
@@ -19,8 +19,11 @@ from headrace.groups.settings import GroupSettings
 
 
 def expired(group: Group, settings: GroupSettings, wall: int, knows_ages: bool = True) -> list[Record]:
-    """The tombstones that are due. Without `knows_ages` only of commits that said themselves when they go: for the others
-    the stamps may be those of a clock that was wrong."""
+    """The tombstones that are due.
+
+    Without `knows_ages` only those of commits that named their own retention: the stamps of the others may be those of
+    a clock that was wrong.
+    """
     if group.consumer is None and not group.is_empty and not _knows_its_topics(group.classic):
         return []
     emptied_at = _emptied_at(group)
@@ -41,7 +44,7 @@ def expired(group: Group, settings: GroupSettings, wall: int, knows_ages: bool =
 
 
 def _emptied_at(group: Group) -> int | None:
-    """None for one that has members, or never had any."""
+    """The time when the last member left; None for a group that has members, or never had any."""
     if not group.is_empty:
         return None
     if group.consumer is not None:

@@ -1,5 +1,7 @@
-"""Expressions that subscribe to topics. RE2 decides whether a name matches in time linear in the name: there is no
-pattern with which a client could stop the broker, as Python's own `re` has many.
+"""Regular expressions that subscribe to topics.
+
+RE2 decides whether a name matches in time linear in the name: there is no pattern with which a client could stop the
+broker, as Python's own `re` has many.
 """
 
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 import re2
 
 LENGTH_MAX = 1_000
-# Of one compiled expression; RE2 refuses what does not fit.
+# The memory of one compiled expression; RE2 refuses a larger one.
 MEMORY_BYTES_MAX = 1 << 20
 
 
@@ -16,7 +18,7 @@ class BadExpression(ValueError):
 
 
 def compile_expression(text: str) -> Any:
-    """With `fullmatch(name)`: the whole name has to match, as in Kafka."""
+    """A compiled expression. Use `fullmatch(name)`: the whole name has to match, as in Kafka."""
     if len(text) > LENGTH_MAX:
         raise BadExpression(f"an expression has at most {LENGTH_MAX} characters")
     options = re2.Options()

@@ -1,6 +1,6 @@
-"""One group: its members by either protocol, and what it has committed.
+"""A group: its members by either protocol, and its committed offsets.
 
-Members and offsets come and go apart from each other; the group is there while either is. It is a consumer group while
+Members and offsets come and go apart from each other; the group exists while either does. It is a consumer group while
 `consumer` is there, and a classic one otherwise.
 """
 
@@ -44,7 +44,7 @@ class Group:
         return (self.consumer or self.classic).is_subscribed_to(topic)
 
     def tombstones(self) -> list[Record]:
-        """Of an empty group, its offsets apart."""
+        """The tombstones of an empty group, without those of its offsets."""
         if self.consumer is not None:
             return list(self.consumer.tombstones())
         return [] if self.classic.stored is None else [GroupRecord(self.group_id, None)]

@@ -1,9 +1,9 @@
-"""Which partition of __consumer_offsets keeps a group: the same one that Kafka's own tools compute."""
+"""The partition of __consumer_offsets that keeps a group: the same one that Kafka's own tools compute."""
 
 import sys
 from functools import lru_cache
 
-# Who commits does so again and again. Longer names are not kept: ten thousand of them would be memory.
+# A group that commits does so again and again. Longer names are not kept: ten thousand of them would take memory.
 REMEMBERED = 10_000
 REMEMBERED_LENGTH_MAX = 200
 _UTF_16 = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"

@@ -1,4 +1,4 @@
-"""Who is alive: heartbeats, sessions that run out, and ids that were handed out and never used.
+"""Heartbeats, sessions that run out, and ids that were handed out and never used.
 
 A member that waits for an answer cannot heartbeat and counts as alive, except a newcomer: its client may be long gone,
 and clients that retry would pile up in the group, so it waits for a limited time.

@@ -1,7 +1,7 @@
-"""JoinGroup: who may come in, and what their coming sets off.
+"""JoinGroup: the members that may come in, and the rebalance that their coming sets off.
 
-A new dynamic member is first given an id and asked to come again with it (from version 4 on): otherwise clients that give
-up and retry would leave nameless members behind in a rebalance.
+A new dynamic member is first given an id and asked to come again with it (from version 4 on): otherwise clients that
+give up and retry would leave nameless members behind in a rebalance.
 """
 
 from headrace.base.clock import Now
@@ -67,7 +67,7 @@ def _has_room(group: ClassicGroup, request: JoinGroupRequest, size_max: int) -> 
     if phase is None:
         taken, is_in = len(group.members), request.member_id in group.members
     else:
-        # Counting those who have come again is what brings a group under a limit that was lowered: the last stay out.
+        # Counting the members that came again brings a group under a limit that was lowered: the last stay out.
         taken, is_in = len(phase.tickets), request.member_id in phase.tickets
     return is_in or taken < size_max or request.group_instance_id in group.member_id_of_instance
 
@@ -120,8 +120,10 @@ def _join_known(group: ClassicGroup, command: Command, settings: GroupSettings, 
 
 
 def _is_content(group: ClassicGroup, member: Member) -> bool:
-    """It lost an answer, or syncs anew: the generation it is in will do. A leader that comes in a stable group wants
-    another assignment, since only it knows that the topics changed."""
+    """Whether the member's generation will do: it lost an answer, or syncs anew.
+
+    A leader that comes in a stable group wants another assignment, since only it knows that the topics changed.
+    """
     if group.state is GroupState.PREPARING_REBALANCE or group.members[member.member_id].protocols != member.protocols:
         return False
     return group.state is GroupState.COMPLETING_REBALANCE or member.member_id != group.leader

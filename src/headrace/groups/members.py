@@ -42,7 +42,10 @@ def common_protocols(members: Iterable[Member]) -> set[str]:
 
 
 def choose_protocol(members: Collection[Member]) -> str:
-    """Each member votes for the first it offers of those that all offer. Members are let in only while there is one."""
+    """The protocol with most votes: each member votes for the first in its list that all members offer.
+
+    Members are let in only while there is one.
+    """
     common = common_protocols(members)
     votes = Counter(
         next(protocol.name for protocol in member.protocols if protocol.name in common) for member in members
@@ -51,7 +54,7 @@ def choose_protocol(members: Collection[Member]) -> str:
 
 
 def topics_of(subscription: bytes) -> set[str] | None:
-    """None when it is not a consumer's subscription."""
+    """The topics of a consumer's subscription; None when it is not one."""
     try:
         _, count = _VERSION_AND_COUNT.unpack_from(subscription)
         at = _VERSION_AND_COUNT.size

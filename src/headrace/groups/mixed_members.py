@@ -1,6 +1,7 @@
-"""Members of a consumer group that speak the classic protocol: how a group lives while its clients are being replaced.
+"""Members of a consumer group that speak the classic protocol: they live on while the group's clients are being
+replaced.
 
-To them the coordinator looks like a group whose leader is somebody else. JoinGroup reports what they have and takes
+To them the coordinator looks like a group whose leader is somebody else. JoinGroup reports their partitions and takes
 their next step towards the target; SyncGroup tells them their assignment; Heartbeat says REBALANCE_IN_PROGRESS while
 there is another step to take. Their generation is their member epoch.
 """
@@ -181,7 +182,7 @@ def _has_a_step_to_take(group: ConsumerGroup, member_id: str) -> bool:
 
 
 def decide_mixed_leave(decision: Decision, command: Command) -> None:
-    """Members of either protocol: operators remove static ones by their instance id."""
+    """Decides LeaveGroup for members of either protocol: operators remove static ones by their instance id."""
     request: LeaveGroupRequest = command.request
     size_before = len(decision.group.members)
     if command.version < MANY_LEAVE_SINCE:

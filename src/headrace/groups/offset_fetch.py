@@ -75,7 +75,7 @@ def _partitions(
     partitions = []
     for index in indexes:
         if require_stable and offsets.is_unstable(topic, index):
-            # What it will be is not decided: whoever starts there could read something twice, or never.
+            # The offset is not decided: a consumer that starts there could read something twice, or never.
             partitions.append(layout(index, -1, -1, "", ErrorCode.UNSTABLE_OFFSET_COMMIT))
             continue
         committed = kept.get(index, _NEVER_COMMITTED)

@@ -1,4 +1,4 @@
-"""What a group has consumed: committed offsets, with the text that clients store beside them, given back word for word.
+"""The committed offsets of a group, with the text that clients store beside them, given back word for word.
 
 Whether topics and partitions exist is the shell's to know: it takes unknown ones out of a request before and puts their
 codes into the answer after. Where a version names topics by id, it fills in the names.
@@ -67,7 +67,7 @@ class CommittedOffsets:
                 self._store(record)
 
     def _outdate(self, record: OffsetRecord, order: int) -> None:
-        """Of two commits the later one counts, in whatever order their transactions end."""
+        """Drops pending commits older than this one: the later commit counts, in whatever order transactions end."""
         key = record.topic, record.partition
         for records in self.pending.values():
             if key in records and records[key].order <= order:
@@ -98,7 +98,7 @@ def decide_commit(classic: ClassicGroup | None, command: Command, settings: Grou
 
 
 def store_commit(command: Command, judge: Verdict, settings: GroupSettings, now: Now) -> Outcome:
-    """Of a sender that may commit, as far as `judge` lets it."""
+    """The outcome of a commit whose sender may commit, as far as `judge` lets it."""
     request: OffsetCommitRequest = command.request
     out = nothing()
     retention_ms = request.retention_time_ms
@@ -124,7 +124,7 @@ def _check_commit(classic: ClassicGroup | None, request: OffsetCommitRequest, ve
     if classic is None and generation >= 0:
         return ErrorCode.GROUP_ID_NOT_FOUND if version >= GROUP_MUST_EXIST_SINCE else ErrorCode.ILLEGAL_GENERATION
     if classic is None or (generation < 0 and classic.state is GroupState.EMPTY):
-        # A consumer that assigns its own partitions, or an administrator.
+        # The sender is a consumer that assigns its own partitions, or an administrator.
         return ErrorCode.NONE
     code = classic.check_generation(member_id, request.group_instance_id, generation)
     if code is ErrorCode.NONE and classic.state is GroupState.COMPLETING_REBALANCE:

@@ -1,4 +1,4 @@
-"""What goes into a decision and what comes out of it.
+"""The commands and outcomes of decisions.
 
 The shell appends `records` as one batch, applies each of them, sets the timers, and sends the replies when the high
 watermark has reached the end of the log as it was after the append. A ticket is answered once; one that no outcome has
@@ -29,7 +29,7 @@ class Reply(NamedTuple):
 
 
 class Timer(NamedTuple):
-    """One timer per key: a later one replaces it, `at` None cancels it."""
+    """A timer by its key: a later one replaces it, `at` None cancels it."""
 
     key: TimerKey
     at: float | None

@@ -17,7 +17,7 @@ NOTHING_OWNED: Owned = {}
 
 
 def by_topic(parts: Iterable[Part]) -> dict[bytes, list[int]]:
-    """In a fixed order: what is sent and stored must not depend on the order of a set."""
+    """The partitions of each topic in a fixed order: bytes sent and stored must not depend on the order of a set."""
     topics: dict[bytes, list[int]] = {}
     for topic_id, partition in sorted(parts):
         topics.setdefault(topic_id, []).append(partition)

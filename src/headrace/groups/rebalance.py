@@ -1,4 +1,4 @@
-"""From one generation to the next: the join phase opens, members come or are left behind, and it ends in a record.
+"""The change of generation: the join phase opens, members come or are left behind, and it ends in a record.
 
 It ends when every member has joined and every id handed out has been used; at the latest after the longest rebalance
 time-out among the members. Dynamic members that did not come are then dropped; static ones stay, as their restart is
@@ -21,7 +21,7 @@ RETRY_S_MIN = 1.0
 
 
 def open_join_phase(group: ClassicGroup, now: Now, out: Outcome) -> JoinPhase:
-    """Of a group that has members; for the first members of one see `open_first_join_phase`."""
+    """Opens the join phase of a group that has members; for the first members see `open_first_join_phase`."""
     phase = group.join_phase
     if phase is None:
         _send_syncs_back(group, now, out)
@@ -42,7 +42,7 @@ def open_first_join_phase(group: ClassicGroup, first: Member, protocol_type: str
 def park_join(group: ClassicGroup, phase: JoinPhase, member: Member, parked: Parked, out: Outcome) -> None:
     earlier = phase.tickets.get(member.member_id)
     if earlier is not None:
-        # The client asks again because it gave the first request up; whoever still listens there shall retry too.
+        # The client asks again because it gave the first request up; a client that still waits for that shall retry too.
         _refuse_join(member.member_id, earlier, ErrorCode.REBALANCE_IN_PROGRESS, out)
     phase.tickets[member.member_id] = parked
     group.members[member.member_id] = member
@@ -51,7 +51,7 @@ def park_join(group: ClassicGroup, phase: JoinPhase, member: Member, parked: Par
 
 
 def remove_member(group: ClassicGroup, member_id: str, code: ErrorCode, out: Outcome) -> None:
-    """Whatever it waits for is answered with the code. The caller goes on with `on_members_gone`."""
+    """Removes a member and answers its waiting requests with the code. The caller goes on with `on_members_gone`."""
     member = group.members.pop(member_id)
     if member.instance_id is not None:
         del group.member_id_of_instance[member.instance_id]
@@ -140,7 +140,7 @@ def stop_waiting_for_syncs(group: ClassicGroup, out: Outcome) -> None:
 
 
 def on_sync_timer(group: ClassicGroup, now: Now, out: Outcome) -> None:
-    """Members that joined and never asked for their assignment hold partitions that nobody reads."""
+    """Removes members that joined and never asked for their assignment: they hold partitions that nobody reads."""
     if group.sync_deadline is None:
         return
     if now.mono < group.sync_deadline:

@@ -1,9 +1,9 @@
-"""One step of a member towards its target: what it is told next. A calculation.
+"""A member's next step towards its target. A calculation.
 
     STABLE ──target is newer──▶ must it give something up?
                                  yes: UNREVOKED_PARTITIONS   its epoch stays, it is told only what it keeps
                                       until it reports that it no longer has the rest
-                                 no:  its epoch is the target's, it gets what is free of what is to be its own
+                                 no:  its epoch is the target's, it gets those of its partitions that are free
                                       all of it: STABLE         others still have some: UNRELEASED_PARTITIONS
 
 Nothing is given to anyone while somebody else may still read it, so each partition has one owner at any time.
@@ -22,7 +22,10 @@ def reconcile(
     reported: Parts | None,
     is_taken: Callable[[Part], bool],
 ) -> Current:
-    """`reported` is what the member says it has, None when it says nothing; `is_taken` whether another member has it."""
+    """The member's state after one step.
+
+    `reported` are the partitions it says it has, None when it says nothing; `is_taken` whether another member has one.
+    """
     if current.state is MemberState.STABLE and current.epoch == target_epoch:
         return current
     if current.state is MemberState.UNREVOKED_PARTITIONS and _still_has(reported, frozenset(current.revoking)):

@@ -128,7 +128,7 @@ def _member_message(member: Member, chosen: str | None) -> MemberMetadata:
 
 
 def decode(key: bytes | None, value: bytes | None) -> Record | None:
-    """None for a record of a type we do not know."""
+    """The record of a key and value; None for a type we do not know."""
     try:
         number = _NUMBER.unpack_from(key)[0] if key and len(key) >= _NUMBER.size else -1
         if number == OFFSET_COMMIT:

@@ -1,6 +1,7 @@
 """The answer to any request about groups when it is an error code and nothing else.
 
-The shell uses it too: for a coordinator that is elsewhere, still loading or going away, and for what ACLs forbid.
+The shell uses it too: for a coordinator that is elsewhere, still loading or going away, and for requests that ACLs
+forbid.
 """
 
 from typing import Any
@@ -104,7 +105,7 @@ def refused_join(member_id: str, version: int, code: int) -> JoinGroupResponse:
 
 
 def refused_leave(request: LeaveGroupRequest, version: int, code: ErrorCode) -> LeaveGroupResponse:
-    """Of members rather than of the request: from version 3 on each has a code of its own."""
+    """The refusal of members rather than of the request: from version 3 on each has a code of its own."""
     if version < MANY_LEAVE_SINCE:
         return LeaveGroupResponse(error_code=code)
     members = [MemberResponse(member.member_id, member.group_instance_id, code) for member in request.members]

@@ -1,4 +1,7 @@
-"""Until when a member counts as alive. Its timer may go off before that, and then looks again: a heartbeat sets none."""
+"""The session of a member: the time until which it counts as alive.
+
+Its timer may go off before that, and then looks again: a heartbeat sets none.
+"""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,8 +16,10 @@ NEWCOMER_WAIT_MS_MAX = 5 * 60_000
 
 
 class Session:
-    """A member is alive until `deadline`. The timer may be set earlier: it looks again when it goes off, so that a
-    heartbeat costs no timer."""
+    """A member's session: alive until `deadline`. The timer may be set earlier, and looks again when it goes off.
+
+    So a heartbeat costs no timer.
+    """
 
     __slots__ = ("deadline", "timer_at")
 

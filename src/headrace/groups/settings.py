@@ -1,4 +1,4 @@
-"""The broker settings that groups go by, under the names that Kafka gives them."""
+"""The broker settings of groups, under Kafka's names."""
 
 from typing import NamedTuple
 

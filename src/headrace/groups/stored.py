@@ -1,7 +1,7 @@
-"""The layout of what is stored in __consumer_offsets.
+"""The stored layout of classic groups and offsets in __consumer_offsets.
 
-The records have Kafka's own layout (key types 1 and 2, value version 4), so monitors and dump tools read them; what only
-we store sits in tags from 100 up, which Kafka's readers skip.
+The records have Kafka's own layout (key types 1 and 2, value version 4), so monitors and dump tools read them; fields
+that only we store sit in tags from 100 up, which Kafka's readers skip.
 """
 
 from headrace.wire.schema import Message, Struct, array, binary, boolean, int32, int64, string, uuid

@@ -59,7 +59,7 @@ def _park(group: ClassicGroup, command: Command, out: Outcome) -> None:
 
 
 def _store_assignment(group: ClassicGroup, request: SyncGroupRequest, now: Now, out: Outcome) -> None:
-    """A member that the leader left out gets an empty assignment."""
+    """Stores the leader's assignment. A member that the leader left out gets an empty one."""
     assert group.stored is not None
     shares = {share.member_id: share.assignment for share in request.assignments}
     members = tuple(member._replace(assignment=shares.get(member.member_id, b"")) for member in group.stored.members)

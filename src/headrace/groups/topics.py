@@ -1,8 +1,8 @@
-"""What groups need to know of the cluster's topics, and who is subscribed to which.
+"""The cluster's topics as groups see them, and the members' subscriptions to them.
 
 The shell hands the topics in (`Groups.on_topics`); a change of them makes another mapping, so `is` tells. Names that no
-topic has yet are kept in subscriptions: the topic may come. An expression matches internal topics too, as Kafka's brokers
-have it; consumers that match on their own side leave them out.
+topic has yet are kept in subscriptions: the topic may come. An expression matches internal topics too, as Kafka's
+brokers have it; consumers that match on their own side leave them out.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sized
@@ -52,7 +52,7 @@ class Matches:
 
 
 def metadata_hash(subscribed: Iterable[str], by_name: Mapping[str, Topic]) -> int:
-    """Over everything about the subscribed topics that an assignment depends on. Never 0, which stands for unknown."""
+    """A hash over all facts of the subscribed topics that an assignment depends on. Never 0, which stands for unknown."""
     digest = blake2b(digest_size=8)
     for name in sorted(subscribed):
         topic = by_name.get(name)
@@ -62,6 +62,6 @@ def metadata_hash(subscribed: Iterable[str], by_name: Mapping[str, Topic]) -> in
 
 
 def parts_of(subscribed: Collection[str], by_name: Mapping[str, Topic]) -> dict[bytes, int]:
-    """Id and number of partitions of those that exist, in the order of their names."""
+    """The id and number of partitions of those topics that exist, in the order of their names."""
     found = (by_name[name] for name in sorted(subscribed) if name in by_name)
     return {topic.id: len(topic.partitions) for topic in found}

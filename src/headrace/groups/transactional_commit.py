@@ -1,7 +1,7 @@
 """Offsets committed inside a transaction: they count when the transaction does, and not before.
 
-A commit that names no member is believed, as old clients name none (KIP-447 came later): then only the transaction's own
-fencing keeps a zombie out.
+A commit that names no member is believed, as old clients name none (KIP-447 came later): then only the transaction's
+own fencing keeps a zombie out.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from headrace.wire.messages.group_offsets import OffsetCommitRequest
 
 
 class TransactionalCommit(NamedTuple):
-    """TxnOffsetCommit, with the part that any commit has as one."""
+    """A TxnOffsetCommit, with the fields that any commit has as one."""
 
     commit: OffsetCommitRequest
     producer_id: int
@@ -47,7 +47,7 @@ def decide_transactional_commit(group: Group | None, command: Command, settings:
 
 
 def _check_classic(group: Group | None, commit: OffsetCommitRequest) -> ErrorCode:
-    """A rebalance that is not over does not hold it up, as it does a plain commit: the transaction could not go on."""
+    """The code for a commit to a classic group. Unlike a plain commit it passes during a rebalance, or could not go on."""
     generation, member_id = commit.generation_id_or_member_epoch, commit.member_id
     if group is None or group.is_empty:
         return ErrorCode.NONE if generation < 0 else ErrorCode.ILLEGAL_GENERATION

@@ -1,9 +1,10 @@
-"""Which stretches of the log belong to aborted transactions: what a read_committed consumer must skip.
+"""The stretches of the log that belong to aborted transactions, which a read_committed consumer must skip.
 
 Four columns of plain numbers, in the order of the abort markers. The last, the first offset that was still undecided
 right after the abort, bounds the search: a transaction that ended later begins there or above.
 
-Invariant: a row exists as long as its marker is in the log. Derived from headers and markers, kept with the log's state.
+Invariant: a row exists as long as its marker is in the log. Derived from headers and markers, kept with the log's
+state.
 """
 
 from array import array
@@ -35,7 +36,7 @@ class AbortedIndex:
         self._undecided.append(undecided)
 
     def between(self, offset: int, end_offset: int) -> list[Aborted]:
-        """Every one that reaches into [offset, end_offset), ordered by first offset, as consumers rely on."""
+        """The aborted transactions that reach into [offset, end_offset), ordered by first offset, as consumers rely on."""
         found = []
         for row in range(bisect_left(self._marker_offsets, offset), len(self)):
             if self._first_offsets[row] < end_offset:
@@ -46,7 +47,7 @@ class AbortedIndex:
         return found
 
     def trim_start(self, start_offset: int) -> None:
-        """The log begins at `start_offset` now."""
+        """Drops the transactions that end below `start_offset`, where the log begins now."""
         gone = bisect_left(self._marker_offsets, start_offset)
         if gone:
             for column in self._columns:

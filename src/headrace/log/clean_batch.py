@@ -51,12 +51,12 @@ class Rules(NamedTuple):
     codec: int
 
     def is_over(self, header: BatchHeader) -> bool:
-        """Whether the horizon of a batch is past, and what waited for it may go."""
+        """Whether the delete horizon of a batch is past, so that its tombstones may be removed."""
         return self.may_forget and header.attributes & DELETE_HORIZON != 0 and header.base_timestamp <= self.now_ms
 
 
 def keys_of(header: BatchHeader, batch: bytes) -> list[tuple[bytes, int]]:
-    """(key, offset) of each record that has one."""
+    """The (key, offset) of each record that has a key."""
     if header.is_control or header.record_count == 0:
         return []
     try:
@@ -116,7 +116,7 @@ def _records(header: BatchHeader, body: bytes) -> list[Keyed]:
 
 
 def clean(header: BatchHeader, batch: bytes, rules: Rules, is_aborted: bool) -> bytes:
-    """What is left of it: the same object when nothing changed, b"" when no record is left."""
+    """The batch without the records that may go: the same object when nothing changed, b"" when no record is left."""
     assert not header.is_control, "control batches are for `clean_transactions`"
     if header.record_count == 0 or is_aborted or header.next_offset <= rules.start_offset:
         return b""
@@ -136,7 +136,7 @@ def clean(header: BatchHeader, batch: bytes, rules: Rules, is_aborted: bool) -> 
 
 
 def with_horizon(header: BatchHeader, batch: bytes, rules: Rules) -> bytes:
-    """All of it, to go `delete.retention.ms` from now."""
+    """The whole batch, with the moment written in from which its tombstones or marker may go."""
     try:
         body, records = _opened(header, batch)
     except CorruptBatch:
@@ -185,7 +185,7 @@ def _moved(body: bytes, record: Keyed, by_ms: int) -> bytes:
 
 
 def emptied(header: BatchHeader) -> bytes:
-    """Its offsets, epoch and sequence, and no records."""
+    """A batch without records that keeps the offsets, epoch and sequence of this one."""
     return sealed(header._replace(attributes=header.attributes & ~CODEC_MASK, record_count=0), b"")
 
 

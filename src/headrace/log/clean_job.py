@@ -1,4 +1,4 @@
-"""What is asked of a compaction and what it answers: plain values, since they go to another process and back as JSON."""
+"""The order for a compaction and its report: plain values, since they go to another process and back as JSON."""
 
 import json
 from typing import Any, NamedTuple

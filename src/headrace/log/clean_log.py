@@ -36,7 +36,7 @@ Pace = Callable[[int], None]
 
 
 def clean_log(disk: Disk, job: CleanJob, secret: bytes, pace: Pace) -> Iterator[CleanedGroup | CleanReport]:
-    """Each finished group, then the report. What is yielded is on disk, under a name that a restart sweeps away."""
+    """Yields each finished group, then the report. Groups are on disk, under a name that a restart sweeps away."""
     dirty = [segment for segment in job.segments if segment.next_offset > job.first_dirty_offset]
     found = _map(disk, job, dirty, secret, pace)
     rules = Rules(
@@ -61,7 +61,7 @@ def _up_to(segments: list[SealedSegment], end_offset: int) -> list[SealedSegment
 
 
 def groups(segments: list[SealedSegment], segment_bytes: int) -> list[list[SealedSegment]]:
-    """Neighbours that fit into one segment together, so that cleaned logs do not end as a thousand small files."""
+    """Groups of neighbours that fit into one segment, so that cleaned logs do not end as a thousand small files."""
     made: list[list[SealedSegment]] = []
     for segment in segments:
         last = made[-1] if made else None
@@ -159,7 +159,7 @@ class _Rewriting:
             raise DiskFull(f"{self._job.directory}: no room for the {size} bytes that cleaning takes for a while")
 
     def _copy(self, group: list[SealedSegment], output: "_Output") -> bool:
-        """Whether all of it is as it was."""
+        """Writes the records of a group that stay; returns whether that was every one."""
         is_same = True
         ends = group[-1].next_offset
         for segment in group:
@@ -191,7 +191,7 @@ class _Rewriting:
         return left
 
     def _note_horizon(self, before: BatchHeader, after: BatchHeader) -> None:
-        """Of a batch whose horizon is past the tombstones are gone, if they may; one that got it just now still has them."""
+        """Lowers `horizon` to that of a batch that still holds tombstones: past its horizon, it has lost them if it may."""
         if after.attributes & DELETE_HORIZON and after.record_count:
             is_new = not before.attributes & DELETE_HORIZON
             if is_new or not self._rules.is_over(after):
@@ -226,7 +226,7 @@ class _Output:
         self._waiting, self._waiting_bytes = [], 0
 
     def finish(self) -> str:
-        """On disk. Returns the path of the index, which is a cache and need not be."""
+        """Syncs and closes the file. Returns the path of the index, which is a cache and need not be synced."""
         self._flush()
         self._file.sync_job()()
         self._file.close()
@@ -240,8 +240,8 @@ class _Output:
 
 
 def batches(disk: Disk, directory: str, segment: SealedSegment, pace: Pace) -> Iterator[tuple[BatchHeader, bytes]]:
-    """Each with a checksum that fits, and with offsets, which it does not cover, that go on from those before: what is
-    rotten must not be given a new checksum."""
+    """The batches of a segment. Raises unless each checksum fits and the offsets, which it does not cover, go on from
+    those before: rotten bytes must not be given a new checksum."""
     path = log_path(directory, segment.base_offset)
     file = disk.open(path)
     try:

@@ -1,11 +1,11 @@
-"""What compaction must know of transactions: whose records were aborted, and which markers have nothing left to mark.
+"""The transactions as compaction sees them: whose records were aborted, and which markers have nothing left to mark.
 
 Both are asked about every batch in the order of the log, as a consumer learns of them.
 
-A commit's marker stays while a record of its transaction does, and `delete.retention.ms` longer, for readers that are in the
-midst of it, and while a replica is away that may lack it; and the last one of a producer that is still remembered stays,
-since it alone may tell its epoch. An abort's marker always stays: readers are told where aborted transactions began, and
-skip all of that producer until its marker.
+A commit's marker stays while a record of its transaction does, and `delete.retention.ms` longer, for readers that are
+in the midst of it, and while a replica is away that may lack it; and the last one of a producer that is still
+remembered stays, since it alone may tell its epoch. An abort's marker always stays: readers are told where aborted
+transactions began, and skip all of that producer until its marker.
 """
 
 from collections.abc import Collection, Mapping
@@ -16,7 +16,7 @@ from headrace.wire.batch import DELETE_HORIZON, BatchHeader
 
 
 class AbortedReader:
-    """Says of each batch whether its transaction was aborted."""
+    """Tells of each batch, in log order, whether its transaction was aborted."""
 
     def __init__(self, aborted: list[tuple[int, int]]) -> None:
         self._ahead = sorted(aborted, key=lambda each: each[1])
@@ -46,12 +46,12 @@ class Markers:
         self._with_records: set[int] = set()
 
     def on_kept(self, header: BatchHeader) -> None:
-        """Records of this batch stay."""
+        """Notes that records of this batch stay, so its transaction's marker stays too."""
         if header.is_transactional:
             self._with_records.add(header.producer_id)
 
     def what_is_left(self, header: BatchHeader, batch: bytes, rules: Rules) -> bytes:
-        """Of a control batch: as `clean_batch.clean`."""
+        """The control batch itself while it is needed, with a delete horizon or without; b"" once it may go."""
         producer_id = header.producer_id
         has_records = producer_id in self._with_records
         self._with_records.discard(producer_id)

@@ -22,8 +22,11 @@ class Dirt(NamedTuple):
 
 
 def dirt(segments: Sequence[Retained], first_dirty_offset: int, bound: int, young_since_ms: int) -> Dirt:
-    """`bound`: what lies above is not committed, not decided or not on disk. Of the dirty segments the first that holds
-    a record of `young_since_ms` or later ends it. The last segment is the active one, which is never cleaned."""
+    """The dirty part of a log. Above `bound` records are not committed, not decided or not on disk.
+
+    The part ends at the first dirty segment that holds a record of `young_since_ms` or later. The last segment is the
+    active one, which is never cleaned.
+    """
     clean = dirty = 0
     end = segments[0].base_offset
     for segment in segments[:-1]:
@@ -39,7 +42,7 @@ def dirt(segments: Sequence[Retained], first_dirty_offset: int, bound: int, youn
 
 
 def is_due(dirt: Dirt, min_ratio: float, oldest_dirty_ms: int | None, overdue_before_ms: int) -> bool:
-    """Dirty enough, or one that has waited for longer than it may."""
+    """Whether the log is dirty enough, or has waited for longer than it may."""
     if not dirt.dirty_bytes:
         return False
     return dirt.ratio > min_ratio or (oldest_dirty_ms is not None and oldest_dirty_ms < overdue_before_ms)

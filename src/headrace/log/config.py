@@ -1,4 +1,4 @@
-"""What a topic's settings say to its logs. A value object: a changed setting is a new one, assigned to `Log.config`."""
+"""The topic settings that a log follows. A value object: a changed setting is a new one, assigned to `Log.config`."""
 
 from typing import NamedTuple
 

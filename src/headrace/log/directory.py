@@ -2,7 +2,7 @@
 
 `{base}.log` and `{base}.index` are a segment, `{offset}.snapshot` the state there. `*.deleted` was given up by the log
 and awaits its unlink, which takes long for a large file and so is not for the event loop; `*.tmp` and `*.cleaned` were
-never finished; what `*.swap` is, `swap` says.
+never finished; `*.swap` is explained in `swap`.
 """
 
 import re
@@ -19,7 +19,7 @@ _INDEX_NAME = re.compile(r"(\d{20})\.index")
 
 
 def sweep(disk: Disk, directory: str) -> list[str]:
-    """Unlinks what the last process left behind, and lists the rest."""
+    """Unlinks the unfinished and given-up files of the last process, and lists the rest."""
     names = finish_swaps(disk, directory, disk.listdir(directory))
     logs = {match[1] for name in names if (match := _LOG_NAME.fullmatch(name))}
     kept = []
@@ -33,7 +33,7 @@ def sweep(disk: Disk, directory: str) -> list[str]:
 
 
 def list_segments(pool: FilePool, directory: str, names: list[str], index_interval_bytes: int) -> list[Segment]:
-    """In order of offset, known by name and size only: nothing is opened, however many there are."""
+    """The segments in order of offset, known by name and size only: nothing is opened, however many there are."""
     bases = sorted(int(match[1]) for name in names if (match := _LOG_NAME.fullmatch(name)))
     segments = []
     for base, following in zip(bases, [*bases[1:], bases[-1]] if bases else [], strict=True):
@@ -43,7 +43,7 @@ def list_segments(pool: FilePool, directory: str, names: list[str], index_interv
 
 
 def retire(pool: FilePool, segment: Segment) -> str:
-    """Takes the segment's names away at once; readers that have it pinned go on. Returns what is left to unlink."""
+    """Takes the segment's names away at once; readers that have it pinned go on. Returns the path to unlink."""
     pool.forget(segment.log_path)
     retired = segment.log_path + DELETED
     pool.disk.rename(segment.log_path, retired)
@@ -52,7 +52,7 @@ def retire(pool: FilePool, segment: Segment) -> str:
 
 
 def retire_directory(disk: Disk, directory: str) -> str:
-    """As `retire`, for a whole partition; the name is free for a new one at once."""
+    """Renames a partition's directory, as `retire` does files; the name is free for a new one at once."""
     attempt = 0
     while disk.exists(retired := f"{directory}.{attempt}{DELETED}"):
         attempt += 1

@@ -1,7 +1,7 @@
 """The wrapping of every file of ours that is not a log: magic, format version, length and CRC32C before the content.
 
-Invariant: `unwrap` gives back exactly what `wrap` was given, or None. Whoever gets None rebuilds from the log; so a
-torn, flipped or foreign file, or one of a later format, costs time and never truth.
+Invariant: `unwrap` gives back exactly what `wrap` was given, or None; a caller that gets None rebuilds from the log. So
+a torn, flipped or foreign file, or one of a later format, costs time and never truth.
 """
 
 import struct
@@ -32,7 +32,7 @@ def unwrap(magic: bytes, version: int, wrapped: bytes) -> bytes | None:
 
 
 def write_cache(disk: Disk, path: str, wrapped: bytes) -> File:
-    """Written in place and not synced, since a torn one is as good as none. On a full disk there is none."""
+    """Writes a file in place, unsynced, since a torn cache is as good as none. Raises DiskFull and leaves none."""
     file = disk.open(path, create=True)
     try:
         file.truncate(0)

@@ -1,4 +1,4 @@
-"""At which offset each leader epoch began in this log, derived from batch headers alone.
+"""The offset at which each leader epoch began in this log, derived from batch headers alone.
 
 Invariant: epochs and start offsets both rise. The epoch a leader holds now comes from the cluster image, not from here:
 it has no batch until its leader appends one.
@@ -29,7 +29,7 @@ class Epochs:
         self.latest = epoch
 
     def end_of(self, epoch: int, current_epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """(largest epoch at or below the asked one, where it ends): how a follower finds where histories part.
+        """(largest epoch at or below the asked one, its end offset), by which a follower finds where histories part.
 
         `current_epoch` is the leader's own, which ends at the log end whether it has batches or not.
         """
@@ -48,7 +48,7 @@ class Epochs:
         return self._epochs[row - 1] if row else -1
 
     def trim_start(self, start_offset: int) -> None:
-        """The log now begins at `start_offset`: the epoch it lies in begins there."""
+        """Forgets the epochs below `start_offset`; the one that reaches over it begins there now."""
         keep = bisect_right(self._starts, start_offset) - 1
         if keep > 0:
             del self._epochs[:keep], self._starts[:keep]

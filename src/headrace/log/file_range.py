@@ -1,7 +1,7 @@
 """A stretch of whole batches in one segment file, pinned so that the file stays open until the reply has left.
 
-Goes into a reply's records field as it is: it has a length, and whoever sends it uses sendfile or `read`. Every range
-must be released exactly once.
+Goes into a reply's records field as it is: it has a length, and is sent with sendfile or `read`. Every range must be
+released exactly once.
 """
 
 from headrace.base.disk import File

@@ -24,7 +24,7 @@ _ROW_BYTES = 16
 
 
 class IndexSummary(NamedTuple):
-    """What an index file says first, readable alone: which log file it belongs to, and what retention asks about it."""
+    """The head of an index file, readable alone: which log file it belongs to, and the figures retention asks for."""
 
     base_offset: int
     log_bytes: int
@@ -35,7 +35,7 @@ class IndexSummary(NamedTuple):
 
 
 class SparseIndex:
-    """`marks` remembers the boundaries that were touched last, so that a sequential reader never walks."""
+    """The sparse index in memory. `marks` holds the boundaries touched last, so that a sequential reader never walks."""
 
     __slots__ = ("marks", "offsets", "positions", "timestamps")
 
@@ -64,12 +64,12 @@ class SparseIndex:
             del marks[next(iter(marks))]
 
     def position_before(self, relative_offset: int) -> int:
-        """A boundary at or before the batch that holds this offset, near it."""
+        """A batch boundary at or before the batch that holds this offset, near it."""
         row = bisect_right(self.offsets, relative_offset) - 1
         return self.positions[row] if row >= 0 else 0
 
     def position_before_time(self, timestamp: int) -> int:
-        """A boundary before which everything is older than `timestamp`, near the first batch that is not."""
+        """A batch boundary before which everything is older than `timestamp`, near the first batch that is not."""
         row = bisect_left(self.timestamps, timestamp) - 1
         return self.positions[row] if row >= 0 else 0
 
@@ -81,7 +81,7 @@ class SparseIndex:
         return self.positions[row], self.offsets[row]
 
     def cut(self, position: int) -> None:
-        """Forgets everything at or after `position`, where the log file now ends."""
+        """Forgets the entries at or after `position`, where the log file now ends."""
         row = bisect_left(self.positions, position)
         del self.offsets[row:], self.positions[row:], self.timestamps[row:]
         self.marks.clear()

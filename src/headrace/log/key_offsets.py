@@ -1,8 +1,8 @@
-"""The newest offset of each key, in a fixed piece of memory: what compaction asks about every record.
+"""The newest offset of each key, in a fixed piece of memory: compaction looks every record up here.
 
 One table of slots, open addressing; a slot holds 128 bits of hash and an offset, never the key. The hashes are the
-interpreter's own for bytes, over the key with two secrets of the run before it, so that nobody can prepare two keys that
-pass for one.
+interpreter's own for bytes, over the key with two secrets of the run before it, so that nobody can prepare two keys
+that pass for one.
 
 Invariant: a full table says so before it would forget anything.
 """
@@ -16,7 +16,7 @@ NEVER = -1
 
 
 def bytes_for(keys: int) -> int:
-    """Memory that holds this many keys."""
+    """The bytes of memory that hold this many keys."""
     return SLOT_BYTES * (int(keys / _LOAD_MAX) + 2)
 
 
@@ -44,11 +44,11 @@ class KeyOffsets:
         _SLOT.pack_into(self._table, at, one, other, offset + 1)
 
     def get(self, key: bytes) -> int:
-        """The newest offset, or NEVER."""
+        """The newest offset of the key, or NEVER."""
         return self._find(hash(self._one + key), hash(self._other + key))[1]
 
     def _find(self, one: int, other: int) -> tuple[int, int]:
-        """Where the key is, with its offset, or the free slot where it belongs: there is always one."""
+        """The slot that holds the key, with its offset, or else the free slot where it belongs: there is always one."""
         table, unpack = self._table, _SLOT.unpack_from
         at = one % self._slots * SLOT_BYTES
         while True:

@@ -1,9 +1,9 @@
-"""Which snapshots of a log to keep: many near its newest one, and fewer the further back.
+"""The choice of a log's snapshots to keep: many near its newest one, and fewer the further back.
 
     kept, as distances from the newest      0   1   2   4   8   16   32 …
 
-A cut restores the newest snapshot below it and replays the rest, so that it costs about as much as what it takes away,
-however long the log is; and the number of snapshots grows with the logarithm of its length.
+A cut restores the newest snapshot below it and replays the rest, so that it costs about as much as the bytes it takes
+away, however long the log is; and the number of snapshots grows with the logarithm of its length.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _NEAREST = 2
 
 
 def surplus(offsets: Sequence[int]) -> list[int]:
-    """Those of rising `offsets` that need not be kept."""
+    """The members of rising `offsets` that need not be kept."""
     kept = list(reversed(offsets[-_NEAREST:]))
     older = list(reversed(offsets[:-_NEAREST]))
     at = 0

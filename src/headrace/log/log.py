@@ -64,7 +64,7 @@ class Log:
     def __init__(
         self, pool: FilePool, path: str, config: LogConfig, start_offset: int, snapshots: Snapshots, now: Now
     ) -> None:
-        """An empty log without files yet: use `open`."""
+        """Makes an empty log without files yet: use `open`."""
         self._disk: Disk = pool.disk
         self._pool = pool
         self._segments: list[Segment] = []
@@ -96,11 +96,12 @@ class Log:
         clean: bool,
         start_offset: int | None = None,
     ) -> tuple["Log", RecoveryReport]:
-        """After an unclean stop `synced_end` is the recovery point until a first ticket has run: run one.
+        """Opens the log of a directory, or makes a new one, and says what a recovery cut.
 
-        The earlier life may have ended because a sync failed, and nobody can be sure to have written that down: the
-        disk had just failed. What lies above the recovery point may then be in the page cache only, where the next
-        sync would not find it. So after every unclean stop it is written again.
+        After an unclean stop `synced_end` is the recovery point until a first ticket has run: run one. The earlier life
+        may have ended because a sync failed, and nobody can be sure to have written that down: the disk had just
+        failed. Bytes above the recovery point may then be in the page cache only, where the next sync would not find
+        them. So after every unclean stop they are written again.
         """
         assert disk is pool.disk, "the pool opens files of another disk"
         is_new = not disk.exists(path)
@@ -118,7 +119,7 @@ class Log:
             log._begin_at(log.start_offset)
             return log, log._told(RecoveryReport(below_recovery_point=recovery_point > log.end_offset))
         if len(segments) == 1 and not segments[0].size and not len(log._snapshots):
-            # Nothing was ever written: as it is with most of very many. No file is opened for it.
+            # Nothing was ever written, as in most logs of a broker with very many. No file is opened for it.
             segments[0].begin_empty()
             log._take_up(Recovered(segments, LogState(), RecoveryReport(), [], [], []), segments[0].base_offset, now)
             return log, log._told(RecoveryReport(below_recovery_point=recovery_point > log.end_offset))
@@ -137,29 +138,29 @@ class Log:
         return log, log._told(recovered.report)
 
     def _told(self, report: RecoveryReport) -> RecoveryReport:
-        """A life that found damage may have ended before it could tell anybody: what it cut shows no more."""
+        """The report, with damage that an earlier life cut and may not have told anybody: the cut itself shows no more."""
         return report._replace(was_damaged=self._is_marked_damaged, lacks_head=self.lacks_head)
 
     def _mark_damage(self) -> None:
-        """On disk before anything is cut, so that the next life knows if this one ends at once."""
+        """Marks the directory as damaged, durably and before anything is cut, so that the next life knows too."""
         if not self._is_marked_damaged:
             self._disk.write_atomic(f"{self.path}/{DAMAGE_MARK}", wrap(_DAMAGE_MAGIC, _DAMAGE_VERSION, b""))
             self._is_marked_damaged = True
 
     def forget_damage(self) -> None:
-        """The cluster counts on this copy no more, or knows nothing better."""
+        """Removes the mark of damage: the cluster counts on this copy no more, or knows no better one."""
         if self._is_marked_damaged:
             self._disk.unlink(f"{self.path}/{DAMAGE_MARK}")
             self._is_marked_damaged = False
 
     def _without_retired(self, segments: list[Segment]) -> list[Segment]:
-        """A crash may bring some of the retired segments back, with holes between them."""
+        """The segments above the start: a crash may bring some of the retired ones back, with holes between them."""
         live = [segment for segment in segments if segment is segments[-1] or segment.next_offset > self.start_offset]
         self._drop(segments[: len(segments) - len(live)])
         return live
 
     def _mend(self, recovered: Recovered) -> None:
-        """Makes the files what the scan found them to be. All of it is unsynced: so may the bytes have been."""
+        """Makes the files agree with what the scan found. All of it is unsynced: so may the bytes have been."""
         active = recovered.segments[-1]
         if active.file.size > active.size:
             active.file.truncate(active.size)
@@ -173,8 +174,10 @@ class Log:
         self._prove_names()
 
     def _prove_names(self) -> None:
-        """A name that is there may not be durable: a killed process leaves the page cache behind, so does a failed sync.
-        The first ticket proves those of the log and of its files again."""
+        """Has the first ticket sync the directories of the log and its files again.
+
+        A name that is there may not be durable: a killed process leaves the page cache behind, so does a failed sync.
+        """
         above, slash, _ = self.path.rpartition("/")
         self._sync.touch_directory(above or slash or ".")
         self._sync.touch_directory(self.path)
@@ -197,7 +200,7 @@ class Log:
             self._state.trim_start(self.start_offset)
 
     def _steady(self, now: Now) -> int:
-        """The wall clock of when the log was opened, gone on with the other one: nobody ages when it is set."""
+        """The wall clock when the log was opened, plus the monotonic time since: a clock that is set ages no producer."""
         return int(now.mono * 1000 + 0.5) + self._steady_from
 
     @property
@@ -215,7 +218,7 @@ class Log:
 
     @property
     def batches_to_replay(self) -> int:
-        """How many batches a cut close to the end of the log would replay, while nothing else is done."""
+        """The number of batches a cut close to the end of the log would replay, while nothing else is done."""
         return self._snapshots.batches
 
     @property
@@ -232,7 +235,7 @@ class Log:
 
     @property
     def segments(self) -> Sequence[Segment]:
-        """Oldest first; for retention, metrics and inspection."""
+        """The segments, oldest first; for retention, metrics and inspection."""
         return self._segments
 
     @property
@@ -330,7 +333,7 @@ class Log:
         return self._state.transactions.open.get(producer_id)
 
     def stable_end(self, high_watermark: int) -> int:
-        """Below this everything is decided, and no fail-over can undecide it: the last stable offset."""
+        """The last stable offset: below it all is decided, and no fail-over can undecide it."""
         transactions = self._state.transactions
         if not transactions.open and not transactions.ended:
             return high_watermark
@@ -340,7 +343,7 @@ class Log:
         self._state.transactions.on_high_watermark(high_watermark)
 
     def on_cleaned(self, cleaned_to: int) -> None:
-        """No record of an aborted transaction is left below `cleaned_to`, so nobody has to be told to skip any."""
+        """Drops aborted transactions below `cleaned_to`: none of their records is left, so readers have none to skip."""
         self._state.transactions.aborted.trim_start(min(cleaned_to, self.end_offset))
 
     def aborted_between(self, offset: int, end_offset: int) -> list[Aborted]:
@@ -383,7 +386,10 @@ class Log:
         return FileRange(self._pool.open(segment.log_path), start, end - start, next_offset)
 
     def _expect_no_hole(self, offset: int, segment: Segment, following: int) -> None:
-        """Compaction leaves gaps inside of segments, never between two: there a file is missing, or a part of one."""
+        """Raises when the read would jump a hole.
+
+        Compaction leaves gaps inside of segments, never between two: there a file is missing, or a part of one.
+        """
         if following < len(self._segments) and segment.next_offset <= offset < self._segments[following].base_offset:
             raise CorruptBatch(
                 f"{self.path} has no offsets {segment.next_offset} to {self._segments[following].base_offset - 1}: "
@@ -391,7 +397,7 @@ class Log:
             )
 
     def bytes_between(self, offset: int, end_offset: int) -> int:
-        """About how many bytes a reader at `offset` has before it: exact at 0, to an index interval elsewhere."""
+        """The approximate bytes from `offset` to `end_offset`: exact at 0, to an index interval elsewhere."""
         end_offset = min(end_offset, self.end_offset)
         if offset >= end_offset:
             return 0
@@ -410,12 +416,13 @@ class Log:
         newest = max(segment.max_timestamp for segment in self._segments)
         found = self.find_by_time(newest) if newest >= 0 else None
         if found is None and newest >= 0:
-            # Compaction emptied the batch that says so.
+            # Compaction emptied the batch that had the largest timestamp.
             found = self.find_by_time(newest_with_records(self._segments, self.start_offset))
         return (found[1], found[0]) if found is not None else (-1, -1)
 
     def epoch_end(self, epoch: int, current_epoch: int = -1) -> tuple[int, int]:
-        """As OffsetForLeaderEpoch asks; `current_epoch` is the leader's, which may have no batch yet."""
+        """(epoch, end offset) as OffsetForLeaderEpoch asks; `current_epoch` is the leader's, perhaps still without a
+        batch."""
         return self._state.epochs.end_of(epoch, current_epoch, self.end_offset)
 
     def epoch_at(self, offset: int) -> int:
@@ -423,7 +430,7 @@ class Log:
         return self._state.epochs.epoch_at(offset)
 
     def _segment_at(self, offset: int) -> int:
-        """Which segment holds `offset`: most are asked about the last."""
+        """The position in the list of the segment that holds `offset`: most calls are for the last."""
         if offset >= self._active.base_offset:
             return len(self._segments) - 1
         return max(0, bisect_right(self._segments, offset, key=_base_offset) - 1)
@@ -489,10 +496,10 @@ class Log:
         return oldest is not self._active and oldest.next_offset <= start_offset
 
     def retire_segments(self, durable_start: int) -> list[str]:
-        """Lets go of the sealed segments below `durable_start`. What it returns is to be unlinked off the loop.
+        """Lets go of the sealed segments below `durable_start`. Returns the paths to unlink off the loop.
 
-        A start offset that is written down, which `start_offset` may have left behind already: a crash may bring back
-        any part of what is let go, and a start below that would then find holes.
+        `durable_start` is a start offset that is written down; `start_offset` may be past it already. A crash may bring
+        back any part of what is let go, and a start below that would then find holes.
         """
         start = min(durable_start, self.start_offset)
         gone = 0
@@ -503,7 +510,7 @@ class Log:
         return self.take_retired()
 
     def take_retired(self) -> list[str]:
-        """What is left to unlink of the segments that were let go."""
+        """Hands over the paths of retired segments that are still to be unlinked."""
         retired, self._retired = self._retired, []
         return retired
 
@@ -515,7 +522,7 @@ class Log:
         if segments:
             self._sync.touch_directory(self.path)
 
-    # Being cleaned; `swap` says why in three steps, with the directory synced off the loop between them
+    # Cleaning; `swap` says why in three steps, with the directory synced off the loop between them
 
     def begin_swap(self, group: CleanedGroup, old: list[Segment], truncations: int) -> Swap | None:
         """Names the cleaned file as the one that counts. None when the log is no longer what was cleaned: `truncations`
@@ -550,7 +557,7 @@ class Log:
         return True
 
     def finish_swap(self, swap: Swap) -> None:
-        """The originals are gone for good: the cleaned file gets its name."""
+        """Gives the cleaned file its last name: the originals are gone for good."""
         if self._swap is not swap:
             return
         self._swap = None
@@ -562,7 +569,10 @@ class Log:
             self._sync.touch_directory(self.path)
 
     def _settle_swap(self) -> None:
-        """Before a cut, since a crash after it must not find a swap file that stands for more. Blocks; hardly ever."""
+        """Finishes or drops a swap before a cut: a crash after the cut must not find a swap file that stands for more.
+
+        Blocks; hardly ever needed.
+        """
         swap = self._swap
         if swap is None:
             return
@@ -575,7 +585,7 @@ class Log:
     # Syncing
 
     def begin_sync(self) -> SyncTicket | None:
-        """What to run, in threads, to prove the log up to its end of now; None when all of it is proven."""
+        """A ticket whose jobs, run in threads, prove the log up to its end of now; None when all of it is proven."""
         self._has_sealed_unsynced = False
         return self._sync.begin(self.end_offset)
 
@@ -586,13 +596,14 @@ class Log:
         self._sync.on_failed(ticket)
 
     def on_checkpointed(self, recovery_point: int) -> None:
-        """A recovery point is durable: snapshots well below it will not be asked for again."""
+        """Prunes snapshots well below `recovery_point`, which is durable now: none will ask for them again."""
         self._snapshots.prune(recovery_point, self.start_offset)
 
     # Ending
 
     def close_clean(self) -> None:
-        """Blocks until all is synced. For many logs at once: `prepare_close`, a round of tickets, `close`."""
+        """Closes the log; blocks until all is synced. For many logs at once: `prepare_close`, a round of tickets,
+        `close`."""
         self.prepare_close()
         ticket = self.begin_sync()
         if ticket is not None:
@@ -602,7 +613,7 @@ class Log:
         self.close()
 
     def prepare_close(self) -> None:
-        """Writes what the next start needs to begin without a scan. On a full disk there will be one."""
+        """Writes the caches that let the next start begin without a scan. On a full disk there will be none."""
         with contextlib.suppress(DiskFull):
             if self._active.size:
                 self._write_index(self._active)

@@ -1,4 +1,4 @@
-"""What all logs of a broker share: open segment files and loaded indexes, each least recently used first to go.
+"""The open segment files and loaded indexes of all logs of a broker; least recently used ones go first.
 
 Invariant: a pinned file is never closed (it may hold the pool over its bound for that long), and an index that was
 dropped can be loaded or rebuilt again. A file from `open` is good until the next call of the pool: pin it to keep it
@@ -33,7 +33,7 @@ class FilePool:
         return self._keep(self.disk.open(path))
 
     def create(self, path: str) -> File:
-        """A new, empty file, also where an old one was."""
+        """Creates an empty file, also where an old one was."""
         self.forget(path)
         file = self.disk.open(path, create=True)
         if file.size:
@@ -65,7 +65,7 @@ class FilePool:
 
 
 class IndexCache:
-    """Indexes of sealed segments, by the path of their log file, within a bound of bytes."""
+    """The indexes of sealed segments, by the path of their log file, within a bound of bytes."""
 
     __slots__ = ("_bytes", "_bytes_max", "_indexes")
 

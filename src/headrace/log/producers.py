@@ -1,12 +1,12 @@
-"""What each idempotent producer last wrote to this partition: enough to know a resend, a gap and a zombie.
+"""The last batches of each idempotent producer in this partition: enough to know a resend, a gap and a zombie.
 
-Per producer id the epoch and its last five batches, since a client has at most five requests in flight, and the epoch of
-the coordinator that ended its last transaction. Derived from batch headers and markers alone, so a follower that appends
-them, and a recovery that replays them, reach the same state.
+Per producer id the epoch and its last five batches, since a client has at most five requests in flight, and the epoch
+of the coordinator that ended its last transaction. Derived from batch headers and markers alone, so a follower that
+appends them, and a recovery that replays them, reach the same state.
 
 Invariant: the batches of one producer are in the order of the log and of one epoch. Producers are in the order in which
-they last wrote, so the first is the one to forget when there are too many. Who has a transaction open is never forgotten.
-Does not wait, answer or append: it says what a batch is.
+they last wrote, so the first is the one to forget when there are too many. A producer with an open transaction is never
+forgotten. Does not wait, answer or append: it says what a batch is.
 """
 
 import struct
@@ -23,7 +23,7 @@ SEQUENCE_MAX = (1 << 31) - 1
 NO_SEQUENCE = -1
 NO_COORDINATOR = -1
 
-# Of a producer that an earlier life of the broker knew: it is remembered for as long once more, whatever the clock says.
+# A producer that an earlier life of the broker knew is remembered for this long again, whatever the clock says.
 RESUMED_MS_MIN = 3_600_000
 
 _PRODUCER = struct.Struct(">qhqiB")
@@ -78,7 +78,7 @@ class Producers:
         return iter(self._states.items())
 
     def check_epoch(self, producer_id: int, epoch: int) -> ErrorCode | None:
-        """For what has no sequence: a coordinator's batch in the name of a producer."""
+        """The error for a coordinator's batch, which has no sequence, if the producer's epoch is stale; else None."""
         state = self._states.get(producer_id)
         return ErrorCode.INVALID_PRODUCER_EPOCH if state is not None and epoch < state.epoch else None
 
@@ -97,7 +97,7 @@ class Producers:
         return _duplicate_of(header, state) or ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
     def record(self, header: BatchHeader, now_ms: int, coordinator_epoch: int = NO_COORDINATOR) -> None:
-        """The batch is in the log, so it is true, whatever was known before."""
+        """Takes in a batch that is in the log, and so is true, whatever was known before."""
         state = self._states.pop(header.producer_id, None)
         if state is None:
             state = ProducerState(header.producer_epoch, now_ms)
@@ -117,7 +117,7 @@ class Producers:
         state.batches.append((first, last, header.base_offset, delta, header.max_timestamp))
 
     def forget_surplus(self, count_max: int, in_transaction: Container[int]) -> None:
-        """Forgets whoever has not written for longest, down to `count_max`; whoever has a transaction open goes on."""
+        """Forgets the producers that have not written for longest, down to `count_max`; those in a transaction stay."""
         states = self._states
         for _ in range(len(states)):
             if len(states) <= count_max:
@@ -128,13 +128,16 @@ class Producers:
                 states[producer_id] = state
 
     def on_resumed(self, now_ms: int, expiration_ms: int) -> None:
-        """How long ago an earlier life saw a producer, only wall clocks say, and one of the two may have been wrong."""
+        """Bounds the idle times of producers after a restart: only wall clocks tell them, and one may have been wrong."""
         oldest = now_ms - max(0, expiration_ms - RESUMED_MS_MIN)
         for state in self._states.values():
             state.last_seen_ms = min(now_ms, max(oldest, state.last_seen_ms))
 
     def expire(self, now_ms: int, expiration_ms: int, in_transaction: Container[int] = ()) -> int:
-        """How many were forgotten. Goes by when a batch came in, as a client's own timestamps may be years old."""
+        """Forgets producers idle for `expiration_ms`; returns how many.
+
+        Goes by when a batch came in, as a client's own timestamps may be years old.
+        """
         oldest = now_ms - expiration_ms
         gone = [
             producer_id

@@ -1,11 +1,11 @@
-"""How a log comes back: after a clean stop from its caches, after any other from the batches themselves.
+"""The opening of a log: after a clean stop from its caches, after any other from the batches themselves.
 
     clean     index of the last segment + snapshot at the end: nothing is scanned
     unclean   every batch from the segment that holds the recovery point on; the log ends before the first that is not
               sound, and what came after it is dropped
 
-Invariant: nothing above the recovery point is trusted but for its own CRC and its neighbours.
-Reports what it cut; whether that is damage or a torn end is for the broker to act on.
+Invariant: nothing above the recovery point is trusted but for its own CRC and its neighbours. Reports what it cut;
+whether that is damage or a torn end is for the broker to act on.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ class RecoveryReport(NamedTuple):
 
     @property
     def is_damage(self) -> bool:
-        """More than a torn end: something that was acknowledged may be gone."""
+        """Whether more than a torn end was cut: something that was acknowledged may be gone."""
         return self.below_recovery_point or self.valid_batch_after_cut or self.was_damaged or self.lacks_head
 
 
@@ -48,7 +48,7 @@ class Recovered(NamedTuple):
 
 
 def resume(segments: list[Segment], snapshots: Snapshots, recovery_point: int, now_ms: int) -> Recovered | None:
-    """After a clean stop; None when its index is not as it was left, and the log has to be recovered after all."""
+    """Opens a log after a clean stop; None when its index is not as it was left, and the log has to be recovered."""
     active = segments[-1]
     if active.size == 0:
         active.begin_empty()
@@ -120,7 +120,7 @@ class _Scan:
         self._last: Segment | None = None
 
     def goes_on(self, segment: Segment) -> bool:
-        """A segment begins where the last one ended: else that one lost its end, or this one is of another history."""
+        """Whether a segment begins where the last one ended: else that one lost its end, or this is another history."""
         if self._last is None:
             return True
         return self.unsound_bytes == 0 and segment.base_offset == self._last.next_offset
@@ -144,12 +144,13 @@ class _Scan:
         self.unsound_bytes = file_bytes - segment.size
 
     def _write_snapshot(self, offset: int) -> None:
-        """The tail that a crash left behind is what the new leader may have cut."""
+        """Writes a snapshot below the tail of a crash, which a new leader may have cut."""
         with contextlib.suppress(DiskFull):
             self.caches.append(self._snapshots.write(offset, self._state))
 
     def _seal(self, segment: Segment) -> None:
-        """The index is written at once: the file that is there may be of another history, and look as if it fitted."""
+        """Seals a segment and writes its index: an index that is there may be of another history, and look as if it
+        fitted."""
         with contextlib.suppress(DiskFull):
             self.caches.append(segment.write_index())
         segment.seal()

@@ -1,4 +1,4 @@
-"""Which old segments a topic may lose. Pure calculations: each says where the log should start, and changes nothing.
+"""The old segments a topic may lose. Pure calculations: each says where the log should start, and changes nothing.
 
 The answer is a segment boundary, and the end of the log when even the last segment is expired: then it has to be rolled
 before it can go.
@@ -25,9 +25,10 @@ class Retained(Protocol):
 
 
 def start_by_time(segments: Sequence[Retained], retention_ms: int, now_ms: int) -> int:
-    """A segment goes when its newest record is too old. Asks no further than the first that stays, so it stays cheap.
+    """The start offset once segments whose newest record is too old are gone.
 
-    One without timestamps stays: nothing says how old it is.
+    Asks no further than the first that stays, so it stays cheap. A segment without timestamps stays: nothing says how
+    old it is.
     """
     start = segments[0].base_offset
     if retention_ms == UNLIMITED:
@@ -40,7 +41,7 @@ def start_by_time(segments: Sequence[Retained], retention_ms: int, now_ms: int) 
 
 
 def start_by_size(segments: Sequence[Retained], retention_bytes: int) -> int:
-    """A segment goes when those after it hold enough without it, so that at least `retention_bytes` stay."""
+    """The start offset once each segment is gone whose successors alone hold `retention_bytes`."""
     start = segments[0].base_offset
     if retention_bytes == UNLIMITED:
         return start

@@ -1,4 +1,4 @@
-"""Reads a log file that nobody vouches for: which batches are sound, and whether any is after the first that is not.
+"""Reads a log file that nobody vouches for: which batches are sound, and whether a sound one follows the first unsound.
 
 A batch is sound when its CRC fits and its offset and epoch go on from those before it. The CRC leaves these two fields
 out, so a jump in either (compaction leaves gaps, leaders change) is doubted when the batch after it says otherwise.

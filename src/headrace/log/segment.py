@@ -112,7 +112,7 @@ class Segment:
         self._index = None
 
     def write_index(self) -> File:
-        """Not synced and not atomic: one that a crash tore is seen by its CRC and built again. The caller closes it."""
+        """Writes the index, neither synced nor atomic: a torn one is seen by its CRC and rebuilt. The caller closes it."""
         return write_cache(self._pool.disk, self.index_path, encode_index(self.index, self.summary))
 
     @property
@@ -124,7 +124,7 @@ class Segment:
     # Shrinking
 
     def cut(self, offset: int) -> None:
-        """Drops the batches that reach to `offset` or above, and is active from then on."""
+        """Drops the batches that reach to `offset` or above; the segment is active from then on."""
         position = self.position_of(offset)
         index = self.index
         self._pool.indexes.forget(self.log_path)
@@ -134,7 +134,8 @@ class Segment:
         self._settle(index)
 
     def _settle(self, index: SparseIndex) -> None:
-        """What the last index entry and the few batches after it say about the end of the segment."""
+        """Sets position, largest timestamp and end of the segment from its last index entry and the few batches after
+        it."""
         start = index.positions[-1] if index.positions else 0
         newest = index.timestamps[-1] if index.timestamps else NO_TIMESTAMP
         next_offset = self.base_offset
@@ -146,7 +147,7 @@ class Segment:
     # Finding
 
     def position_of(self, offset: int) -> int:
-        """Where the batch that holds `offset` starts, or the next one after it, or the end of the file."""
+        """The start of the batch that holds `offset`, or of the next one after it, or the end of the file."""
         if offset >= self.next_offset:
             return self.size
         if offset <= self.base_offset:
@@ -159,7 +160,7 @@ class Segment:
         return position
 
     def position_near(self, offset: int) -> int:
-        """As `position_of`, but at most an index interval too early, and without reading the log."""
+        """A position as `position_of`, but at most an index interval too early, and without reading the log."""
         if offset >= self.next_offset:
             return self.size
         index = self.index
@@ -173,7 +174,8 @@ class Segment:
         return self.size
 
     def boundary_within(self, start: int, limit: int, at_least_one: bool) -> tuple[int, int] | None:
-        """(position, offset) where the last batch that fits into [start, limit) ends; the index makes it a short way.
+        """(position, offset) of the end of the last batch that fits into [start, limit); the index makes it a short
+        way.
 
         May stop up to an index interval early. None when not even the first batch fits, unless it is to go whole.
         """
@@ -191,11 +193,11 @@ class Segment:
         return walk(self.file, position, self.size if end is None else end, SWEEP_BYTES)
 
     def marker_at(self, position: int, header: BatchHeader) -> Marker | None:
-        """What the batch with this header says of a transaction; None for any that is no marker."""
+        """The transaction marker in the batch with this header; None for a batch that is no marker."""
         return marker_of(self.file.pread(header.size, position)) if header.is_control else None
 
     def first_timestamp(self) -> int | None:
-        """That of its first batch, without reading more than its header."""
+        """The largest timestamp of the first batch, read from its header alone."""
         for _, header in walk(self.file, 0, self.size, HEADER_SIZE):
             return header.max_timestamp
         return None
@@ -254,7 +256,7 @@ class Segment:
             file.close()
 
     def _belongs(self, summary: IndexSummary, index: SparseIndex) -> bool:
-        """An index can outlive its log in a crash: its last entry must still point at the batch it says."""
+        """Whether the last index entry points at its batch: an index can outlive its log in a crash."""
         if (summary.base_offset, summary.log_bytes) != (self.base_offset, self.size):
             return False
         if not index.positions:

@@ -1,9 +1,9 @@
 """The snapshot files of one log: `{offset}.snapshot` holds the state that all headers below `offset` make.
 
 Invariant: after a crash a snapshot is used only up to the recovery point, below which the log it was made from is known
-to stand, or up to the start of the log, below which all was committed. One is due after so many batches or bytes, so that
-a cut, which runs on the event loop, replays few; and at each roll and clean stop. Which are kept, `ladder` says: on either
-side of the recovery point, and none below the start of the log but the newest.
+to stand, or up to the start of the log, below which all was committed. One is due after so many batches or bytes, so
+that a cut, which runs on the event loop, replays few; and at each roll and clean stop. `ladder` chooses those to keep:
+on either side of the recovery point, and none below the start of the log but the newest.
 """
 
 import re
@@ -42,13 +42,14 @@ class Snapshots:
         self._bytes += bytes
 
     def is_due(self, config: LogConfig, state: LogState) -> bool:
-        """A large state is written less often, so that appends never pay more for snapshots than for themselves."""
+        """Whether to write one: a large state waits longer, so that snapshots never cost appends more than appending
+        does."""
         if self.batches < config.snapshot_batches and self._bytes < config.snapshot_bytes:
             return False
         return self.batches >= max(len(state.producers), len(state.transactions.aborted) // _ABORTED_PER_BATCH)
 
     def write(self, offset: int, state: LogState) -> File:
-        """Not synced; the caller closes it. On DiskFull there is none at this offset, though there was one before."""
+        """Writes a snapshot, unsynced; the caller closes it. On DiskFull an older one at this offset is lost too."""
         self.batches = self._bytes = 0
         try:
             file = write_cache(self._disk, self._path(offset), state.encode(offset))
@@ -61,7 +62,7 @@ class Snapshots:
         return file
 
     def restore(self, end_offset: int, segments: Iterable[Segment], now_ms: int) -> tuple[int, LogState]:
-        """The newest sound snapshot at or below `end_offset` and what the headers from there to it add."""
+        """The state at `end_offset`: the newest sound snapshot at or below it, and the headers from there on."""
         offset, state = self._newest(end_offset)
         self.batches = self._bytes = 0
         for segment in segments:
@@ -85,7 +86,7 @@ class Snapshots:
         self._remove(self._offsets[bisect_right(self._offsets, offset) :])
 
     def prune(self, recovery_point: int, start_offset: int) -> None:
-        """Those below the start of the log serve nobody, but the newest: what comes after the start begins with it."""
+        """Removes surplus snapshots, and those below the start of the log but the newest, which the start begins from."""
         self._remove(self._offsets[: max(0, bisect_right(self._offsets, min(start_offset, recovery_point)) - 1)])
         below = bisect_right(self._offsets, recovery_point)
         self._remove(surplus(self._offsets[:below]) + surplus(self._offsets[below:]))

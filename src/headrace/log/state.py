@@ -1,4 +1,4 @@
-"""Everything a log knows that batch headers and markers teach: its producers, transactions and leader epochs.
+"""The state that batch headers and markers make of a log: its producers, transactions and leader epochs.
 
 Invariant: a state is a function of the headers below some offset, so it may be dropped and replayed at any time; a
 snapshot is a state with that offset, and saves the replay.
@@ -14,7 +14,7 @@ from headrace.wire.batch import TRANSACTIONAL, BatchHeader
 from headrace.wire.records import Marker
 
 _MAGIC, VERSION = b"HRst", 2
-# 32 MiB of them. They go with the log they are about, or when it is compacted.
+# 32 MiB of aborted transactions. They go with their part of the log, or when it is compacted.
 ABORTED_MAX = 1 << 20
 _HEAD = struct.Struct(">qII")
 
@@ -33,7 +33,7 @@ class LogState:
         self.transactions = transactions if transactions is not None else Transactions()
 
     def apply(self, header: BatchHeader, now_ms: int, marker: Marker | None = None) -> None:
-        """`marker` is what a control batch says; a header alone does not."""
+        """Takes in a batch header; for a control batch `marker` is its content, which the header alone lacks."""
         if header.producer_id >= 0:
             self.producers.record(header, now_ms, NO_COORDINATOR if marker is None else marker.coordinator_epoch)
             if header.attributes & TRANSACTIONAL:
@@ -42,7 +42,7 @@ class LogState:
             self.epochs.begin(header.leader_epoch, header.base_offset)
 
     def is_full(self, header: BatchHeader, producers_max: int) -> bool:
-        """Whether nothing more can be remembered for this producer, who has no transaction open."""
+        """Whether no more can be remembered for this producer, which has no transaction open."""
         transactions = self.transactions
         if header.attributes & TRANSACTIONAL and len(transactions.aborted) >= ABORTED_MAX:
             return True
@@ -63,7 +63,7 @@ class LogState:
 
     @classmethod
     def decode(cls, content: bytes, offset: int) -> "LogState | None":
-        """None when damaged, or when it is the state at another offset than its file's name says."""
+        """The state in a snapshot file; None when it is damaged, or of another offset than the file's name says."""
         unwrapped = unwrap(_MAGIC, VERSION, content)
         if unwrapped is None:
             return None

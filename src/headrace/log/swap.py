@@ -1,12 +1,12 @@
-"""How cleaned segments take the place of their originals, such that a crash at any step leaves the one or the other.
+"""The replacement of segments by their cleaned copies, such that a crash at any step leaves the one or the other.
 
-    {base}-{end}.{run}.cleaned    being written, then synced, by whoever cleans          crash: unlinked
+    {base}-{end}.{run}.cleaned    being written, then synced, by the cleaner          crash: unlinked
     {base}-{end}.swap             named so, and the directory synced: from here on it counts   crash: finished
     originals retired             the log reads the new file; the directory synced once more
     {base}.log                    its last name
 
-Invariant: while a swap file is there, every segment with a base in [base, end) is of no account. So it gets its last name
-only after their names are durably gone, and no segment of a later history may begin in that range before.
+Invariant: while a swap file is there, every segment with a base in [base, end) is of no account. So it gets its last
+name only after their names are durably gone, and no segment of a later history may begin in that range before.
 """
 
 import re
@@ -22,7 +22,7 @@ _SEGMENT_NAME = re.compile(r"(\d{20})\.(?:log|index)")
 
 
 class CleanedGroup(NamedTuple):
-    """Segments in a row, and the one file that can replace them; `is_same` when there is nothing to replace."""
+    """Neighbouring segments and the one file that can replace them; `is_same` when there is nothing to replace."""
 
     base_offset: int
     next_offset: int
@@ -33,7 +33,7 @@ class CleanedGroup(NamedTuple):
 
 
 class Swap:
-    """One that has begun: `old` are the originals, `new` what stands for them."""
+    """A replacement in progress: `old` are the originals, `new` is the cleaned segment."""
 
     __slots__ = ("index_path", "is_in", "new", "old")
 
@@ -45,7 +45,7 @@ class Swap:
 
 
 def cleaned_path(directory: str, base_offset: int, next_offset: int, run: str) -> str:
-    """`run` sets apart what a cleaner that outlived its broker may still write."""
+    """The path of a cleaned file; `run` sets apart the files of a cleaner that outlived its broker."""
     return f"{directory}/{base_offset:020d}-{next_offset:020d}.{run}{CLEANED}"
 
 
@@ -54,14 +54,14 @@ def swap_path(directory: str, base_offset: int, next_offset: int) -> str:
 
 
 def sweep_cleaned(disk: Disk, directory: str, run: str) -> None:
-    """Takes away what a run that was killed, or overtaken, has left."""
+    """Unlinks cleaned files that a killed or overtaken run has left."""
     for name in disk.listdir(directory):
         if name.endswith(CLEANED) and f".{run}." in name:
             disk.unlink(f"{directory}/{name}")
 
 
 def finish_swaps(disk: Disk, directory: str, names: list[str]) -> list[str]:
-    """At start: ends what a crash interrupted, and lists the names that are then there."""
+    """Completes at start the swaps that a crash interrupted, and lists the names that are then there."""
     swaps = [(match, int(match[1]), int(match[2])) for name in names if (match := _SWAP_NAME.fullmatch(name))]
     if not swaps:
         return names

@@ -1,4 +1,4 @@
-"""How far a log is proven to be on disk, and what is still to be synced.
+"""The part of a log that is proven to be on disk, and the files still to be synced.
 
     touch ─▶ [unsynced] ─▶ begin: ticket (target, files, jobs) ─▶ jobs in threads ─▶ on_synced: synced_end = target
 
@@ -33,7 +33,7 @@ class SyncState:
         self._in_flight: SyncTicket | None = None
 
     def touch(self, file: File) -> None:
-        """The file was written to. It stays open until synced: write-back errors are told to open files only."""
+        """Notes that the file was written to. It stays open until synced: only open files are told of write-back errors."""
         known = self.files.get(file.path)
         if known is file:
             return
@@ -46,7 +46,7 @@ class SyncState:
         self._directories[path] = None
 
     def forget(self, path: str) -> None:
-        """The file is to go: nothing that counts is in it any more."""
+        """Drops a file that is about to go: no bytes in it count any more."""
         file = self.files.pop(path, None)
         if file is not None:
             file.unpin()
@@ -77,7 +77,7 @@ class SyncState:
         self.synced_end = min(self.synced_end, end_offset)
 
     def release(self) -> None:
-        """The log is closed: holds no file open any longer, but those of a ticket still in flight."""
+        """Lets go of all open files, but those of a ticket still in flight: the log is closed."""
         for path in list(self.files):
             self.forget(path)
         self._directories = {}

@@ -1,11 +1,12 @@
-"""Where transactions stand in this log: which are open, which have ended, which of those were aborted.
+"""The transactions in this log: which are open, which have ended, and which of those were aborted.
 
     open ──marker──▶ ended ──watermark passes the marker──▶ forgotten, or remembered as aborted
 
 The last stable offset is the first offset of a transaction that is open, or that ended by a marker which a fail-over
 could still take back; and never above the high watermark. So it only rises, whoever leads.
 
-Invariant: `open` is in the order of first offsets, as batches come in that order. Derived from headers and markers alone.
+Invariant: `open` is in the order of first offsets, as batches come in that order. Derived from headers and markers
+alone.
 """
 
 import struct
@@ -30,9 +31,9 @@ class Transactions:
         self.aborted = AbortedIndex()
 
     def apply(self, header: BatchHeader, marker: Marker | None) -> None:
-        """A transactional batch, or a marker, is in the log."""
+        """Takes in a transactional batch, or a marker, that is in the log."""
         if not header.is_control:
-            # One that compaction emptied is kept for its sequence number; its marker may be gone already.
+            # A batch that compaction emptied is kept for its sequence number; its marker may be gone already.
             if header.record_count:
                 self.open.setdefault(header.producer_id, header.base_offset)
             return
@@ -79,7 +80,7 @@ class Transactions:
 
 
 def marker_of(batch: bytes | bytearray | memoryview) -> Marker | None:
-    """What a control batch says; None for one that compaction emptied, or of a kind that ends no transaction."""
+    """The marker in a control batch; None for one that compaction emptied, or of a kind that ends no transaction."""
     try:
         return read_marker(batch)
     except CorruptBatch:

@@ -33,7 +33,7 @@ def walk(file: File, position: int, end: int, chunk: int = LOOKUP_BYTES) -> Iter
 
 
 def steps(file: File, position: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """(position, end position, next offset) of each batch in [position, end): all that a look-up needs of a header."""
+    """(position, end position, next offset) of each batch in [position, end): the part of a header that a look-up needs."""
     file.pin()
     try:
         window, window_start = b"", position

@@ -1,1 +1,1 @@
-"""What a leader knows of its followers, and what a follower makes of its leader's answers: decided here, done elsewhere."""
+"""The replication rules of a leader and of a follower: decided here, carried out by the broker."""

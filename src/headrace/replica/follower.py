@@ -1,4 +1,4 @@
-"""What a follower makes of its leader's answers: which batches to take, and where to cut when histories part.
+"""The follower's rules: which batches of the leader's answer to take, and where to cut when histories part.
 
 A leader that does not share our last epoch, or ended it earlier, says where its own history of it ends. We cut to the
 last point that both have and ask again, until we agree. Calculations only; the shell does what they say.
@@ -8,9 +8,9 @@ from headrace.wire.batch import BatchHeader, Bytes, CorruptBatch, crc_ok, iter_h
 
 
 def cut_for(leader_epoch: int, leader_end: int, own_epoch: int, own_end: int, high_watermark: int) -> int:
-    """Where to cut: the leader's answer is (leader_epoch, leader_end), (own_epoch, own_end) is ours to the same question.
+    """The offset to cut to: the leader answered (leader_epoch, leader_end), and our own answer is (own_epoch, own_end).
 
-    An answer without an epoch means the leader knows nothing of ours: what is committed is all that can be kept.
+    An answer without an epoch means the leader knows nothing of ours: only committed batches can be kept.
     """
     if leader_epoch < 0:
         return high_watermark
@@ -22,8 +22,8 @@ def cut_for(leader_epoch: int, leader_end: int, own_epoch: int, own_end: int, hi
 def sound_batches(records: Bytes, expected_offset: int, leader_epoch: int) -> tuple[int, list[BatchHeader]]:
     """The batches to append, and how many bytes they are: whole, with a good CRC, rising, of no later epoch.
 
-    Stops at the first that is not; it is fetched again. A later epoch than the one we asked in is another leader's
-    word, and may be cut away by the time we would count on it.
+    Stops at the first that is not; it is fetched again. A later epoch than the one we asked in comes from another
+    leader, and may be cut away by the time we would count on it.
     """
     headers: list[BatchHeader] = []
     end = 0
@@ -44,7 +44,7 @@ def sound_batches(records: Bytes, expected_offset: int, leader_epoch: int) -> tu
 
 
 def base_around(records: Bytes, offset: int) -> int | None:
-    """Where the first batch begins if `offset` lies inside it; None if it does not."""
+    """The offset at which the first batch begins if `offset` lies inside it; None if it does not."""
     try:
         header = parse_header(records)
     except CorruptBatch:

@@ -20,21 +20,21 @@ from headrace.replica.stalls import Stalls
 
 
 class Follower:
-    """One replica as its fetches show it."""
+    """The progress of one replica, as its fetches show it."""
 
     __slots__ = ("broker_epoch", "caught_up_at", "end_offset", "leader_end_then")
 
     def __init__(self, now: float) -> None:
         self.broker_epoch = -1
         self.end_offset = -1
-        # An offset at or past where the leader's log ended at the fetch before: it keeps up, though never quite there.
+        # The leader's log end at the fetch before: a follower that has reached it keeps up, though it is never quite there.
         self.leader_end_then = 0
         self.caught_up_at = now
 
 
 class Proposal(NamedTuple):
     isr: tuple[int, ...]
-    # Who joins, with the registration whose fetches proved it.
+    # The follower that joins, with the registration whose fetches proved it.
     added: dict[int, int]
 
 
@@ -75,7 +75,7 @@ class LeaderReplica:
         self._nobody_behind = False
         self._left_end_at = now
 
-    # -- what happened -----------------------------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------------------------
 
     def on_append(self, now: float) -> None:
         if self._nobody_behind:
@@ -83,7 +83,7 @@ class LeaderReplica:
             self._left_end_at = now
 
     def on_fetch(self, follower_id: int, broker_epoch: int, offset: int, end_offset: int, now: float) -> bool:
-        """A follower proves all below `offset`; False for one that is no replica or an older life of one."""
+        """Takes a follower's proof of all below `offset`; False if it is no replica, or an older registration of one."""
         follower = self._followers.get(follower_id)
         if follower is None or broker_epoch < follower.broker_epoch:
             return False
@@ -99,7 +99,7 @@ class LeaderReplica:
         return True
 
     def on_replicas(self, replicas: Collection[int], isr: tuple[int, ...], min_isr: int, now: float) -> None:
-        """The committed state is another one: of the same leader in the same epoch."""
+        """Takes in a newly committed state of the same leader in the same epoch."""
         self.isr = isr
         self._min_isr = min_isr
         self._end_proposal()
@@ -109,17 +109,17 @@ class LeaderReplica:
         }
 
     def on_min_isr(self, min_isr: int) -> None:
-        """A setting of the topic changed, nothing else: a proposal that is on its way does not depend on it."""
+        """Takes in a new `min.insync.replicas`: a proposal that is on its way does not depend on it."""
         self._min_isr = min_isr
 
-    # -- what follows ------------------------------------------------------------------------------------------------
+    # -- decisions ---------------------------------------------------------------------------------------------------
 
     @property
     def has_min_isr(self) -> bool:
         return len(self.isr) >= self._min_isr
 
     def advance(self, own_end: int) -> int:
-        """The high watermark, given how far our own log counts."""
+        """Raises the high watermark as far as it may go, given the end of our own log that counts, and returns it."""
         if not self.has_min_isr:
             return self.high_watermark
         least = own_end
@@ -132,7 +132,8 @@ class LeaderReplica:
         return self.high_watermark
 
     def propose_joiner(self, follower_id: int, now: float) -> Proposal | None:
-        """A replica outside the set that has all it needs: everything below the watermark and of earlier epochs."""
+        """Proposes this replica for the ISR if it has all it needs: everything below the watermark and of earlier
+        epochs."""
         follower = self._followers.get(follower_id)
         if self._proposed is not None or follower is None or follower_id in self.isr:
             return None
@@ -143,10 +144,11 @@ class LeaderReplica:
         return self._begin(Proposal((*self.isr, follower_id), {follower_id: follower.broker_epoch}))
 
     def propose_waiting(self, live: Mapping[int, int], now: float) -> Proposal | None:
-        """A replica that has all it needs and is still outside: its proposal came to nothing, as when the store did not
-        know its new registration yet. On a quiet partition it has no reason to name its offset again.
+        """Proposes a replica that has all it needs and is still outside the ISR.
 
-        Only those alive, with the epoch they fetched with: a dead one could be proposed for ever, in front of the rest.
+        Its proposal came to nothing, as when the store did not know its new registration yet, and on a quiet partition
+        it has no reason to name its offset again. Only replicas alive, with the epoch they fetched with, are proposed:
+        a dead one could be proposed for ever, in front of the rest.
         """
         if len(self.isr) > len(self._followers):
             return None
@@ -162,7 +164,7 @@ class LeaderReplica:
         return self._begin(Proposal(kept, {}))
 
     def propose_without_stalled(self, end_offset: int, seconds_max: float, now: float) -> Proposal | None:
-        """The set without members that stand still while others wait for them.
+        """Proposes the ISR without members that stand still while others wait for them.
 
         Only if all of them can go, and a majority of the replicas and min.insync.replicas stay: otherwise nothing could
         be committed all the same, or on too few disks. Those have `propose_without_laggards`, and its longer time.
@@ -192,7 +194,7 @@ class LeaderReplica:
         return now - max(follower.caught_up_at, self._left_end_at) > lag_seconds_max
 
     def is_complete(self, end_offset: int) -> bool:
-        """Every replica is in sync, and has everything."""
+        """Whether every replica is in sync and has everything."""
         followers = self._followers
         return len(self.isr) > len(followers) and all(each.end_offset >= end_offset for each in followers.values())
 
@@ -204,23 +206,26 @@ class LeaderReplica:
         return proposal
 
     def is_proposed(self, proposal: Proposal) -> bool:
-        """Still on its way: no state that was committed since has ended it."""
+        """Whether the proposal is still on its way: no state that was committed since has ended it."""
         return self._proposed is proposal
 
     def on_proposal_sent(self) -> None:
-        """From now on the store decides: it may commit it long after everybody stopped waiting for its answer."""
+        """Notes that the store decides now: it may commit the proposal long after everybody stopped waiting for the
+        answer."""
         self._is_sent = True
 
     def withdraw_proposal(self) -> bool:
-        """Whether it could be given up: only one that was never sent can."""
+        """Gives up the proposal if it was never sent; returns whether it could."""
         if self._is_sent:
             return False
         self._end_proposal()
         return True
 
     def on_proposal_refused(self) -> None:
-        """A comparison other than that of the partition itself failed. Revisions only rise: neither this attempt nor an
-        earlier one was committed, or ever will be."""
+        """Ends the proposal: a comparison other than that of the partition itself failed.
+
+        Revisions only rise: neither this attempt nor an earlier one was committed, or ever will be.
+        """
         self._end_proposal()
 
     def _end_proposal(self) -> None:
@@ -232,7 +237,7 @@ class LeaderReplica:
         return -1 if follower is None else follower.end_offset
 
     def furthest(self, end_offset: int, now: float) -> tuple[int, float]:
-        """How far behind followers are at most: in records, and in seconds since they were last at the end."""
+        """The largest lag of a follower: in records, and in seconds since it was last at the end."""
         behind = [each for each in self._followers.values() if each.end_offset < end_offset]
         if not behind:
             return 0, 0.0

@@ -34,7 +34,7 @@ class Stalls:
         self._kept_out: dict[int, KeptOut] = {}
 
     def look(self, behind: Mapping[int, int], seconds_max: float, now: float) -> list[int]:
-        """Of those behind, by their end offsets: who has stood still for that long."""
+        """The followers among `behind` (their end offsets by id) that have stood still for `seconds_max`."""
         elapsed = min(now - self._looked_at, LOOK_SECONDS_MAX)
         self._looked_at = now
         before, self._standing = self._standing, {}

@@ -1,6 +1,6 @@
-"""Bytes a second, held by a bucket: it fills with time up to one second's worth, and what is taken may overdraw it once.
+"""A byte rate held by a bucket: it fills with time up to one second's worth, and one answer may overdraw it.
 
-What one answer brings is only known when it is there, so it is taken afterwards and the next question waits until the
+The size of an answer is only known when it is there, so it is taken afterwards and the next question waits until the
 bucket is no longer empty: over time the rate holds, however large the single answers are.
 """
 
@@ -26,7 +26,7 @@ class Throttle:
             self._left = min(self._left, rate)
 
     def is_open(self, now: float) -> bool:
-        """Whether more may be asked for."""
+        """Whether more may be requested."""
         if self.rate >= UNLIMITED:
             return True
         if self._left <= 0:

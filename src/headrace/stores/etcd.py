@@ -32,7 +32,7 @@ class EtcdStore:
 
     @classmethod
     async def open(cls, url: str, *, deadline_s: float = DEADLINE_S) -> "EtcdStore":
-        """`UserError` if the URL, the credentials or the prefix are wrong, or nobody answers."""
+        """Opens the store of a URL; `UserError` if URL, credentials or prefix are wrong, or nobody answers."""
         parsed = parse_etcd_url(url)
         gateway = Gateway(parsed, deadline_s)
         map_ = EtcdMap(gateway, parsed.prefix)
@@ -46,7 +46,7 @@ class EtcdStore:
         return cls(gateway, map_, EtcdLeases(gateway, parsed.prefix))
 
     async def load(self) -> Snapshot:
-        """A page at a time, each with the deadline, all at one revision."""
+        """Reads the whole map at one revision: page by page, each with the deadline."""
         return await self._map.load()
 
     def watch(self, after: int) -> AsyncIterator[Changes]:

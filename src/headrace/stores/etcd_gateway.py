@@ -5,8 +5,8 @@ and HTTP/1.1 needs h11, one small package of pure Python; grpcio is 7 MB of nati
 would want protobuf and generated stubs. What gRPC would add, we need anyway from end to end: a watch is checked against
 the store (`etcd_watch`), since a live connection does not prove a live member. Base64 makes bodies a third larger.
 
-A call is tried again on the next member until the deadline, so it may be done twice. Whoever cannot bear that passes
-`again`, the body for every attempt after the first.
+A call is tried again on the next member until the deadline, so it may be done twice. A caller that cannot bear that
+passes `again`, the body for every attempt after the first.
 """
 
 import asyncio
@@ -33,13 +33,13 @@ _Attempt = Callable[[Endpoint, bool], Awaitable[_Answer]]
 
 
 class Stream:
-    """Messages that etcd sends until one side ends it."""
+    """The messages that etcd sends until one side ends the stream."""
 
     def __init__(self, connection: HttpConnection) -> None:
         self.connection = connection
 
     async def next(self, wait_s: float) -> Json | None:
-        """None if nothing came in that time; `OSError` when the stream has ended."""
+        """The next message, or None if none came in that time; `OSError` when the stream has ended."""
         try:
             async with asyncio.timeout(wait_s) as patience:
                 line = await self.connection.read_line()
@@ -63,7 +63,7 @@ class Gateway:
         self._attempt_s = deadline_s / (2 * len(url.endpoints))
         self._tls = url.tls_context()
         self._token = ""
-        # Anywhere, so that many brokers spread over the members.
+        # Begin with any of them, so that many brokers spread over the members.
         self._current = random.randrange(len(url.endpoints))
         self._idle: list[HttpConnection] = []
         self._open: dict[HttpConnection, None] = {}
@@ -77,7 +77,7 @@ class Gateway:
 
     @asynccontextmanager
     async def stream(self, path: str, body: Json) -> AsyncIterator[Stream]:
-        """Opened: etcd's first message, which says no more than that, has been read."""
+        """Opens a stream: etcd's first message, which says only that it is open, has been read."""
 
         async def attempt(endpoint: Endpoint, _: bool) -> Stream:
             return await self._open_stream(endpoint, path, body)
@@ -90,7 +90,7 @@ class Gateway:
 
     @asynccontextmanager
     async def within_deadline(self) -> AsyncIterator[None]:
-        """One deadline over several calls."""
+        """Holds several calls to one deadline."""
         try:
             async with asyncio.timeout(self._deadline_s):
                 yield
@@ -98,7 +98,7 @@ class Gateway:
             raise StoreUnreachable(f"{self.url} did not answer within {self._deadline_s:g} s") from None
 
     def turn_from(self, endpoint: Endpoint) -> None:
-        """Ask another member from now on."""
+        """Asks another member from now on."""
         if self.url.endpoints[self._current] == endpoint:
             self._current = (self._current + 1) % len(self.url.endpoints)
         for connection in [each for each in self._idle if each.endpoint == endpoint]:
@@ -106,7 +106,7 @@ class Gateway:
             self._drop(connection)
 
     async def close(self) -> None:
-        """Whatever is under way ends with `StoreUnreachable`."""
+        """Closes all connections; calls under way end with `StoreUnreachable`."""
         self._closed = True
         for connection in list(self._open):
             self._drop(connection)
@@ -166,7 +166,7 @@ class Gateway:
         return stream
 
     async def _send(self, endpoint: Endpoint, path: str, body: Json, headers: dict[str, str]) -> HttpConnection:
-        """The connection, with a good reply to be read from it."""
+        """Sends a request; returns the connection with a good reply to be read from it."""
         if self.url.user and path != AUTHENTICATE:
             headers = {**headers, "Authorization": self._token or await self._authenticate(endpoint)}
         connection = await self._connection(endpoint)

@@ -1,7 +1,7 @@
 """One HTTP/1.1 connection to one etcd member: a request, then its reply whole or line by line.
 
-h11 knows the protocol, this file only moves bytes. Nothing here retries or waits with a deadline of its own: whoever
-gives up on a connection aborts it, and what was sent may or may not have been done.
+h11 knows the protocol, this file only moves bytes. Nothing here retries or waits with a deadline of its own: a caller
+that gives up on a connection aborts it, and its request may or may not have been done.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
 class ConnectionBroken(ConnectionError):
-    """The peer closed it, or said what is not HTTP."""
+    """The peer closed the connection, or sent bytes that are not HTTP."""
 
 
 class HttpConnection:
@@ -35,7 +35,7 @@ class HttpConnection:
         return cls(endpoint, reader, writer)
 
     async def send(self, path: str, body: bytes, headers: Mapping[str, str]) -> int:
-        """The status of the reply; its body is still to be read."""
+        """Sends a request and returns the status of the reply; its body is still to be read."""
         request = h11.Request(
             method="POST",
             target=path,
@@ -57,7 +57,7 @@ class HttpConnection:
         return bytes(body)
 
     async def read_line(self) -> bytes | None:
-        """None at the end of the reply. A cancelled call loses nothing: the next one goes on where it was."""
+        """The next line of the reply, None at its end. A cancelled call loses nothing: the next one goes on there."""
         while (end := self._rest.find(b"\n")) < 0:
             piece = await self._read_piece()
             if piece is None:
@@ -85,7 +85,7 @@ class HttpConnection:
         return event
 
     def renewed(self) -> bool:
-        """Whether another request may follow on this connection."""
+        """Makes ready for another request; returns False if none may follow on this connection."""
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             return False
         self._http.start_next_cycle()

@@ -56,14 +56,15 @@ class EtcdLeases:
             found = await self._find(lease.name)
             self._refuse_if_held(lease, found)
             id_ = str((await self._gateway.call(GRANT, {"TTL": str(-(-lease.ttl_ms // 1000))}))["ID"])
-            # Each round begins with what the last one found, and ends when that is someone's, or ours.
+            # Each round begins with the value the last one found, and ends when that is someone's lease, or ours.
             while (found := await self._put(lease, id_, found)).lease != id_:
                 self._refuse_if_held(lease, found)
         self._ids[lease] = id_
         return lease
 
     async def _put(self, lease: Lease, id_: str, found: Kv) -> Kv:
-        """What is there now: ours, unless someone changed what we had found."""
+        """Writes the lease if its key is as it was found; returns the key's value then, ours or that of somebody
+        quicker."""
         key, value = self._key(lease.name), _encode(lease)
         reply = await self._gateway.call(
             TXN, txn([has_revision(key, found.revision)], [in_txn_put(key, value, id_)], [in_txn_get(key)])
@@ -89,7 +90,8 @@ class EtcdLeases:
                 raise LeaseLost(lease)
 
     async def release(self, lease: Lease) -> None:
-        """Of a lease that was stepped over only the empty etcd lease goes: its key hangs on another by now."""
+        """Ends the lease. If another holder took it over, only the empty etcd lease goes: the key hangs on another by
+        now."""
         async with self._gateway.within_deadline():
             try:
                 await self._gateway.call(REVOKE, {"ID": await self._id_of(lease)})
@@ -101,7 +103,7 @@ class EtcdLeases:
         self._ids.pop(lease, None)
 
     async def _id_of(self, lease: Lease) -> str:
-        """Asked for when another store of this process acquired it."""
+        """The id of the etcd lease, looked up if another store of this process acquired it."""
         known = self._ids.get(lease)
         if known:
             return known
@@ -140,7 +142,7 @@ class EtcdLeases:
                 await asyncio.sleep(random.uniform(*PAUSE_S))
 
     async def _next_other(self, stream: Stream, seen: Mapping[str, Lease]) -> Mapping[str, Lease] | None:
-        """None if there is news of which the stream was silent: its member cannot be trusted."""
+        """The live leases once they differ from `seen`; None if the stream was silent about it: do not trust its member."""
         while True:
             message = await stream.next(SILENCE_S)
             if message is not None and message.get("canceled"):

@@ -66,7 +66,7 @@ class EtcdMap:
         return etcd_key[len(self.head_key) + 1 :]
 
     async def claim(self) -> None:
-        """Make the prefix ours if nobody uses it; `UserError` if it is someone else's, or of another version."""
+        """Claims the prefix if nobody uses it; `UserError` if it is someone else's, or of another version."""
         found = await self._gateway.call(RANGE, get(self._prefix + "/", self._prefix + "0", limit=1, keys_only=True))
         if not kvs_of(found):
             put = in_txn_put(self.head_key, FORMAT)
@@ -91,15 +91,17 @@ class EtcdMap:
         return Head(self._tell(self._checked(kv_of(reply)).revision, told), revision_of(reply))
 
     def _tell(self, revision: int, told: int) -> int:
-        """The newest there was after a call began; `StoreWentBack` if a newer one had been `told` before it did."""
+        """The newest revision after a call; `StoreWentBack` if a newer one had been `told` before it began."""
         if revision < told:
             raise StoreWentBack(self._gateway.url, told, revision)
         self._told = max(self._told, revision)
         return revision
 
     async def head_after(self, revision: int) -> Head:
-        """The head, for somebody who has seen everything up to `revision`, which must be one of this history: after a
-        restore others may have come further than that again. `Compacted` if etcd cannot say."""
+        """The head, for a caller that has seen everything up to `revision`, which must be one of this history.
+
+        After a restore others may have come further than that again. `Compacted` if etcd cannot say.
+        """
         self._told = max(self._told, revision)
         head = await self.head()
         if revision in (0, head.revision):
@@ -130,7 +132,7 @@ class EtcdMap:
                 self._tell(snapshot.revision, told)
                 return snapshot
             except Refusal as refusal:
-                # Compacted between two pages; the next try begins at a newer revision.
+                # etcd compacted the revision between two pages; the next try begins at a newer one.
                 if refusal.code != OUT_OF_RANGE:
                     raise
 
@@ -164,7 +166,8 @@ class EtcdMap:
     def _commit_txn(
         self, puts: Mapping[str, bytes | None], expect: Mapping[str, int], receipt: Receipt, decide: bool = False
     ) -> Json:
-        """`decide`: when it fails, see to it that earlier attempts fail too, or learn that one did not."""
+        """The transaction of a commit. With `decide`, its failure also makes earlier attempts fail, or reports one that
+        did not."""
         is_open = has_revision(receipt.key, receipt.revision)
         compare = [is_open, was_created_at(self.head_key, self._created), *self._comparisons(expect)]
         success = [in_txn_put(self.key_of(key), value) for key, value in puts.items()]
@@ -187,7 +190,7 @@ class EtcdMap:
         raise _conflict(expect, compared)
 
     async def _compare(self, expect: Mapping[str, int]) -> int:
-        """Nothing is written, so sending it twice does no harm, and the newest revision is the head's."""
+        """Checks `expect` and returns the head's revision: nothing is written, so sending it twice does no harm."""
         head = in_txn_get(self.head_key, keys_only=True)
         reply = await self._gateway.call(TXN, txn(self._comparisons(expect), [head], self._lookups(expect)))
         found, *compared = gets_of(reply)
@@ -200,7 +203,7 @@ class EtcdMap:
         return [has_revision(self.key_of(key), revision) for key, revision in expect.items()]
 
     def _lookups(self, expect: Mapping[str, int]) -> list[Json]:
-        """The head, then each key."""
+        """The reads of the head, then of each key."""
         keys = (self.head_key, *map(self.key_of, expect))
         return [in_txn_get(key, keys_only=True) for key in keys]
 
@@ -215,6 +218,6 @@ def _earlier_outcome(found: Kv, receipt: Receipt, conflict: Conflict) -> int:
 
 
 def _conflict(expect: Mapping[str, int], found: list[Kv]) -> Conflict:
-    """All of them when none differs any more: an earlier attempt was refused, and the reason has gone since."""
+    """The conflict, with the keys that differ; all of them if none does any more, as an earlier attempt was refused."""
     differ = [key for (key, wanted), kv in zip(expect.items(), found, strict=True) if kv.revision != wanted]
     return Conflict(differ or expect)

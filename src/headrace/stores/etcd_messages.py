@@ -38,7 +38,7 @@ NO_KV: Final = Kv("", b"", 0, 0, "")
 
 
 def after_all_below(key: str) -> str:
-    """The end of a range that holds the key and everything below it, as slashes tell: `a`, `a/b`, `a/b/c`."""
+    """The end of a range that holds the key and everything below it, by slashes: `a`, `a/b`, `a/b/c`."""
     return key + chr(ord("/") + 1)
 
 
@@ -60,7 +60,7 @@ def in_txn_get(key: str, *, keys_only: bool = False) -> Json:
 
 
 def in_txn_put(key: str, value: bytes | None, lease: str = "") -> Json:
-    """None deletes."""
+    """A put, or a deletion when `value` is None, as part of a transaction."""
     if value is None:
         return {"request_delete_range": {"key": _b64(key.encode())}}
     put = {"key": _b64(key.encode()), "value": _b64(value)}
@@ -89,7 +89,7 @@ def create_watch(key: str, end: str, start: int) -> Json:
 
 
 def revision_of(reply: Json) -> int:
-    """Of the whole etcd, at the moment of the reply."""
+    """The revision of the whole etcd at the moment of the reply."""
     return int(reply["header"]["revision"])
 
 

@@ -16,7 +16,7 @@ DECODE_KEYS: Final = 1_000
 
 
 async def read_pages(gateway: Gateway, key: str, end: str) -> AsyncGenerator[list[Kv], None]:
-    """In order of the keys. `Refusal` (out of range) if etcd compacts the revision meanwhile."""
+    """Yields the pages in order of the keys. `Refusal` (out of range) if etcd compacts the revision meanwhile."""
     revision = 0
     while True:
         reply = await gateway.call(RANGE, get(key, end, limit=PAGE_KEYS, revision=revision))

@@ -1,9 +1,9 @@
-"""Receipts: how a commit that was sent twice is done once.
+"""Receipts: they make a commit that was sent twice be done once.
 
 When a member dies before it answers, nobody knows whether the commit was done, and it may still be done later. Sent
 again as it is, it could undo what someone else wrote in between, or find its own work and call it a conflict. So every
 commit also writes a key that nobody else writes, its receipt, and compares the revision that the key had before: of all
-attempts only the first to arrive can count, and whoever comes later reads from the key how that one ended.
+attempts only the first to arrive can count, and every later one reads from the key how that one ended.
 
 A receipt is used again once its commit is decided, and thrown away when it is not: an attempt may still be under way.
 The keys hang on an etcd lease and are gone some minutes after their broker.
@@ -71,7 +71,7 @@ class Receipts:
             self._places.release()
 
     def forget_lease(self) -> None:
-        """It ran out early: this machine slept."""
+        """Forgets the lease, which ran out early: this machine slept."""
         self._lease = ""
 
     async def _take(self) -> Receipt:

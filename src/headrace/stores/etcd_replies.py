@@ -1,4 +1,4 @@
-"""What etcd's JSON gateway answers, told apart: a reply, a member that cannot answer now, a refusal that is final."""
+"""The answers of etcd's JSON gateway, told apart: a reply, a member that cannot answer now, a refusal that is final."""
 
 import json
 from typing import Any, Final
@@ -19,7 +19,7 @@ _FOREIGN: Final = "answers, but not like etcd's v3 gateway"
 
 
 class Refusal(StoreUnreachable):
-    """etcd answered, and another member would say the same."""
+    """A refusal by etcd that another member would repeat."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(f"etcd refused: {message}")
@@ -28,15 +28,15 @@ class Refusal(StoreUnreachable):
 
 
 class NotNow(Exception):
-    """This member cannot answer at the moment."""
+    """A member of etcd that cannot answer at the moment."""
 
 
 class TokenExpired(NotNow):
-    """Authenticate again."""
+    """An expired token: authenticate again."""
 
 
 def read_reply(body: bytes) -> Json:
-    """A reply that is a stream of one message comes wrapped, and is unwrapped here."""
+    """The reply in a body; one that comes wrapped, as a stream of one message, is unwrapped."""
     reply = _object(body, 200)
     if "error" in reply:
         raise NotNow(str(reply["error"]))

@@ -1,4 +1,4 @@
-"""Where etcd is and under which prefix our keys live there, read from one URL.
+"""The URL of an etcd cluster: its members, and the prefix of our keys there.
 
     etcd://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…][/PREFIX]
     etcds://…?ca=FILE[&cert=FILE&key=FILE]        the same over TLS
@@ -45,7 +45,7 @@ class EtcdUrl(NamedTuple):
     tls: TlsFiles | None = None
 
     def __str__(self) -> str:
-        """Without user and password: this goes into messages and logs."""
+        """The URL without user and password: it goes into messages and logs."""
         return f"etcd{'s' if self.tls else ''}://{','.join(map(str, self.endpoints))}{self.prefix}"
 
     def tls_context(self) -> ssl.SSLContext | None:
@@ -80,7 +80,7 @@ def parse_etcd_url(text: str, environment: Mapping[str, str] = os.environ) -> Et
 
 
 def _endpoint(text: str, url: str) -> Endpoint:
-    """`//` makes it a URL of its own, so that brackets around an IPv6 address are understood."""
+    """The endpoint in a text; a `//` before it makes it a URL, so that brackets around an IPv6 address are understood."""
     try:
         parts = urlsplit(f"//{text}")
         host, port = parts.hostname, parts.port

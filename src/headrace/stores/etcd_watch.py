@@ -1,7 +1,7 @@
-"""Following the map: etcd's own watch, resumed on another member when it breaks or falls silent.
+"""The watch on the map: etcd's own, resumed on another member when it breaks or falls silent.
 
-A stream that says nothing may have nothing to say, or its member may be stopped, cut off or hung. So in every silent
-second we ask the cluster for the head; what it names must be here before the next silent second ends.
+A silent stream may have nothing to say, or its member may be stopped, cut off or hung. So in every silent second we ask
+the cluster for the head; the revision it names must be here before the next silent second ends.
 """
 
 import asyncio
@@ -38,13 +38,13 @@ async def watch_map(gateway: Gateway, map_: EtcdMap, after: int) -> AsyncIterato
 async def _start(map_: EtcdMap, after: int) -> int:
     head = await map_.head_after(after)
     if head.revision == after:
-        # What lies between is not ours, and etcd may have forgotten it.
+        # The revisions between are not ours, and etcd may have forgotten them.
         return head.etcd_revision + 1
     return after + 1
 
 
 async def _listen(stream: Stream, map_: EtcdMap, after: int) -> AsyncGenerator[Changes, None]:
-    """Until the stream ends (`OSError`), or has been silent while there was something to say."""
+    """Yields changes until the stream ends (`OSError`), or has been silent while there was something to say."""
     commits = WholeCommits(map_)
     announced = after
     while True:
@@ -59,7 +59,7 @@ async def _listen(stream: Stream, map_: EtcdMap, after: int) -> AsyncGenerator[C
 
 
 class WholeCommits:
-    """Puts together what etcd cuts into messages of a bearable size: a commit is passed on when all of it is here."""
+    """Puts commits together again that etcd cuts into several messages, and passes each on when all of it is here."""
 
     def __init__(self, map_: EtcdMap) -> None:
         self._map = map_
@@ -79,7 +79,7 @@ class WholeCommits:
         return Changes(whole[-1].revision, tuple(change for change in whole if change.key))
 
     def _read(self, event: Json) -> Change:
-        """Its key is empty if this is the head, which the map does not show."""
+        """The change in one event; its key is empty for the head, which the map does not show."""
         kv = event["kv"]
         name = self._map.name_of(base64.b64decode(kv["key"]).decode())
         value = None if event.get("type") == "DELETE" else base64.b64decode(kv.get("value", ""))

@@ -1,6 +1,6 @@
 """Processes that a cgroup has frozen (`docker pause`, `systemctl freeze`): no signal did it, and no state shows it.
 
-A frozen process reads as asleep (S) or waiting for a disk (D), as any other may. What tells is its cgroup: in the second
+A frozen process reads as asleep (S) or waiting for a disk (D), as any other may. Only its cgroup tells: in the second
 version `frozen 1` in its events, or an order to freeze from it or above, in the first any state but THAWED. In the
 second one a frozen process can be killed. In the first it dies only when it is let go on: it is moved out of its cgroup
 for that, which needs root, and leaves all others there frozen.
@@ -33,14 +33,14 @@ def is_frozen(pid: int, proc: Path = PROC) -> bool:
 
 
 def let_die(pid: int, proc: Path = PROC) -> None:
-    """A process that was killed, and of which a cgroup of the first version keeps it. `OSError` if we may not."""
+    """Moves a killed process out of a frozen cgroup of the first version, so that it dies. `OSError` if we may not."""
     for folder, top in _folders(pid, proc):
         if (folder / "freezer.state").exists():
             (top / "cgroup.procs").write_text(str(pid))
 
 
 def _folders(pid: int, proc: Path) -> Iterator[tuple[Path, Path]]:
-    """Of its cgroups those that can freeze, each with the top of its hierarchy."""
+    """The cgroups of a process that can freeze it, each with the top of its hierarchy."""
     mounts = _mounts((proc / "self" / "mountinfo").read_text())
     for line in (proc / str(pid) / "cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
@@ -51,7 +51,7 @@ def _folders(pid: int, proc: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _mounts(mountinfo: str) -> dict[str, _Mount]:
-    """The hierarchy of the second version by an empty name, that of the first one's freezer by "freezer"."""
+    """The mount of the second version's hierarchy under "", that of the first one's freezer under "freezer"."""
     mounts = {}
     # 38 31 0:35 / /sys/fs/cgroup/freezer rw,relatime shared:9 - cgroup cgroup rw,freezer
     for line in mountinfo.splitlines():
@@ -70,7 +70,7 @@ def _is_frozen(folder: Path, top: Path) -> bool:
         return state != "THAWED"
     if "frozen 1" in _text(folder / "cgroup.events").splitlines():
         return True
-    # Ordered, and held up by a neighbour that waits for its disk: this process may be frozen all the same.
+    # A freeze that is ordered and held up by a neighbour waiting for its disk: this process may be frozen all the same.
     chain = [each for each in (folder, *folder.parents) if each.is_relative_to(top)]
     return any(_text(each / "cgroup.freeze") == "1" for each in chain)
 

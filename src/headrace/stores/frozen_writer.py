@@ -1,13 +1,14 @@
-"""Ends a process that was stopped (SIGSTOP) or frozen (`docker pause`) while it writes to a SQLite file of ours, since all
-others wait for its lock.
+"""Ends a process that was stopped (SIGSTOP) or frozen (`docker pause`) while it writes to a SQLite file of ours, since
+all others wait for its lock.
 
 A writer that is alive gives the lock back within moments. One that is stopped keeps it until it is woken, and meanwhile
-nobody of the host can renew a lease or take over. It is killed as soon as it has been seen stopped for `FROZEN_S`, though
-nobody wants the lock yet: who waited for its lease to run out before looking would lose that time too. A transaction that
-was cut off leaves no trace. A process that runs, however slowly, or that a debugger holds, is left alone.
+nobody of the host can renew a lease or take over. It is killed as soon as it has been seen stopped for `FROZEN_S`,
+though nobody wants the lock yet: waiting for its lease to run out before looking would lose that time too. A
+transaction that was cut off leaves no trace. A process that runs, however slowly, or that a debugger holds, is left
+alone.
 
-The kernel's list of locks tells who it is. Asking by fcntl would need a second descriptor of the file, and closing that
-would drop our own locks. Where there is no such list (not Linux) nothing is done.
+The kernel's list of locks tells which process it is. Asking by fcntl would need a second descriptor of the file, and
+closing that would drop our own locks. Where there is no such list (not Linux) nothing is done.
 """
 
 import logging
@@ -30,7 +31,7 @@ logger = logging.getLogger("headrace.store")
 
 
 class FrozenWriter:
-    """The one of this file, if there is one. Asked to look often, it does so every `LOOK_S`."""
+    """Ends the frozen writer of one file, if there is one. Call `look` often: it looks every `LOOK_S`."""
 
     def __init__(self, database: Path) -> None:
         self._shared_memory = database.with_name(f"{database.name}-shm")
@@ -48,7 +49,7 @@ class FrozenWriter:
             self._suspect, self._since = writer, mono
         elif mono - self._since >= FROZEN_S:
             self._end(writer)
-            # One that cannot be ended is tried again, and named again, as seldom.
+            # A writer that cannot be ended is tried again, and named again, as seldom.
             self._since = mono
 
     def _stopped_writer(self) -> int | None:
@@ -65,7 +66,7 @@ class FrozenWriter:
         except OSError:
             return
         try:
-            # Only now does the number stand for one process: it may have ended, and another may have got its number.
+            # Only now does the pid stand for one process: it may have ended, and another may have got its pid.
             if self._stopped_writer() != writer:
                 return
             logger.warning(
@@ -75,7 +76,7 @@ class FrozenWriter:
             signal.pidfd_send_signal(handle, signal.SIGKILL)
             let_die(writer)
         except OSError as error:
-            # Gone by itself, or another user's.
+            # The process is gone by itself, or another user's.
             if is_stopped(writer):
                 logger.warning(
                     "process %(pid)d cannot be ended (%(cause)s): unpause or kill it, all brokers wait for it",
@@ -97,7 +98,7 @@ def _is_writer(row: list[str], name: str) -> bool:
 
 
 def is_stopped(pid: int) -> bool:
-    """By SIGSTOP, or frozen by its cgroup; not one that a debugger holds."""
+    """Whether a process is stopped by SIGSTOP or frozen by its cgroup; not one that a debugger holds."""
     return _has_stopped(pid) or is_frozen(pid)
 
 

@@ -1,4 +1,4 @@
-"""One thread for calls that block in native code, each with a deadline: what keeps a database off the event loop.
+"""One thread for calls that block in native code, each with a deadline: it keeps a database off the event loop.
 
 Calls run one after the other, in order. A call that is not answered in time raises `StoreUnreachable`; if it had begun,
 it goes on in its thread and its outcome is unknown, otherwise it never runs.
@@ -36,7 +36,7 @@ class Lane:
         self._watchers: dict[asyncio.Event, None] = {}
         self._waiting = 0
         self._closed = False
-        # A daemon: a disk that never answers must not keep the process from ending.
+        # A daemon thread: a disk that never answers must not keep the process from ending.
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
 
@@ -57,7 +57,7 @@ class Lane:
             self._waiting -= 1
 
     def look_with(self, look: Callable[[], bool]) -> None:
-        """`look` runs in the thread while anyone watches, about every `poll_s`; true wakes the watchers."""
+        """Has the thread call `look` about every `poll_s` while anyone watches; true wakes the watchers."""
         self._look = look
 
     def add_watcher(self, woken: asyncio.Event) -> None:

@@ -1,7 +1,7 @@
 """The metadata store in memory, for tests and the simulator: the contract without a disk.
 
-`MemoryShelf` is what a database would be; each broker opens its own `MemoryStore` on it, as each process would open its
-own connection, so that a test can cut one broker off (`unreachable`) and leave the others.
+`MemoryShelf` stands for the database; each broker opens its own `MemoryStore` on it, as each process would open its own
+connection, so that a test can cut one broker off (`unreachable`) and leave the others.
 """
 
 import asyncio
@@ -147,7 +147,7 @@ class MemoryStore:
             self._shelf.watchers.pop(woken.set, None)
 
     async def _wait(self, woken: asyncio.Event) -> None:
-        """A lease that runs out wakes nobody, so look from time to time."""
+        """Waits for a change, looking from time to time: a lease that runs out wakes nobody."""
         try:
             async with asyncio.timeout(self._poll_s):
                 await woken.wait()

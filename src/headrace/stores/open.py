@@ -1,4 +1,4 @@
-"""Which metadata store a person means. The only place that knows all adapters; each is imported when it is chosen."""
+"""Opens the metadata store that a setting names. The only place that knows all adapters; each is imported when chosen."""
 
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,7 @@ ALLOWED: Final = (
 
 
 async def open_store(where: str, clock: Clock) -> MetaStore:
-    """A path, `sqlite:PATH` or `etcd://…`; `UserError` for anything else."""
+    """Opens a path, `sqlite:PATH` or `etcd://…`; `UserError` for anything else."""
     scheme, _, rest = where.partition(":")
     if scheme == "sqlite":
         return await _open_sqlite(rest.removeprefix("//"), clock)

@@ -1,12 +1,13 @@
-"""A process that others of the same host can see die, at once: it holds a lock that only its end releases.
+"""A file lock that only the end of its process releases: others of the same host see it die, at once.
 
-The kernel drops a file lock when its holder is gone, however it went. So whoever can take the lock of a life knows that
-it is over, without waiting for any lease to run out. A process that hangs still holds its lock: that is for the lease.
+The kernel drops a file lock when its holder is gone, however it went. So a process that can take the lock of a life
+knows that it is over, without waiting for any lease to run out. A process that hangs still holds its lock: that is for
+the lease.
 
-A file that is missing says nothing: somebody who tidies up may have deleted it, and its process may be well. Whoever looks
-then goes by the lease; the process itself makes the file anew at its next renewal (`keep`). It appears with its lock held,
-so there is no moment at which a life looks over that is not. Files of the dead stay until nobody can ask for them any
-more (`sweep`): deleting one earlier would make others wait for its lease.
+A missing file says nothing: somebody who tidies up may have deleted it, and its process may be well. Others then go by
+the lease; the process itself makes the file anew at its next renewal (`keep`). It appears with its lock held, so there
+is no moment at which a life looks over that is not. Files of the dead stay until nobody can ask for them any more
+(`sweep`): deleting one earlier would make others wait for its lease.
 """
 
 import fcntl
@@ -18,7 +19,7 @@ from pathlib import Path
 
 
 class ProcessLife:
-    """Ours, from now until `end` or the end of the process."""
+    """The life of this process, from now until `end` or the end of the process."""
 
     def __init__(self, beside: Path) -> None:
         self.token = secrets.token_hex(8)
@@ -32,14 +33,14 @@ class ProcessLife:
             os.close(lost)
 
     def end(self, is_forgotten: bool) -> None:
-        """`is_forgotten`: no lease names it any more, so nobody will ask."""
+        """Releases the lock, and with `is_forgotten` deletes the file: no lease names it any more, so nobody will ask."""
         if is_forgotten:
             self._path.unlink(missing_ok=True)
         os.close(self._fd)
 
 
 def is_over(beside: Path, token: str) -> bool:
-    """Whether its process has ended. False if nobody can say."""
+    """Whether the process of a life has ended. False if nobody can say."""
     path = _lock_path(beside, token)
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -47,7 +48,7 @@ def is_over(beside: Path, token: str) -> bool:
         return False
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        # One that was deleted and made anew meanwhile is locked in its new place.
+        # A file that was deleted and made anew meanwhile is locked in its new place.
         return _is_at(fd, path)
     except BlockingIOError:
         return False
@@ -56,7 +57,7 @@ def is_over(beside: Path, token: str) -> bool:
 
 
 def sweep(beside: Path, asked_for: Collection[str]) -> None:
-    """Deletes files of lives that are over and that nobody asks for."""
+    """Deletes the files of lives that are over and not in `asked_for`."""
     prefix = _lock_path(beside, "").name
     for path in beside.parent.iterdir():
         token = path.name.removeprefix(prefix)
@@ -65,7 +66,7 @@ def sweep(beside: Path, asked_for: Collection[str]) -> None:
 
 
 def _locked_file(path: Path) -> int:
-    """A new file at `path`, locked before it has that name: whoever finds it finds it locked."""
+    """Makes a file at `path` that is locked before it has that name, so nobody finds it unlocked."""
     while True:
         unnamed = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
         fd = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)

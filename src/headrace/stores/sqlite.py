@@ -41,7 +41,7 @@ class SqliteStore:
         poll_s: float = POLL_S,
         tombstones_max: int = TOMBSTONES_MAX,
     ) -> "SqliteStore":
-        """Made if it does not exist; `UserError` if it is not ours, damaged, or of another version."""
+        """Opens the store at a path, new or not; `UserError` if it is not ours, damaged, or of another version."""
         # The file's own patience ends before the lane's, so that its message, which names the file, is the one seen.
         patience_s = deadline_s * 0.9
         map_lane, lease_lane = Lane("metadata", deadline_s, poll_s), Lane("metadata leases", deadline_s, poll_s)

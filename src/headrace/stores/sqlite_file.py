@@ -28,7 +28,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Layout(NamedTuple):
-    """What a file of one kind looks like."""
+    """The format of one kind of file."""
 
     application_id: int
     format_version: int
@@ -82,7 +82,7 @@ class SqliteFile:
             self._check_owner(db, layout)
         db.pragma("journal_mode", "wal")
         db.pragma("synchronous", layout.synchronous)
-        # On macOS, where a plain sync ends in the drive's cache; elsewhere without effect.
+        # For macOS, where a plain sync ends in the drive's cache; elsewhere without effect.
         db.pragma("fullfsync", 1)
         db.pragma("wal_autocheckpoint", layout.wal_pages)
         with _immediate(db):
@@ -93,7 +93,7 @@ class SqliteFile:
             db.pragma("user_version", layout.format_version)
 
     def _check_owner(self, db: apsw.Connection, layout: Layout) -> bool:
-        """Whether the file is set up; raises when it is not ours, or of another version. An empty one is nobody's."""
+        """Whether the file is set up; raises when it is not ours, or of another version. An empty file is nobody's."""
         owner, version = db.pragma("application_id"), db.pragma("user_version")
         if owner != layout.application_id:
             if owner or db.execute("SELECT count(*) FROM sqlite_schema").get:
@@ -104,11 +104,11 @@ class SqliteFile:
         return True
 
     def look_for_frozen_writer(self) -> None:
-        """Often, so that nobody has to wait for its lock first."""
+        """Ends a frozen writer. Called often, so that nobody has to wait for its lock first."""
         self._frozen_writer.look(time.monotonic())
 
     def write(self, work: Callable[[apsw.Connection], _Answer]) -> _Answer:
-        """In one transaction; an exception of `work` undoes it. `work` may run more than once."""
+        """Runs `work` in one transaction, perhaps more than once; an exception of `work` undoes it."""
 
         def attempt() -> _Answer:
             with _immediate(self._db):
@@ -117,8 +117,10 @@ class SqliteFile:
         return self.patiently(attempt)
 
     def write_at_once(self, statement: str, values: tuple[object, ...]) -> int:
-        """One statement, a transaction of its own: the lock is held by SQLite alone, never while we wait for the
-        interpreter, which a busy broker may do for long. How many rows it changed."""
+        """Runs one statement as a transaction of its own; returns the number of rows changed.
+
+        SQLite alone holds the lock, never while we wait for the interpreter, which a busy broker may do for long.
+        """
 
         def attempt() -> int:
             self._db.execute(statement, values)
@@ -127,7 +129,7 @@ class SqliteFile:
         return self.patiently(attempt)
 
     def read(self, work: Callable[[apsw.Connection], _Answer]) -> _Answer:
-        """Without a transaction: for one statement, which sees one moment anyway."""
+        """Runs `work` without a transaction: for one statement, which sees one moment anyway."""
         return self.patiently(lambda: work(self._db))
 
     def patiently(self, attempt: Callable[[], _Answer]) -> _Answer:
@@ -148,7 +150,7 @@ class SqliteFile:
         try:
             yield
         except apsw.FullError as error:
-            # Not DiskFull: to whoever asks, a store that takes no writes is one that does not answer, until it does.
+            # Not DiskFull: to its callers a store that takes no writes is one that does not answer, until it does.
             raise StoreUnreachable(f"no space left for {self.path}") from error
         except apsw.IOError as error:
             raise DiskFailed(f"{self.path}: {error}") from error

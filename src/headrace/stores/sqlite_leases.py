@@ -2,13 +2,13 @@
 
 The file's name carries the kernel's boot id. After a power loss every holder is dead and the file may be torn: nobody
 reads it again, the new boot begins a new one. Moments are CLOCK_BOOTTIME, the same for all processes of the host, so a
-jump of the wall clock moves no lease. Who takes one does so at a moment inside the transaction, after the wait for its lock.
+jump of the wall clock moves no lease. A lease is taken at a moment inside the transaction, after the wait for its lock.
 
 A lease also ends with the process that took it (see `process_life`): on one host nobody has to wait for a dead broker's
 lease to run out, only for that of one that hangs.
 
 Somebody who tidies up may delete the file under us. Others would then begin a new one and see nobody in it, so we open
-what is there now: our leases are not in it, are lost, and are taken again.
+the file that is there now: our leases are not in it, are lost, and are taken again.
 """
 
 import logging
@@ -60,7 +60,7 @@ class SqliteLeases:
         self._life = ProcessLife(beside)
 
     def _stay(self) -> None:
-        """In the file that others find under its name, and in sight of them."""
+        """Reopens the file if another one has its name now, and keeps our life's file: others must find both."""
         if not self._file.is_in_place():
             logger.warning("%(path)s was deleted or replaced: leases are taken anew", {"path": self._path})
             self._file.close()
@@ -84,14 +84,14 @@ class SqliteLeases:
                 raise LeaseHeld(held)
             ends = mono + lease.ttl_ms / 1000
             db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?)", (*lease, ends, self._life.token))
-            # SQLite's counter leaves out what we write ourselves.
+            # SQLite's counter leaves out our own writes.
             self._next_end = 0.0
             return lease
 
         return self._file.write(work)
 
     def renew(self, lease: Lease) -> None:
-        """At once, so that no broker that waits for its interpreter keeps the others from renewing theirs.
+        """Renews a lease at once, so that no broker that waits for its interpreter keeps others from renewing theirs.
 
         The moment is that before the wait for the lock. SQLite's own clock tells whether the lease ran out meanwhile.
         """
@@ -134,7 +134,7 @@ class SqliteLeases:
         return leases
 
     def has_changed(self) -> bool:
-        """Whether another process wrote since we last asked or died, or a lease may have run out."""
+        """Whether another process wrote since the last call or died, or a lease may have run out."""
         self._file.look_for_frozen_writer()
         before, self._data_version = self._data_version, self._file.read(lambda db: db.pragma("data_version"))
         mono = self._clock.now().mono

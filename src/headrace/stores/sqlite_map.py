@@ -45,7 +45,7 @@ class SqliteMap:
         return Snapshot(self._tell(rows[0][0]), entries)
 
     def _tell(self, revision: int) -> int:
-        """The newest there is; `StoreWentBack` if there was a newer one."""
+        """The newest revision; `StoreWentBack` if a newer one was told before."""
         if revision < self._told:
             raise StoreWentBack(self._file.path, self._told, revision)
         self._told = revision
@@ -59,7 +59,7 @@ class SqliteMap:
             )
 
     def has_changed(self) -> bool:
-        """Whether another process has committed since we last asked: SQLite's own counter, a few microseconds."""
+        """Whether another process has committed since the last call: SQLite's own counter, a few microseconds."""
         self._file.look_for_frozen_writer()
         self._stay()
         before, self._data_version = self._data_version, self._file.read(lambda db: db.pragma("data_version"))
@@ -80,11 +80,11 @@ class SqliteMap:
         return Changes(revision, changes) if changes else None
 
     def _select(self, query: str, *args: int) -> list[Any]:
-        """Always has a row, of `head`, even where nothing else is found. One statement, so it sees one moment."""
+        """The rows of one statement, which sees one moment. The first is always of `head`, even where nothing is found."""
         return self._file.read(lambda db: db.execute(query, args).fetchall())
 
     def commit(self, puts: Mapping[str, bytes | None], expect: Mapping[str, int]) -> int:
-        # The counter leaves out our own commits. One whose caller gave up waiting would be news to nobody.
+        # The counter leaves out our own commits, so one whose caller gave up waiting would reach no watcher.
         self._data_version = None
         self._stay()
         return self._tell(self._file.write(lambda db: self._commit(db, puts, expect)))
@@ -106,7 +106,7 @@ class SqliteMap:
         return revision
 
     def _trim(self, db: apsw.Connection, revision: int) -> None:
-        """Half of them at a time, so that it happens seldom; never the newest, which a watcher may be about to see."""
+        """Drops half of the tombstones at a time, so that it happens seldom; never the newest, which a watcher may need."""
         count = db.execute("SELECT count(*) FROM entries WHERE value IS NULL").get
         if count <= self._tombstones_max:
             return

@@ -1,4 +1,4 @@
-"""Which partitions a transaction writes to: told before the first write, or asked about by the partition's leader."""
+"""The partitions of a transaction: added before the first write, or verified for the partition's leader."""
 
 from headrace.txns.questions import AddPartitions, Answer
 from headrace.txns.state import Transaction, TxnState
@@ -10,12 +10,12 @@ def check_producer(known: Transaction | None, producer_id: int, producer_epoch: 
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if known.producer_epoch != producer_epoch:
         return ErrorCode.PRODUCER_FENCED
-    # Its outcome stands, and its markers are on their way: nothing may begin before they are in.
+    # The last transaction's markers are still on their way: nothing may begin before they are in.
     return ErrorCode.CONCURRENT_TRANSACTIONS if known.state.is_prepared else ErrorCode.NONE
 
 
 def decide_add(known: Transaction, asked: AddPartitions, wall: int) -> Transaction:
-    """The state with these partitions in it; the same object when they are."""
+    """The state with these partitions added; the same object when it has them already."""
     if known.state is TxnState.ONGOING:
         if asked.partitions <= known.partitions:
             return known

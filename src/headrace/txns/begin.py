@@ -1,4 +1,4 @@
-"""InitProducerId: who writes under a transactional id from now on."""
+"""InitProducerId: a producer takes over a transactional id."""
 
 from headrace.txns.questions import BeginProducer
 from headrace.txns.state import EPOCH_MAX, NO_EPOCH, NO_PRODUCER, Transaction, TxnState
@@ -6,9 +6,9 @@ from headrace.wire.codes import ErrorCode
 
 
 def decide_begin(known: Transaction | None, asked: BeginProducer, wall: int) -> Transaction | ErrorCode:
-    """The state to store, which may be the one that is stored already; or a code.
+    """The state to store, which may be the one that is stored already; or an error code.
 
-    A PREPARE_ABORT state is no answer yet: what was open has to be aborted first.
+    A PREPARE_ABORT state is no answer yet: the open transaction has to be aborted first.
     """
     if known is None:
         if asked.fresh_producer_id == NO_PRODUCER:
@@ -20,7 +20,7 @@ def decide_begin(known: Transaction | None, asked: BeginProducer, wall: int) -> 
     if known.state.is_prepared:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     if is_expected and not _is_current(known, asked):
-        # Its first try went through, and only the answer was lost.
+        # The first try went through, and only the answer was lost.
         return known if known.state is not TxnState.ONGOING else ErrorCode.PRODUCER_FENCED
     if known.state is TxnState.ONGOING:
         return known.fenced(wall)
@@ -51,6 +51,6 @@ def _next_epoch(known: Transaction, asked: BeginProducer, wall: int) -> Transact
     if not known.is_exhausted:
         return fresh._replace(producer_epoch=known.producer_epoch + 1)
     if asked.fresh_producer_id == NO_PRODUCER:
-        # Nobody could know that one would be needed: the client asks again.
+        # Nobody could know that a producer id would be needed: the client asks again.
         return ErrorCode.CONCURRENT_TRANSACTIONS
     return fresh._replace(producer_id=asked.fresh_producer_id, producer_epoch=0, previous_producer_id=known.producer_id)

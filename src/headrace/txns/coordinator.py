@@ -1,4 +1,4 @@
-"""All transactional ids of one partition of __transaction_state: what the shell calls.
+"""The transactional ids of one partition of __transaction_state: the entry point for the shell.
 
     outcome = transactions.handle(command, now)       also on_timer, on_markers_written, expire
     append outcome.records as one batch; for each of them transactions.apply(record); set outcome.timers
@@ -8,8 +8,8 @@
 Between a decision and the `apply` of its records there is no other decision. If the append fails, the whole object is
 dropped and a new one is loaded later. To load: `apply` every record of the log, in order, then `on_loaded` once.
 
-Who asks while markers are on their way waits here for a moment, as most have to wait very little; only when that takes
-long are they told to come back (CONCURRENT_TRANSACTIONS), which costs a client 20 to 100 ms each time.
+A command that comes while markers are on their way waits here for a moment, as most have to wait very little; only when
+that takes long is it answered CONCURRENT_TRANSACTIONS, which costs a client 20 to 100 ms each time.
 """
 
 from headrace.base.clock import Now
@@ -32,7 +32,7 @@ from headrace.txns.state import EPOCH_MAX, Transaction, TxnState
 from headrace.wire.codes import ErrorCode
 
 PARKED_SECONDS_MAX = 1.0
-# Expiry stops after this many, and goes on when asked again.
+# Expiry stops after this many ids, and goes on at the next call.
 EXPIRED_RECORDS_MAX = 10_000
 
 _TIMEOUT = "timeout"
@@ -45,7 +45,7 @@ class Transactions:
         self.known: dict[str, Transaction] = {}
         self._parked: dict[str, list[Command]] = {}
 
-    # -- what survives -----------------------------------------------------------------------------------------------
+    # -- stored state ------------------------------------------------------------------------------------------------
 
     def apply(self, record: TxnRecord) -> None:
         if record.value is None:
@@ -69,7 +69,7 @@ class Transactions:
         match question:
             case BeginProducer():
                 known = self.known.get(question.transactional_id)
-                # What it left open is aborted first, and takes an epoch.
+                # An open transaction is aborted first, and takes an epoch.
                 return known is None or known.producer_epoch + 1 >= EPOCH_MAX
             case EndTransaction():
                 known = self.known.get(question.transactional_id)
@@ -168,7 +168,7 @@ class Transactions:
         )
         return _answered(command, Answer(ErrorCode.NONE, listed=listed))
 
-    # -- what happens by itself --------------------------------------------------------------------------------------
+    # -- timers and reports -----------------------------------------------------------------------------------------
 
     def on_timer(self, key: TimerKey, now: Now) -> Outcome:
         kind, transactional_id = key
@@ -181,7 +181,7 @@ class Transactions:
         return out
 
     def on_markers_written(self, transactional_id: str, producer_id: int, producer_epoch: int, now: Now) -> Outcome:
-        """Every partition has the marker of this epoch. It may have been heard of before."""
+        """Completes the transaction: every partition has the marker of this epoch. Repeated reports change nothing."""
         out = nothing()
         known = self.known.get(transactional_id)
         if known is None or not known.state.is_prepared:
@@ -194,7 +194,7 @@ class Transactions:
         return out
 
     def expire(self, now: Now) -> Outcome:
-        """Ids that nobody used for long, and that have nothing open. Ask again until it brings no more records."""
+        """Forgets ids that were unused for long and have nothing open. Call again until it brings no more records."""
         out = nothing()
         oldest = now.wall - self.settings.transactional_id_expiration_ms
         for transactional_id, transaction in self.known.items():

@@ -1,7 +1,7 @@
 """EndTxn: commit or abort.
 
 A producer of the second generation (KIP-890) goes on with a new epoch after every end, so each transaction has an epoch
-of its own. It may repeat the question with the old one when the answer was lost.
+of its own. It may repeat the request with the old one when the answer was lost.
 """
 
 from typing import NamedTuple
@@ -14,11 +14,11 @@ BUMPS_SINCE = 2
 
 
 class AlreadyDecided(NamedTuple):
-    """As asked, by an earlier try."""
+    """The requested outcome was decided by an earlier try."""
 
 
 def decide_end(known: Transaction | None, asked: EndTransaction, wall: int) -> Transaction | AlreadyDecided | ErrorCode:
-    """The PREPARE state to store, or that it was asked before, or a code."""
+    """The PREPARE state to store, `AlreadyDecided`, or an error code."""
     if known is None:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     bumps = asked.client_version >= BUMPS_SINCE

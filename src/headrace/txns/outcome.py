@@ -1,8 +1,8 @@
-"""What goes into a decision and what comes out of it; as `groups.outcome`, and two things more.
+"""The commands and outcomes of decisions; as `groups.outcome`, and two things more.
 
 `prepared` names transactions whose outcome stands once the records are committed: the shell then writes their markers,
-and reports back with `on_markers_written`. `resumed` are commands that waited for this decision: the shell hands them in
-again after it has applied the records.
+and reports back with `on_markers_written`. `resumed` are commands that waited for this decision: the shell hands them
+in again after it has applied the records.
 """
 
 from typing import NamedTuple
@@ -29,7 +29,7 @@ class Reply(NamedTuple):
 
 
 class Timer(NamedTuple):
-    """One timer per key: a later one replaces it, `at` None cancels it."""
+    """A timer by its key: a later one replaces it, `at` None cancels it."""
 
     key: TimerKey
     at: float | None

@@ -1,7 +1,7 @@
-"""What a transaction coordinator is asked, by clients and by other brokers, and its one kind of answer.
+"""The questions to a transaction coordinator, of clients and other brokers, and its one kind of answer.
 
-Versions of APIs are the shell's business: it turns requests into these, and an answer into whatever layout and code the
-version of the request wants.
+Versions of APIs are the shell's business: it turns requests into these, and an answer into the layout and code of the
+request's version.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from headrace.wire.codes import ErrorCode
 
 
 class BeginProducer(NamedTuple):
-    """InitProducerId: whoever held the transactional id before is fenced, and what it left open is aborted."""
+    """InitProducerId: the last holder of the transactional id is fenced, and its open transaction aborted."""
 
     transactional_id: str
     timeout_ms: int
@@ -21,7 +21,8 @@ class BeginProducer(NamedTuple):
 
 
 class AddPartitions(NamedTuple):
-    """Before the first write to a partition. `verify_only` asks whether it was done, and adds nothing."""
+    """AddPartitionsToTxn, before the first write to a partition. `verify_only` asks whether it was done, and adds
+    nothing."""
 
     transactional_id: str
     producer_id: int
@@ -30,7 +31,7 @@ class AddPartitions(NamedTuple):
     verify_only: bool = False
     client_version: int = 1
     may_wait: bool = True
-    """For the last transaction's markers. Not when others wait behind it for an answer on the same connection."""
+    """For the last transaction's markers; not when other requests of the connection wait behind it."""
 
 
 class EndTransaction(NamedTuple):

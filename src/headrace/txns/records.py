@@ -55,7 +55,7 @@ def _by_topic(partitions: frozenset[TopicPartition]) -> list[PartitionsSchema]:
 
 
 def decode(key: bytes | None, value: bytes | None) -> TxnRecord | None:
-    """None for a record of a kind we do not know."""
+    """The record of a key and value; None for a kind of record we do not know."""
     if key is None or len(key) < _NUMBER.size or _NUMBER.unpack_from(key)[0] != KEY_VERSION:
         return None
     try:

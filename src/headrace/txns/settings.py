@@ -1,4 +1,4 @@
-"""The broker settings that transactions go by, under the names that Kafka gives them."""
+"""The broker settings of transactions, under Kafka's names."""
 
 from typing import NamedTuple
 

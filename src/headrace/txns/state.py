@@ -1,10 +1,10 @@
-"""What is known of one transactional id: a value, replaced whole by each decision.
+"""The state of one transactional id: a value, replaced whole by each decision.
 
                       ┌─────────────── begin ◀──────────────┐
     (none) ─begin─▶ EMPTY ─add─▶ ONGOING ─end─▶ PREPARE_COMMIT ─markers─▶ COMPLETE_COMMIT ─add─▶ ONGOING …
                                     └─end, fence, time-out─▶ PREPARE_ABORT ─markers─▶ COMPLETE_ABORT ─add─▶ ONGOING …
 
-From PREPARE on the outcome stands: whoever coordinates next writes the same markers. The epoch of a PREPARE state is the
+After PREPARE the outcome stands: every later coordinator writes the same markers. The epoch of a PREPARE state is the
 one its markers carry. When it is above the epoch the records were written with (always, but for clients that cannot be
 told of a new epoch, KIP-890), no late record and no late marker of the transaction can touch the next one.
 """
@@ -15,14 +15,14 @@ from typing import Final, NamedTuple
 NO_PRODUCER: Final = -1
 NO_EPOCH: Final = -1
 NO_TIME: Final = -1
-# One is left above for the fence, so that even the last transaction of a producer id can be aborted by somebody else.
+# One epoch is left above for the fence, so that even the last transaction of a producer id can be aborted by others.
 EPOCH_MAX: Final = 32766
 
 TopicPartition = tuple[str, int]
 
 
 class TxnState(IntEnum):
-    """The numbers and names that Kafka's tools know."""
+    """The states, by the numbers and names that Kafka's tools know."""
 
     EMPTY = 0
     ONGOING = 1
@@ -71,13 +71,13 @@ class Transaction(NamedTuple):
 
     @property
     def identity(self) -> tuple[int, int]:
-        """(producer id, epoch) to go on with."""
+        """The (producer id, epoch) to go on with."""
         if self.next_producer_id != NO_PRODUCER:
             return self.next_producer_id, 0
         return self.producer_id, self.producer_epoch
 
     def fenced(self, wall: int) -> "Transaction":
-        """Aborted by somebody else than its producer, which is locked out by the epoch."""
+        """The transaction aborted by somebody else than its producer, which the epoch locks out."""
         return self._replace(
             state=TxnState.PREPARE_ABORT,
             producer_epoch=self.producer_epoch + 1,

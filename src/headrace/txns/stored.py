@@ -1,7 +1,7 @@
-"""The layout of what is stored in __transaction_state.
+"""The stored layout of records in __transaction_state.
 
-The records have Kafka's own layout (key version 0, value version 1), so dump tools read them; what only we store sits in
-a tag from 100 up, which Kafka's readers skip.
+The records have Kafka's own layout (key version 0, value version 1), so dump tools read them; fields that only we store
+sit in a tag from 100 up, which Kafka's readers skip.
 """
 
 from headrace.wire.schema import Message, Struct, array, int8, int16, int32, int64, string
