@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from headrace.admin.admin import Admin
 from headrace.admin.survey import PartitionSeen, Survey
 from headrace.base.errors import Refused
-from headrace.cluster.leadership import ElectionType
 from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.replicas import ElectionType
 
 
 class Election(NamedTuple):

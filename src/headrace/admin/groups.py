@@ -14,10 +14,10 @@ from headrace.admin.admin import Admin, check
 from headrace.admin.coordinators import COME_AGAIN, at_coordinator
 from headrace.base.errors import PeerError, Refused
 from headrace.base.ids import TopicPartition
-from headrace.groups.embedded import VERSION_MAX, EmbeddedAssignment
 from headrace.wire.codec import decode
 from headrace.wire.codes import CODES, ErrorCode
 from headrace.wire.messages import groups_consumer
+from headrace.wire.messages.embedded import EMBEDDED_VERSION_MAX, EmbeddedAssignment
 from headrace.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -161,7 +161,7 @@ def _assigned(data: bytes) -> list[TopicPartition]:
     if len(data) < _VERSION.size:
         return []
     try:
-        said = decode(EmbeddedAssignment, min(_VERSION.unpack_from(data)[0], VERSION_MAX), data, _VERSION.size)
+        said = decode(EmbeddedAssignment, min(_VERSION.unpack_from(data)[0], EMBEDDED_VERSION_MAX), data, _VERSION.size)
     except (PeerError, KeyError):
         return []
     return [TopicPartition(topic.topic, index) for topic in said.assigned_partitions for index in topic.partitions]

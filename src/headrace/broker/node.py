@@ -27,6 +27,7 @@ from headrace.broker.cleaner import Cleaner
 from headrace.broker.connection_limits import SocketBuffers, connection_limits
 from headrace.broker.descriptors import Descriptors, descriptor_limit
 from headrace.broker.directory import DataDirectory
+from headrace.broker.disk.syncs import OpenSyncs, ThreadsOnly
 from headrace.broker.disk_room import DiskRoom
 from headrace.broker.disk_watch import DiskWatch
 from headrace.broker.dispatch import Dispatch
@@ -87,8 +88,10 @@ class Node:
         store: MetaStore,
         rng: random.Random | None = None,
         begin_cleaning: Callable[[CleanJob], Cleaning] | None = None,
+        open_syncs: OpenSyncs = ThreadsOnly,
     ) -> None:
-        """`begin_cleaning` starts a compaction somewhere else than on this loop; without it there is none."""
+        """`begin_cleaning` starts a compaction somewhere else than on this loop; without it there is none. `open_syncs`
+        opens the sync runner for the data directory."""
         self.settings = settings
         self.port = settings.port
         self.metrics_port = settings.metrics_port
@@ -98,6 +101,7 @@ class Node:
         self._store = store
         self._rng = rng or random.SystemRandom()
         self._begin_cleaning = begin_cleaning
+        self._open_syncs = open_syncs
         self._config = BrokerConfig(settings.overrides)
         self._directory = DataDirectory(disk, settings.data)
         self._descriptors = Descriptors(descriptor_limit())
@@ -115,7 +119,7 @@ class Node:
         self._stopped = loop.create_future()
         self._sync_threads = ThreadPoolExecutor(THREADS, "sync")
         self._read_threads = ThreadPoolExecutor(READ_THREADS, "read")
-        self._syncs = self._disk.open_syncs(self.settings.data, SyncThreads(loop, self._clock, self._sync_threads).run)
+        self._syncs = self._open_syncs(self.settings.data, SyncThreads(loop, self._clock, self._sync_threads).run)
         self._tasks = Tasks(self._on_failure)
         self.broker = Broker(
             self.settings.broker_id,
