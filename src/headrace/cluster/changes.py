@@ -152,11 +152,6 @@ def delete_topic(image: Image, name: str) -> list[Commit]:
     return [Commit(first.puts, {topic_key(name): topic.revision}), *rest]
 
 
-def abandon_topic(topic: Topic) -> list[Commit]:
-    """Removes the partitions of a creation that ended in a conflict; only then."""
-    return _deletions(_partition_keys(topic.id, range(len(topic.partitions))))
-
-
 def sweep_orphans(
     image: Image, topic_ids: Collection[bytes] | None = None, fence: Mapping[str, int] = _NO_FENCE
 ) -> list[Commit]:

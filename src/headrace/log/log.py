@@ -217,11 +217,6 @@ class Log:
         return self._has_sealed_unsynced
 
     @property
-    def batches_to_replay(self) -> int:
-        """The number of batches a cut close to the end of the log would replay, while nothing else is done."""
-        return self._snapshots.batches
-
-    @property
     def truncations(self) -> int:
         return self._sync.truncations
 
@@ -592,28 +587,15 @@ class Log:
     def on_synced(self, ticket: SyncTicket) -> int:
         return self._sync.on_synced(ticket)
 
-    def on_sync_failed(self, ticket: SyncTicket) -> None:
-        self._sync.on_failed(ticket)
-
     def on_checkpointed(self, recovery_point: int) -> None:
         """Prunes snapshots well below `recovery_point`, which is durable now: none will ask for them again."""
         self._snapshots.prune(recovery_point, self.start_offset)
 
     # Ending
 
-    def close_clean(self) -> None:
-        """Closes the log; blocks until all is synced. For many logs at once: `prepare_close`, a round of tickets,
-        `close`."""
-        self.prepare_close()
-        ticket = self.begin_sync()
-        if ticket is not None:
-            for job in ticket.jobs:
-                job()
-            self.on_synced(ticket)
-        self.close()
-
     def prepare_close(self) -> None:
-        """Writes the caches that let the next start begin without a scan. On a full disk there will be none."""
+        """Writes the caches that let the next start begin without a scan; a sync and `close` follow. On a full disk there
+        will be none."""
         with contextlib.suppress(DiskFull):
             if self._active.size:
                 self._write_index(self._active)

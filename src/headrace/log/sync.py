@@ -69,9 +69,6 @@ class SyncState:
             self.synced_end = ticket.target
         return self.synced_end
 
-    def on_failed(self, ticket: SyncTicket) -> None:
-        self._end(ticket)
-
     def on_truncated(self, end_offset: int) -> None:
         self.truncations += 1
         self.synced_end = min(self.synced_end, end_offset)

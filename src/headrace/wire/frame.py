@@ -61,12 +61,6 @@ def parse_request_header(buf: bytes | bytearray | memoryview, pos: int = 0) -> R
     return RequestHeader(api_key, api_version, correlation_id, client_id, pos)
 
 
-def response_header(api: Api, version: int, correlation_id: int) -> bytes:
-    """The header alone, for a sender that counts the frame's size itself."""
-    header = _SIZE.pack(correlation_id)
-    return header + b"\0" if version >= _FIRST_FLEXIBLE_RESPONSE[api.key] else header
-
-
 def response_frame(message: Response, version: int, correlation_id: int) -> list[Any]:
     """The whole frame, size first, as chunks to send in order; records stay chunks of their own."""
     chunks = encode(message, version)
