@@ -1,4 +1,4 @@
-"""What a restore would do, and what forbids it. Calculated from the backup and a look at the cluster."""
+"""Plans of a restore, and what forbids it, calculated from the backup and a look at the cluster."""
 
 from collections.abc import Collection, Mapping
 from typing import Final, Literal, NamedTuple
@@ -24,7 +24,7 @@ WHILE_RESTORING: Final[Mapping[str, str]] = {
 
 
 class Wish(NamedTuple):
-    """What was asked for."""
+    """The restore that was asked for."""
 
     topics: frozenset[str] = frozenset()
     """All, if none is named."""
@@ -49,7 +49,7 @@ class Cluster(NamedTuple):
     brokers: int
     topics: Mapping[str, Existing]
     members: Mapping[str, int]
-    """Of the groups that have some."""
+    """The number of members, of groups that have some."""
 
 
 class TopicPlan(NamedTuple):
@@ -155,6 +155,6 @@ def settings_to_fill_with(topic: TopicPlan, backup_id: str) -> dict[str, str]:
 
 
 def settings_to_end_with(topic: TopicPlan) -> dict[str, str | None]:
-    """As changes to those that it was filled with: None goes back to the brokers'."""
+    """Changes of the settings that the topic was filled with; None goes back to the brokers' default."""
     filled = settings_to_fill_with(topic, "")
     return {name: topic.settings.get(name) for name in filled}

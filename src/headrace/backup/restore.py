@@ -111,7 +111,7 @@ async def _finish(admin: Admin, client: WriterClient, topic: TopicPlan) -> None:
 
 
 class _Filling:
-    """Of one partition, one batch at a time: the next is sent when the one before is committed."""
+    """The filling of one partition, one batch at a time: each is sent when the one before is committed."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ class StoppedChildren:
         self._looked = 0.0
 
     def look(self, children: Collection[ServeChild], mono: float) -> list[ServeChild]:
-        """Those that were seen stopped at every look for that long, while others ran."""
+        """Children seen stopped at every look for the whole patience, while others ran."""
         if not self.patience_s:
             return []
         is_late = mono - self._looked > max(LATE_SECONDS, self.patience_s / 2)

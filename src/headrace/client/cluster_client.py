@@ -102,7 +102,7 @@ class ClusterClient:
     # -- what is there -----------------------------------------------------------------------------------------------
 
     async def metadata(self, topics: Sequence[str] | None = None) -> ClusterMetadata:
-        """Of these topics, or of all. Never creates a topic."""
+        """The metadata of these topics, or of all. Never creates a topic."""
         wanted = None if topics is None else [MetadataRequestTopic(name=topic) for topic in topics]
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
         seen = cluster_metadata(await self._ask_any(request, MetadataResponse))

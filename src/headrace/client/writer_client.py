@@ -97,7 +97,7 @@ class WriterClient(ClusterClient):
         return await self._insist(send, lambda: self._leaders.pop(id, None), seconds_max)
 
     async def delete_records(self, before: Mapping[TopicPartition, int], seconds_max: float) -> None:
-        """What is below these offsets."""
+        """Deletes the records below these offsets."""
 
         async def delete(id: TopicPartition) -> None:
             wanted = DeleteRecordsTopic(id.topic, [DeleteRecordsPartition(id.partition, before[id])])

@@ -38,7 +38,7 @@ class NewTopic(NamedTuple):
 
 class Creation(NamedTuple):
     topic: Topic
-    """As it will be, for the reply."""
+    """The topic as it will be, for the reply."""
     commits: list[Commit]
 
 

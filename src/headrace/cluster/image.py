@@ -42,7 +42,7 @@ class Image(NamedTuple):
     topics: Mapping[str, Topic] = {}
     topic_names: Mapping[bytes, str] = {}
     broker_overrides: Mapping[str, BrokerOverrides] = {}
-    """By broker id as text, and `default` for all."""
+    """Overrides by broker id as text, and `default` for all."""
     producer_ids: ProducerIds = ProducerIds()
     features: Features = Features({})
     orphans: Mapping[bytes, Mapping[int, PartitionState]] = {}

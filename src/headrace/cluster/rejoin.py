@@ -37,7 +37,9 @@ class Rejoin(NamedTuple):
     commits: list[Commit]
     """In this order. After a conflict look again and decide again."""
     broker: Broker | None
-    """As the last commit registers it. None: it is only fenced by then, so call again on an image that shows it."""
+    """The broker as the last commit registers it. None: it is only fenced by then, so call again on an image that shows
+    it.
+    """
     unclean: int = 0
 
 
@@ -53,7 +55,7 @@ class Doubt(Enum):
 
 
 Doubts = Mapping[tuple[bytes, int], Doubt]
-"""By topic id and partition."""
+"""Doubts by topic id and partition."""
 
 
 def rejoin(

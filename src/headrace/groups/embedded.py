@@ -26,7 +26,7 @@ _VERSION = Layout(">h")
 class Subscription(NamedTuple):
     topics: tuple[str, ...]
     owned: Parts
-    """What the member has now. One that gives up everything before it joins names nothing."""
+    """The partitions that the member has now. A member that gives up everything before it joins names none."""
     rack_id: str | None
 
 

@@ -36,7 +36,7 @@ Bytes = bytes | bytearray | memoryview
 
 
 class CorruptBatch(Exception):
-    """These bytes are not a record batch, or not a whole one."""
+    """Bytes that are not a record batch, or not a whole one."""
 
 
 class BatchHeader(NamedTuple):

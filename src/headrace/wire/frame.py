@@ -1,4 +1,4 @@
-"""What stands around a message on a connection: the frame's size and the request and response headers.
+"""The frame around a message on a connection: its size and the request and response headers.
 
     frame    = int32 size, header, body
     request  = int16 api key, int16 version, int32 correlation id, nullable string client id [, tags]

@@ -124,7 +124,7 @@ def build_marker(
 
 
 def read_marker(batch: Bytes) -> Marker | None:
-    """What a control batch says, or None for a control batch of another kind (KRaft has some) or an emptied one."""
+    """The marker in a control batch, or None for a control batch of another kind (KRaft has some) or an emptied one."""
     records = read_records(batch, max_bytes=HEADER_SIZE)
     if not records or records[0].key is None or records[0].value is None:
         return None
@@ -142,13 +142,13 @@ def read_records(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> list[Reco
 
 
 def iter_records(batch: Bytes, first_offset: int = ANY_OFFSET, max_bytes: int = UNPACKED_BYTES_MAX) -> Iterator[Record]:
-    """From an offset on: those before it are stepped over, and those behind the last one taken are not looked at."""
+    """Records from an offset on: those before it are stepped over, and those behind the last one taken are not looked at."""
     header, body = open_batch(batch, max_bytes)
     yield from iter_unpacked(header, body, first_offset)
 
 
 def iter_unpacked(header: BatchHeader, body: Bytes, first_offset: int = ANY_OFFSET) -> Iterator[Record]:
-    """As `iter_records`, of a batch that is open."""
+    """Records like `iter_records`, of a batch that is open."""
     try:
         yield from _iter_body(header, bytes(body), first_offset - header.base_offset)
     except IndexError:
@@ -261,7 +261,7 @@ def _walk(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, int, int
 
 
 def _read_long(body: bytes, pos: int) -> tuple[int, int]:
-    """As it is written, sign and all."""
+    """The number at `pos` as it is written: the zigzag that holds its sign is not undone."""
     value, pos = read_varint(body, pos)
     return (value << 1 if value >= 0 else (-value << 1) - 1), pos
 
