@@ -1,4 +1,4 @@
-"""Who may ask: requests that a browser was tricked into sending are turned away before any handler sees them.
+"""Refusal of requests that a browser was tricked into sending, before any handler sees them.
 
 Two tricks are known. A page of another site sends a request here, be it a GET for an image, which would read as a member of
 a group as well as any: browsers then say Sec-Fetch-Site, and often name that site in Origin. From other sites only links

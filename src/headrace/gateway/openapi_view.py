@@ -34,7 +34,7 @@ class Content(NamedTuple):
     """A body or a reply in one of its media types."""
 
     status: str
-    """Of a reply."""
+    """The status of a reply."""
     media_type: str
     text: str
     shape: str

@@ -86,7 +86,7 @@ class GroupReader:
                     self._arrived.clear()
 
     def take(self, count: int, bytes_max: int) -> list[Message]:
-        """What is there, at least one message if there is any."""
+        """Messages that have arrived: at least one, if there is any."""
         self._busy_until = time.monotonic() + BUSY_SECONDS
         taken: list[Message] = []
         size = 0
@@ -102,7 +102,7 @@ class GroupReader:
 
     @property
     def last_taken(self) -> list[Message]:
-        """As far as their partitions are still ours."""
+        """The messages of the last `take`, as far as their partitions are still assigned to this reader."""
         with self._lock:
             return self._last
 
@@ -120,7 +120,9 @@ class GroupReader:
         return revoked, errors
 
     async def commit(self, places: Mapping[TopicPartition, NewCommit], seconds_max: float) -> Refusals:
-        """What was refused. TimeoutError when the answer is not there in time; whether it was stored is then unknown."""
+        """The refusals of this commit. Raises TimeoutError without an answer in time; whether it was stored is then
+        unknown.
+        """
         if self._committing is not None:
             raise Busy
         self._committing = answer = self._loop.create_future()

@@ -31,7 +31,7 @@ async def store(request: Request, topic: Topic, gateway: Shared) -> Response:
 
 
 def fast_routes() -> dict[tuple[str, str], BaseRoute]:
-    """Those of messages, by method and path: `FastLane` answers for them, and names them to whoever counts."""
+    """The message routes by method and path: `FastLane` serves them, and names them for the counts of requests."""
     routes = [route for route in router.routes if isinstance(route, APIRoute)]
     return {(method, route.path): route for route in routes for method in route.methods or ()}
 

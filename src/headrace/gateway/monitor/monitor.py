@@ -57,7 +57,7 @@ class Monitor:
         return self.history_kept.points(Series(metric, labels_of(labels)), time.time() - seconds)
 
     def latest(self, metric: str) -> Mapping[Labels, float]:
-        """Of everything that has this metric, by labels: `(("topic", "orders"),)`, `(("broker", "1"),)`, or `()`."""
+        """The last values of a metric by labels: `(("topic", "orders"),)`, `(("broker", "1"),)`, or `()`."""
         return self.history_kept.latest(metric)
 
     # -- as a part of the gateway ------------------------------------------------------------------------------------

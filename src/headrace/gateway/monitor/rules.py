@@ -62,7 +62,7 @@ def _by_topic(name: str) -> Callable[[History, float, float], Measures]:
 
 
 def _increase(history: History, now: float, window: float) -> Measures:
-    """What the rates that were seen add up to."""
+    """The increase over the window: the sum of the rates seen, each times its seconds."""
     if () not in history.latest(UNCLEAN):
         return {}
     points = history.points(Series(UNCLEAN), now - window)

@@ -25,7 +25,7 @@ _NO_HEADER = bytes(HEADER_SIZE)
 
 
 class Identity(NamedTuple):
-    """Whose batch it is: what lets a broker tell one that is sent twice."""
+    """The producer's identity in a batch, by which a broker recognizes one that is sent twice."""
 
     producer_id: int = -1
     producer_epoch: int = -1

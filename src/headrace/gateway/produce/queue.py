@@ -1,4 +1,4 @@
-"""What waits for one partition, in order, and the one batch of it that is on its way. No I/O here.
+"""Messages that wait for one partition, in order, and the one batch of it that is on its way. No I/O here.
 
 A batch that was sent is kept as it is until its fate is known: sent again, with the same sequence, a broker that has it
 stores it no second time. Giving one up that may have been stored ends the identity; the next batch begins a new one.
@@ -28,7 +28,7 @@ class Sealed:
         self.tries = 0
         self.may_be_stored = False
         self.error = KafkaError(KafkaError._MSG_TIMED_OUT)
-        """What it met last."""
+        """The last error of this batch."""
 
 
 class PartitionQueue:
@@ -53,7 +53,7 @@ class PartitionQueue:
         return self.identity is None and identity == self._former
 
     def batch(self, identity: Identity | None, now_ms: int) -> Sealed:
-        """What to send now: again what was sent last, or as much as fits of what waits."""
+        """The batch to send now: the last one again, or as much as fits of the waiting messages."""
         if self._sealed is None:
             self.identity = self.identity or identity or NOBODY
             self._sealed = self._seal(self.identity, now_ms)
@@ -97,7 +97,9 @@ class PartitionQueue:
         self.not_before = now + min(PAUSE_SECONDS * 2 ** min(tries, 10), PAUSE_SECONDS_MAX)
 
     def on_refused(self, error: KafkaError) -> None:
-        """For what it holds. Callers that shared the batch do not share the blame; one that is too large is halved."""
+        """Fails the messages of the refused batch. Callers that shared it do not share the blame; one that is too large
+        is halved.
+        """
         batch = self._open()
         pieces = batch.chunks
         if len(pieces) == 1:
@@ -120,7 +122,7 @@ class PartitionQueue:
         self._waiting.extendleft(reversed(batch.chunks))
 
     def expire(self, now: float) -> None:
-        """What waited for too long: to be sent at all, or to be sent again, as when its leader is gone and none follows."""
+        """Fails messages past their deadline: never sent, or not sent again, as when a leader is gone and none follows."""
         if self._sealed is not None and self._sealed.deadline <= now:
             self._give_up(self._sealed.error)
         while self._waiting and self._waiting[0].deadline <= now:

@@ -1,4 +1,4 @@
-"""What the browser's field for a moment holds, in the gateway's local time."""
+"""The values of the browser's field for a moment, in the gateway's local time."""
 
 import time
 
