@@ -26,10 +26,6 @@ ALLOWED = {
     "headrace.broker.outbox",
     "headrace.broker.partitions",
     "headrace.broker.retention",
-    "headrace.gateway.monitor.monitor",
-    "headrace.gateway.monitor.notify",
-    "headrace.spark.group_progress",
-    "headrace.spark.source_failure",
 }
 
 

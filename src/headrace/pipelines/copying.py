@@ -31,7 +31,7 @@ def sink_of(target: Kafka, topic: str = "") -> SinkOptions:
 
 
 def known_positions(options: SinkOptions, names: Mapping[int, str]) -> Offsets:
-    """By partition, the source's next offset as the last piece left it; not of those that have had none."""
+    """The source's next offset by partition, as the last piece left it; partitions without a piece are left out."""
     with in_plain_words(options):
         found = {p: loop_thread().run(_transaction(options, name).last_batch()) for p, name in names.items()}
     return {partition: offset for partition, offset in found.items() if offset >= 0}

@@ -29,14 +29,14 @@ class Kafka(NamedTuple):
     options: Mapping[str, str] = {}
 
     def source_options(self) -> dict[str, str]:
-        """As `format("headrace")` takes them."""
+        """The options of `format("headrace")`."""
         return {
             "kafka.bootstrap.servers": self.bootstrap,
             **{f"kafka.{name}": value for name, value in self.options.items()},
         }
 
     def client_config(self) -> dict[str, str | int | float | bool]:
-        """As confluent-kafka takes them."""
+        """The settings of a confluent-kafka client."""
         return {"bootstrap.servers": self.bootstrap, "client.id": CLIENT_ID, "log_level": 0, **self.options}
 
 

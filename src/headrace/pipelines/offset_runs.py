@@ -56,7 +56,7 @@ class OffsetRuns:
 
 
 def runs_in(notes: Iterable[tuple[bytes, bytes]], about: dict[str, str]) -> list[Run]:
-    """What notes say of one partition, in the order of its offsets."""
+    """The runs that notes hold of one partition, in the order of its offsets."""
     runs = []
     for key, value in notes:
         said = json.loads(key)

@@ -72,7 +72,7 @@ def is_of_topic(name: str) -> bool:
 
 
 def arrow_schema_of(schema: StructType) -> pa.Schema:
-    """What Spark expects of a reader with this schema."""
+    """The Arrow schema that Spark expects of a reader with this schema."""
     return to_arrow_schema(schema, timezone="UTC")
 
 

@@ -47,7 +47,7 @@ class DamagedBatch(UserError):
 
 
 class Decoder:
-    """Of one partition."""
+    """The decoder of one partition."""
 
     def __init__(self, id: TopicPartition, schema: pa.Schema, read_committed: bool = True) -> None:
         self._id = id

@@ -27,7 +27,7 @@ Send = Callable[[TopicPartition, memoryview, Callable[[], None]], None]
 
 
 class Identity:
-    """Whose batches these are. Without a producer id, brokers cannot tell a batch that is sent twice."""
+    """The producer's identity in batches. Without a producer id, brokers cannot tell a batch that is sent twice."""
 
     def __init__(self, producer_id: int = -1, producer_epoch: int = -1, is_transactional: bool = False) -> None:
         self.producer_id = producer_id
@@ -67,7 +67,7 @@ class RecordBatches:
         self._free: list[Octets] = []
 
     def add(self, rows: Rows, topic: str | None) -> None:
-        """To `topic`, or where the rows' own topics say."""
+        """Adds rows to `topic`, or to the topics that the rows name."""
         if topic is not None:
             self._add_to(topic, np.arange(rows.number, dtype=np.int64), rows)
             return

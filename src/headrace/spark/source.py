@@ -23,7 +23,7 @@ from headrace.spark.subscription import client_of, ending_offsets, find_partitio
 
 
 class RangePartition(InputPartition):
-    """What one task reads."""
+    """The offset ranges that one task reads."""
 
     def __init__(self, *ranges: OffsetRange) -> None:
         super().__init__(ranges)

@@ -1,4 +1,4 @@
-"""What goes wrong in a read, for somebody who knows Spark and not our protocol: one sentence and what to do."""
+"""Failures of a read for readers who know Spark and not our protocol: one sentence and what to do."""
 
 import logging
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _FIXES: dict[int, str] = {
     ErrorCode.KAFKA_STORAGE_ERROR: "the broker's log says what is wrong with its disk",
 }
 
-log = logging.getLogger("headrace.spark")
+logger = logging.getLogger("headrace.spark")
 
 
 class LostRecords(UserError):
@@ -46,7 +46,7 @@ def in_plain_words(options: SourceOptions) -> Iterator[None]:
 
 
 def report(options: SourceOptions, lost: LostRecords) -> None:
-    """As `failOnDataLoss` says: the end of the query, or a line in the log."""
+    """Reports lost records as `failOnDataLoss` says: the end of the query, or a line in the log."""
     if options.fail_on_data_loss:
         raise lost
-    log.warning("%(cause)s", {"cause": lost.cause})
+    logger.warning("%(cause)s", {"cause": lost.cause})

@@ -143,7 +143,7 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ends
 
     def _starts(self, starts: Offsets, found: Subscribed) -> Offsets:
-        """Those of the query, and 0 for partitions that were added since; one that is gone is a loss."""
+        """The query's start offsets, and 0 for partitions that were added since; one that is gone is reported as a loss."""
         there = set(found.partitions)
         for id in sorted(starts.keys() - there):
             report(self._options, LostRecords(id, starts[id], starts[id], "the topic or partition is gone"))
