@@ -48,6 +48,7 @@ class Image(NamedTuple):
     orphans: Mapping[bytes, Mapping[int, PartitionState]] = {}
 
     def apply(self, changes: Iterable[Change], revision: int) -> "Image":
+        assert revision >= self.revision, (revision, self.revision)
         draft = _Draft(self)
         for key, value, modified in changes:
             draft.change(key, None if value is None else decode(key, value, modified))

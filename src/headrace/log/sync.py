@@ -59,6 +59,7 @@ class SyncState:
         jobs = [file.sync_job() for file in files]
         jobs += [self._disk.sync_dir_job(path) for path in self._directories]
         self.files, self._directories = {}, {}
+        assert target >= self.synced_end, (target, self.synced_end)
         self._in_flight = SyncTicket(target, self.truncations, files, jobs)
         return self._in_flight
 
