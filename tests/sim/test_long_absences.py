@@ -159,7 +159,7 @@ def commit_meanwhile(cluster: Keyed) -> None:
     cluster.come_back(away)
     for broker_id in (1, 2, 3):
         replica = cluster.partition(broker_id)
-        assert replica.last_stable_offset == replica.log.end_offset, f"it stands still on broker {broker_id}"
+        assert replica.reads.last_stable_offset == replica.log.end_offset, f"it stands still on broker {broker_id}"
 
 
 def test_a_deleted_key_stays_deleted(cluster: Keyed) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from headrace.base.ids import TopicPartition
-from headrace.broker.partition import Partition
+from headrace.partition.partition import Partition
 from headrace.replica.throttle import UNLIMITED, Throttle
 
 if TYPE_CHECKING:

@@ -22,15 +22,15 @@ from headrace.base.clock import Now
 from headrace.base.errors import DiskFull
 from headrace.base.ids import TopicPartition
 from headrace.base.settings import LONG_MAX
-from headrace.broker.admit import CODEC_BY_NAME
 from headrace.broker.clean_process import Cleaning, CleaningFailed
-from headrace.broker.partition import Partition
 from headrace.log import checkpoint
 from headrace.log.clean_batch import NO_CODEC
 from headrace.log.clean_job import CleanJob, CleanReport, SealedSegment
 from headrace.log.cleanable import Dirt, dirt, is_due
 from headrace.log.segment import Segment
 from headrace.log.swap import CleanedGroup, sweep_cleaned
+from headrace.partition.admission import CODEC_BY_NAME
+from headrace.partition.partition import Partition
 from headrace.wire.batch import CorruptBatch
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Cleaner:
             return None
         max_lag_ms = config.max_compaction_lag_ms
         if max_lag_ms < LONG_MAX:
-            partition.roll_if_older(now.wall - max_lag_ms, now)
+            partition.upkeep.roll_if_older(now.wall - max_lag_ms, now)
         if store.segment_count == 1:
             return None
         first_dirty = max(self._cleaned.get(name, 0), store.segments[0].base_offset)
@@ -227,7 +227,7 @@ class Cleaner:
             return False
         await self._in_thread(sync(store.path))
         store.finish_swap(swap)
-        partition.on_cleaned()
+        partition.upkeep.on_cleaned()
         await self._in_thread(_unlink_all, self._broker, store.take_retired())
         return True
 

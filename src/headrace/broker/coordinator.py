@@ -8,13 +8,14 @@ from headrace.base.clock import Now
 from headrace.base.errors import Refused
 from headrace.base.ids import ZERO_ID
 from headrace.broker.logged_coordinator import Asked, LoggedCoordinator, OutcomeLike
-from headrace.broker.partition import Partition, Verification
 from headrace.groups.coordinator import Groups
 from headrace.groups.outcome import Command, Outcome, TimerKey, nothing
 from headrace.groups.records import decode, encode
 from headrace.groups.refusals import refused, refused_commit
 from headrace.groups.topics import Topics
 from headrace.groups.transactional_commit import TransactionalCommit
+from headrace.partition.partition import Partition
+from headrace.partition.verification import Verification
 from headrace.wire.batch import BatchHeader
 from headrace.wire.codes import CODES, ErrorCode
 from headrace.wire.messages.groups_classic import JoinGroupRequest
@@ -67,7 +68,7 @@ class GroupCoordinator(LoggedCoordinator):
             fenced = self.partition.log.check_producer_epoch(asked.producer_id, asked.producer_epoch)
             if fenced is not None:
                 raise Refused(fenced, f"producer {asked.producer_id} has a newer epoch")
-            self.partition.check_in_transaction(asked.producer_id, asked.producer_epoch, verification)
+            self.partition.verifications.check(asked.producer_id, asked.producer_epoch, verification)
         except Refused as refusal:
             code = CODES[refusal.code]
             if code is ErrorCode.NOT_ENOUGH_REPLICAS:
@@ -84,7 +85,7 @@ class GroupCoordinator(LoggedCoordinator):
         if not self.is_active:
             raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{self.partition.id} is being read")
         now = self._now()
-        end = self.partition.append_marker(marker, producer_id, producer_epoch, transaction_version, now)
+        end = self.partition.appends.append_marker(marker, producer_id, producer_epoch, transaction_version, now)
         self._seen_end = max(self._seen_end, end)
         self.groups.end_transaction(producer_id, marker.commit)
         return end
@@ -171,7 +172,7 @@ class GroupCoordinator(LoggedCoordinator):
         """What a turn decided is applied already: later decisions of the turn had to see it."""
         assert isinstance(outcome, Outcome)
         now = self._now()
-        self._seen_end = self.partition.append_own(bytearray(self._batch_of(outcome, now)), now)
+        self._seen_end = self.partition.appends.append_own(bytearray(self._batch_of(outcome, now)), now)
         if outcome.producer is not None:
             self._apply(outcome)
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 from headrace.broker.coordinator import GroupCoordinator
 from headrace.broker.led_coordinators import LedCoordinators
-from headrace.broker.partition import Partition
 from headrace.cluster.changes import NewTopic
 from headrace.groups.coordinator import Groups
 from headrace.groups.settings import MINUTE_MS, GroupSettings
 from headrace.groups.topics import NO_TOPICS, Topics
+from headrace.partition.partition import Partition
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from headrace.base.errors import DiskFull
 from headrace.base.ids import TopicPartition
 from headrace.broker.catch_up import CatchUp
-from headrace.broker.follow_session import FollowSession, Position
-from headrace.broker.partition import Partition
 from headrace.client.connection import ClientConnection, Disconnected
+from headrace.partition.follow_session import FollowSession, Position
+from headrace.partition.partition import Partition
 from headrace.replica.follower import base_around, cut_for, sound_batches
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.fetch import (
@@ -226,7 +226,7 @@ class Fetcher:
 
         def restart() -> None:
             if not partition.is_leader and partition.leader_epoch == position.leader_epoch:
-                partition.restart_at(base_offset, self._broker.clock.now())
+                partition.following.restart_at(base_offset, self._broker.clock.now())
                 self._take_word(partition, position, part)
 
         await self._cut_at(partition, base_offset, restart, base_offset)
@@ -235,7 +235,7 @@ class Fetcher:
     def _take_word(self, partition: Partition, position: Position, part: PartitionData) -> None:
         """The leader saw no divergence below our offset; what it sent, if we could append it, goes on from there."""
         matching_end = self._append(partition, part.records, position) if part.records else position.offset
-        partition.on_leader_word(part.high_watermark, part.log_start_offset, matching_end)
+        partition.following.on_leader_word(part.high_watermark, part.log_start_offset, matching_end)
 
     def _append(self, partition: Partition, records: memoryview, position: Position) -> int:
         """Up to where our log is now known to be the leader's."""
@@ -244,7 +244,7 @@ class Fetcher:
             self._catch_up.on_copied(partition, end)
             try:
                 self._broker.disk_room.check_copy(end)
-                partition.append_copies(records[:end], headers, self._broker.clock.now())
+                partition.following.append_copies(records[:end], headers, self._broker.clock.now())
                 return partition.log.end_offset
             except DiskFull as error:
                 self._on_disk_full(partition, error)
@@ -271,7 +271,7 @@ class Fetcher:
 
         def cut() -> None:
             if not partition.is_leader and partition.leader_epoch == position.leader_epoch:
-                partition.truncate(offset, self._broker.clock.now())
+                partition.following.truncate(offset, self._broker.clock.now())
 
         await self._cut_at(partition, offset, cut)
 
@@ -294,7 +294,7 @@ class Fetcher:
                     "%(topic)s-%(partition)d: the leader's log starts at %(offset)d; starting over there",
                     {**partition.id._asdict(), "leader": self.leader_id, "offset": start},
                 )
-                partition.restart_at(start, self._broker.clock.now())
+                partition.following.restart_at(start, self._broker.clock.now())
 
         if start > partition.log.end_offset or partition.log.lacks_head:
             await self._cut_at(partition, min(start, partition.log.start_offset), restart, start)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from headrace.broker.catch_up import CatchUp
 from headrace.broker.fetcher import Fetcher
-from headrace.broker.partition import Partition
 from headrace.cluster.entities import NO_LEADER
+from headrace.partition.partition import Partition
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker

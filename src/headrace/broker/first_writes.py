@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.base.errors import Refused
 from headrace.broker.dispatch import Request
-from headrace.broker.partition import ADDS_SINCE, Partition, Verification
 from headrace.broker.transaction_checks import COME_BACK, SECONDS_MAX, until_checked
+from headrace.partition.appends import ADDS_SINCE
+from headrace.partition.partition import Partition
+from headrace.partition.verification import Verification
 from headrace.txns.questions import AddPartitions
 from headrace.txns.state import TopicPartition
 from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_header
@@ -55,12 +57,12 @@ class FirstWrites:
                     self._look_at(partition, header)
 
     def _look_at(self, partition: Partition, header: BatchHeader) -> None:
-        if partition.is_in_transaction(header.producer_id, header.producer_epoch):
+        if partition.verifications.is_in_transaction(header.producer_id, header.producer_epoch):
             return
         if partition.log.check_producer(header) is not None:
             # A resend, or out of step: the append will say so, and write nothing.
             return
-        verification = partition.begin_verification(header.producer_id, header.producer_epoch)
+        verification = partition.verifications.begin(header.producer_id, header.producer_epoch)
         self._first[partition.id.topic, partition.id.partition] = _First(verification, header, partition)
 
     def _questions(self, transactional_id: str) -> list[AddPartitions]:
@@ -85,7 +87,7 @@ class FirstWrites:
     def _refuse(self, partition: TopicPartition, code: ErrorCode) -> None:
         self._refusals[partition] = self._as_produce_code(code)
         first = self._first[partition]
-        first.partition.drop_verification(first.header.producer_id, first.verification)
+        first.partition.verifications.drop(first.header.producer_id, first.verification)
 
     def _as_produce_code(self, code: ErrorCode) -> ErrorCode:
         if code is ErrorCode.CONCURRENT_TRANSACTIONS and self._adds:

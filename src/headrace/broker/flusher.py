@@ -1,6 +1,6 @@
 """Group commit: one round of fdatasync for everything that became dirty while the last round ran.
 
-    append ─▶ mark ─▶ [dirty] ─▶ round: begin_sync, jobs off the loop (`base/syncs.py`), on_synced ─▶ next round
+    append ─▶ `Ready.sync` ─▶ round: begin_sync, jobs off the loop, on_synced for all, carried out ─▶ next round
 
 No timer: under load a round simply holds more. A round proves only what was written before it began (the log's ticket
 remembers), so a write that lands while it runs waits for the next one. After a failed round there is no other: what a
@@ -32,27 +32,29 @@ class Flusher:
         clock: Clock,
         run_jobs: Run,
         probes: Probes,
-        check_lease: Callable[[], object],
+        dirty: dict[Any, None],
         on_failure: Callable[[BaseException], None],
     ) -> None:
+        """`dirty` is where whoever has something to sync is noted; a round takes all of it."""
         self._loop = loop
         self._clock = clock  # uvloop's own counts whole milliseconds
         self._run_jobs = run_jobs
         self._probes = probes
-        self._check_lease = check_lease
+        self._dirty = dirty
         self._on_failure = on_failure
-        self._dirty: dict[Syncable, None] = {}
+        self._on_round: Callable[[], object] = lambda: None
         self._running = False
-        self._scheduled = False
         self._failure: BaseException | None = None
         self._idle: list[asyncio.Future[None]] = []
 
-    def mark(self, syncable: Syncable) -> None:
-        self._dirty[syncable] = None
-        if not self._running and not self._scheduled and self._failure is None:
-            # At the end of this turn: all the frames that one read brought in share a round.
-            self._scheduled = True
-            self._loop.call_soon(self._begin_round)
+    def on_round(self, call: Callable[[], object]) -> None:
+        """`call` carries out what a round made ready, before the next one begins."""
+        self._on_round = call
+
+    def begin(self) -> None:
+        """Begins a round for what is dirty, unless one runs: then it is the next one's."""
+        if self._dirty and not self._running and self._failure is None:
+            self._begin_round()
 
     async def until_idle(self) -> None:
         """Returns when nothing is dirty and no round runs; raises when that will never be."""
@@ -64,8 +66,8 @@ class Flusher:
             await waiting
 
     def _begin_round(self) -> None:
-        self._scheduled = False
-        dirty, self._dirty = self._dirty, {}
+        dirty = list(self._dirty)
+        self._dirty.clear()
         tickets: list[tuple[Syncable, Any]] = []
         jobs: list[Job] = []
         try:
@@ -94,12 +96,11 @@ class Flusher:
         seconds = self._clock.now().mono - started
         self._probes.sync_rounds.observe(seconds)
         self._probes.sync_files += files
-        # What was synced may now be acknowledged, if it is still ours to do so. It runs until all are told: who writes
-        # because of what it hears must not begin another beside the one that follows.
+        # It runs until all is carried out: whoever writes because of it must not begin another beside the one that follows.
         try:
-            self._check_lease()
             for syncable, ticket in tickets:
                 syncable.on_synced(ticket)
+            self._on_round()
         except Exception as bug:
             self._fail(bug, [syncable for syncable, _ in tickets])
             return

@@ -18,10 +18,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused, StoreUnreachable
-from headrace.broker.partition import Partition
 from headrace.cluster.isr import affirm_isr, alter_isr
 from headrace.cluster.records import partition_key
 from headrace.cluster.store import Commit, Conflict
+from headrace.partition.partition import Partition
 from headrace.replica.leader import Proposal
 from headrace.wire.codes import ErrorCode
 
@@ -69,7 +69,7 @@ class IsrKeeper:
         puts = {key: value for commit in planned.values() for key, value in commit.puts.items()}
         expect = {key: revision for commit in planned.values() for key, revision in commit.expect.items()}
         for partition in planned:
-            partition.on_proposal_sent()
+            partition.in_sync.on_proposal_sent()
         try:
             await self._broker.metadata.store.commit(puts, expect)
         except StoreUnreachable:
@@ -86,7 +86,7 @@ class IsrKeeper:
         """None when it is out of date: the partition is led in another epoch, or its state changed meanwhile."""
         image = self._broker.image
         state = image.partition(partition.id.topic, partition.id.partition)
-        if state is not partition.state or not partition.is_proposed(proposal):
+        if state is not partition.state or not partition.in_sync.is_proposed(proposal):
             return None
         index = partition.id.partition
         try:
@@ -94,7 +94,7 @@ class IsrKeeper:
             return alter_isr(image, partition.topic_id, index, state, proposal.isr, proposal.added, self._broker.config)
         except Refused as refusal:
             log.debug("%(topic)s-%(partition)d: %(cause)s", {**partition.id._asdict(), "cause": refusal.message})
-            return None if partition.withdraw_proposal() else affirm_isr(partition.topic_id, index, state)
+            return None if partition.in_sync.withdraw_proposal() else affirm_isr(partition.topic_id, index, state)
 
     def _check_alive(self, proposal: Proposal) -> None:
         """A dead broker's last fetch may have been good enough; the controller would only take it out again."""
@@ -125,4 +125,4 @@ class IsrKeeper:
     def _on_conflict(self, partition: Partition, conflict: Conflict) -> None:
         own = partition_key(partition.topic_id, partition.id.partition)
         if own not in conflict.keys:
-            partition.on_proposal_refused()
+            partition.in_sync.on_proposal_refused()

@@ -66,8 +66,8 @@ class Janitor:
         now = self._broker.clock.now()
         lag_seconds_max = self._broker.config.number("replica.lag.time.max.ms") / 1000
         for count, partition in enumerate(self._broker.partitions.restless(), 1):
-            partition.on_tick(now)
-            partition.check_followers(self._broker.live, lag_seconds_max, now)
+            partition.upkeep.on_tick(now)
+            partition.in_sync.check_followers(self._broker.live, lag_seconds_max, now)
             if count % PER_TURN == 0:
                 await asyncio.sleep(0)
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from headrace.base.errors import Refused
 from headrace.broker.logged_coordinator import LoggedCoordinator
-from headrace.broker.partition import Partition
 from headrace.cluster.changes import NewTopic
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.entities import Topic
 from headrace.groups.hashing import partition_of
+from headrace.partition.partition import Partition
 from headrace.wire.codes import ErrorCode
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from headrace.base.errors import DiskFull, Refused
 from headrace.broker.credible_time import DOUBT_SECONDS
 from headrace.broker.deadlines import Deadline
 from headrace.broker.log_reading import LogReading, RotFound
-from headrace.broker.partition import Partition
+from headrace.partition.partition import Partition
 from headrace.wire.batch import BatchHeader, CorruptBatch
 from headrace.wire.codes import ErrorCode
 
@@ -245,7 +245,7 @@ class LoggedCoordinator(ABC):
 
     def _append(self, outcome: OutcomeLike) -> None:
         now = self._now()
-        self._seen_end = self.partition.append_own(bytearray(self._batch_of(outcome, now)), now)
+        self._seen_end = self.partition.appends.append_own(bytearray(self._batch_of(outcome, now)), now)
         self._apply(outcome)
 
     def _set_timer(self, timer: TimerLike) -> None:

@@ -65,7 +65,7 @@ class MarkerAppends:
                     raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{partition.id} is not coordinated here")
                 end_offset = coordinator.end_transaction(marker, *producer, asked.transaction_version)
             else:
-                end_offset = partition.append_marker(marker, *producer, asked.transaction_version, self._now)
+                end_offset = partition.appends.append_marker(marker, *producer, asked.transaction_version, self._now)
         except Refused as refusal:
             result.error_code = refusal.code
         except DiskFull:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from headrace.broker.partition import Partition
 from headrace.broker.peers import Peers
 from headrace.client.connection import Disconnected
 from headrace.cluster.image import Image, changed_topics
+from headrace.partition.partition import Partition
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.metadata import (
     MetadataRequest,

@@ -48,12 +48,15 @@ from headrace.broker.stall_watch import StallWatch
 from headrace.broker.sync_threads import THREADS, SyncThreads
 from headrace.broker.tasks import Tasks
 from headrace.broker.traces import Traces, open_traces
+from headrace.broker.turn import Turn
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.image import Image
 from headrace.cluster.registration import found_cluster
 from headrace.cluster.store import Conflict, MetaStore
 from headrace.log.clean_job import CleanJob
+from headrace.partition.partition import Partition
+from headrace.partition.ready import Ready
 
 log = logging.getLogger("headrace.node")
 
@@ -134,12 +137,22 @@ class Node:
         self._watch = self.broker.disk_watch = DiskWatch(
             loop, self._sync_threads, self._probe_disk, self._config.number("log.disk.hang.timeout.ms")
         )
-        self._flusher = Flusher(
+        self._ready: Ready[Partition] = Ready()
+        flusher = Flusher(
             loop,
             self._clock,
             self._watch.watched(self._syncs.run),
             self.probes,
-            self.broker.check_lease,
+            self._ready.sync,
+            self._on_failure,
+        )
+        self._turn = Turn(
+            loop,
+            self._ready,
+            flusher,
+            self.broker.has_lease,
+            self.broker.isr_keeper.propose,
+            self.probes,
             self._on_failure,
         )
         try:
@@ -179,11 +192,10 @@ class Node:
             path=self.settings.data,
             disk=self._disk,
             clock=self._clock,
-            flusher=self._flusher,
+            ready=self._ready,
             threads=self._sync_threads,
             watch=self._watch,
             probes=self.probes,
-            propose=broker.isr_keeper.propose,
             on_opened=broker.on_opened,
             clean_start=self._was_clean,
             kept_page_cache=self._is_same_boot(image),
@@ -193,7 +205,7 @@ class Node:
         await broker.partitions.open_wanted()
         broker.partitions.set_strays_aside(broker.image)
         # What a crash left in the page cache only is on disk before anybody asks: offsets that were seen are not unseen.
-        await self._flusher.until_idle()
+        await self._turn.until_synced()
 
     def _probe_disk(self) -> None:
         self._disk.write_atomic(f"{self.settings.data}/disk-watch", b"1")
@@ -329,11 +341,11 @@ class Node:
         for _ in range(DRAIN_SECONDS_MAX):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1.0):
-                    return await self._flusher.until_idle()
+                    return await self._turn.until_synced()
         raise DiskTooSlow(f"the disk did not take everything in {DRAIN_SECONDS_MAX} s")
 
     async def _close_logs(self) -> None:
-        await self.broker.partitions.close_all()
+        await self.broker.partitions.close_all(self._turn.until_synced)
         await self.broker.partitions.save_checkpoints()
         await self.broker.seen_revision.save(self.broker.image.revision)
         self._directory.leave_clean_mark()

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.base.clock import Now
 from headrace.base.errors import DiskFull
-from headrace.broker.partition import Partition
 from headrace.log.retention import UNLIMITED, start_by_size, start_by_time
+from headrace.partition.partition import Partition
 from headrace.wire.batch import CorruptBatch
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ def forget_old(partition: Partition, now: Now) -> tuple[int, bool]:
     end = ends[:SEGMENTS_PER_ROUND][-1]
     if end > segments[-1].base_offset:
         # Only a sealed segment can go.
-        partition.roll(now)
-    partition.delete_records(end)
+        partition.upkeep.roll(now)
+    partition.upkeep.delete_records(end)
     return min(len(ends), SEGMENTS_PER_ROUND), len(ends) > SEGMENTS_PER_ROUND
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from headrace.base.errors import DiskFull, Refused
 from headrace.broker.log_reading import RotFound
-from headrace.broker.partition import Partition
 from headrace.cluster.damage import is_claimed, stand_down
+from headrace.partition.partition import Partition
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -99,7 +99,7 @@ class Rot:
         def cut() -> None:
             nonlocal is_cut
             if not is_claimed(partition.state, broker.id):
-                partition.truncate(offset, broker.clock.now())
+                partition.following.truncate(offset, broker.clock.now())
                 is_cut = True
 
         try:

@@ -25,6 +25,6 @@ class StallWatch:
             return
         now = self._broker.clock.now()
         for count, partition in enumerate(self._broker.partitions.restless(), 1):
-            partition.check_stalled(seconds_max, now)
+            partition.in_sync.check_stalled(seconds_max, now)
             if count % PER_TURN == 0:
                 await asyncio.sleep(0)

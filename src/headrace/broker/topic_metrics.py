@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from headrace.base.exposition import Metric, labels_of
 
 if TYPE_CHECKING:
-    from headrace.broker.partition import Partition
+    from headrace.partition.partition import Partition
 
 _COLUMNS = (
     ("records_in_total", "Records appended by producers."),
@@ -54,12 +54,12 @@ class TopicRow:
     replica_lag_seconds: float = 0.0
 
     def add(self, partition: "Partition", now: float) -> None:
-        self.records_in_total += partition.records_in
-        self.bytes_in_total += partition.bytes_in
-        self.records_out_total += partition.records_out
-        self.bytes_out_total += partition.bytes_out
-        self.copied_in_bytes_total += partition.bytes_copied_in
-        self.copied_out_bytes_total += partition.bytes_copied_out
+        self.records_in_total += partition.appends.records_in
+        self.bytes_in_total += partition.appends.bytes_in
+        self.records_out_total += partition.reads.records_out
+        self.bytes_out_total += partition.reads.bytes_out
+        self.copied_in_bytes_total += partition.following.bytes_copied_in
+        self.copied_out_bytes_total += partition.reads.bytes_copied_out
         self.log_bytes += partition.log.size_bytes
         self.segments += partition.log.segment_count
         self.partitions += 1

@@ -11,7 +11,7 @@ from headrace.base.clock import Now
 from headrace.base.errors import Refused, StoreUnreachable
 from headrace.broker.logged_coordinator import NO_TICKET, Asked, LoggedCoordinator
 from headrace.broker.markers import MarkerJob
-from headrace.broker.partition import Partition
+from headrace.partition.partition import Partition
 from headrace.txns.coordinator import Transactions
 from headrace.txns.outcome import Command, Outcome, TimerKey
 from headrace.txns.questions import Answer, BeginProducer, EndTransaction, Question

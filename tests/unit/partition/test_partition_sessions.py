@@ -3,12 +3,12 @@
 import itertools
 
 import pytest
-from partition_rig import PartitionRig
 
 from headrace.base.errors import Refused
-from headrace.broker.sessions import EVICT_AFTER_SECONDS, FetchSessions
+from headrace.partition.fetch_session import EVICT_AFTER_SECONDS, FetchSessions
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from partition_rig import PartitionRig
 
 BY_NAME, BY_ID = 12, 13
 
@@ -111,7 +111,7 @@ def test_entries_hear_of_their_partition_and_of_no_other() -> None:
     (entry,) = session.entries.values()
     entry.follow(partition)
     session.dirty.clear()
-    partition._notify()
+    partition.notify()
     assert list(session.dirty) == [entry]
     sessions.resolve(request(session_id=101, epoch=1, forget=(0,)), BY_NAME)
     assert not partition.watchers

@@ -6,7 +6,7 @@ from partition_rig import FIRST, PartitionRig
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
-from headrace.broker.refused_batches import KEPT_SECONDS, REMEMBERED_MAX, REMEMBERED_SECONDS, RefusedBatches
+from headrace.partition.refusals import KEPT_SECONDS, REMEMBERED_MAX, REMEMBERED_SECONDS, RefusedBatches
 from headrace.wire.codes import ErrorCode
 
 AGAIN = ErrorCode.NOT_ENOUGH_REPLICAS

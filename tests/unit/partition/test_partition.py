@@ -3,9 +3,8 @@
 from random import Random
 
 import pytest
-from batches import NOW, batch, config
-from partition_rig import ALONE, FIRST, PATH, PartitionRig
 
+from batches import NOW, batch, config
 from headrace.base.errors import DiskFailed, DiskFull, Refused
 from headrace.broker.partitions import log_config
 from headrace.cluster.entities import PartitionState
@@ -13,6 +12,7 @@ from headrace.log.config import LogConfig
 from headrace.wire.batch import parse_header
 from headrace.wire.codes import ErrorCode
 from headrace.wire.records import read_records
+from partition_rig import ALONE, FIRST, PATH, PartitionRig
 
 RELAXED = {"flush_messages": 1_000_000, "flush_ms": 5_000}
 
@@ -34,8 +34,8 @@ class Waiter:
 def values_in(rig: PartitionRig) -> list[bytes]:
     """All that a consumer may see."""
     values: list[bytes] = []
-    offset = rig.partition.start_offset
-    while (found := rig.partition.read(offset, 1 << 20, at_least_one=True)) is not None:
+    offset = rig.partition.log.start_offset
+    while (found := rig.partition.reads.read(offset, 1 << 20, at_least_one=True)) is not None:
         content = found.read()
         found.release()
         position = 0
@@ -52,7 +52,7 @@ def test_a_batch_gets_the_next_offset_and_the_leaders_epoch() -> None:
     assert rig.append(batch(b"a", b"b")).base_offset == 0
     assert rig.append(batch(b"c")) == (2, 3, -1)
     rig.sync()
-    found = rig.partition.read(2, 1000, True)
+    found = rig.partition.reads.read(2, 1000, True)
     header = parse_header(found.read())
     assert (header.base_offset, header.leader_epoch) == (2, 5)
 
@@ -63,7 +63,7 @@ def test_on_a_durable_topic_the_disk_comes_first(acks: int) -> None:
     appended = rig.append(batch(b"a"), acks)
     assert rig.partition.wait(appended.end_offset, acks, waiter, None)
     assert (rig.partition.high_watermark, waiter.told) == (0, [])
-    assert rig.partition.read(0, 1000, True) is None, "nobody sees what a power cut could take"
+    assert rig.partition.reads.read(0, 1000, True) is None, "nobody sees what a power cut could take"
     rig.sync()
     assert (rig.partition.high_watermark, waiter.told) == (1, ["reached"])
     assert not rig.partition.wait(appended.end_offset, acks, waiter, None)
@@ -86,11 +86,11 @@ def test_a_relaxed_topic_is_synced_by_count_and_by_time() -> None:
     assert by_count.partition.log.synced_end == 3
     by_time = PartitionRig(**RELAXED)
     by_time.append(batch())
-    by_time.partition.on_tick(NOW)
-    by_time.partition.on_tick(NOW._replace(mono=NOW.mono + 4.9))
+    by_time.partition.upkeep.on_tick(NOW)
+    by_time.partition.upkeep.on_tick(NOW._replace(mono=NOW.mono + 4.9))
     by_time.sync()
     assert by_time.partition.log.synced_end == 0
-    by_time.partition.on_tick(NOW._replace(mono=NOW.mono + 5.0))
+    by_time.partition.upkeep.on_tick(NOW._replace(mono=NOW.mono + 5.0))
     by_time.sync()
     assert by_time.partition.log.synced_end == 1
 
@@ -123,7 +123,7 @@ def test_append_time_is_stamped_and_the_checksum_made_anew() -> None:
     rig = PartitionRig(message_timestamp_type="LogAppendTime")
     assert rig.append(batch(timestamp=5)).log_append_time == NOW.wall
     rig.sync()
-    (record,) = read_records(rig.partition.read(0, 1000, True).read())
+    (record,) = read_records(rig.partition.reads.read(0, 1000, True).read())
     assert record.timestamp == NOW.wall
 
 
@@ -193,24 +193,24 @@ def test_readers_stay_between_start_and_high_watermark() -> None:
     for value in (b"0", b"1", b"2"):
         rig.append(batch(value))
     rig.sync()
-    assert rig.partition.delete_records(1) == 1
+    assert rig.partition.upkeep.delete_records(1) == 1
     for offset in (0, -1, 4):
         with pytest.raises(Refused) as refused:
-            rig.partition.read(offset, 1000, True)
+            rig.partition.reads.read(offset, 1000, True)
         assert refused.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
-    assert rig.partition.read(3, 1000, True) is None
+    assert rig.partition.reads.read(3, 1000, True) is None
     assert values_in(rig) == [b"1", b"2"]
-    assert rig.partition.delete_records(-1) == 3
+    assert rig.partition.upkeep.delete_records(-1) == 3
     for offset in (4, -2):
         with pytest.raises(Refused):
-            rig.partition.delete_records(offset)
+            rig.partition.upkeep.delete_records(offset)
 
 
 def test_a_topic_that_becomes_durable_owes_a_sync() -> None:
     rig = PartitionRig(**RELAXED)
     rig.append(batch())
     durable = config()
-    rig.partition.on_config(durable, log_config(durable, LogConfig()), NOW)
+    rig.partition.on_config(durable, log_config(durable, LogConfig()))
     rig.sync()
     assert rig.partition.log.synced_end == 1
 
@@ -238,10 +238,10 @@ def test_a_new_leader_that_does_not_know_what_is_committed_says_so_when_asked_by
     rig.append(batch())
     rig.sync()
     # Its own write of this epoch is not committed, and nobody can have read it.
-    assert rig.partition.find_by_time(0) == (-1, -1)
+    assert rig.partition.reads.find_by_time(0) == (-1, -1)
     rig.partition.on_state(PartitionState((1, 2), (1, 2), 1, 6), NOW)
     with pytest.raises(Refused) as refused:
-        rig.partition.find_by_time(0)
+        rig.partition.reads.find_by_time(0)
     assert refused.value.code == ErrorCode.OFFSET_NOT_AVAILABLE
-    rig.partition.on_follower_fetch(2, 1, 1, NOW)
-    assert rig.partition.find_by_time(0)[1] == 0
+    rig.partition.in_sync.on_follower_fetch(2, 1, 1, NOW)
+    assert rig.partition.reads.find_by_time(0)[1] == 0

@@ -4,7 +4,7 @@ import pytest
 from batches import NOW, batch, changed, config
 
 from headrace.base.errors import Refused
-from headrace.broker.admit import SPAN_MAX, RecordsRefused, admit, opened
+from headrace.partition.admission import SPAN_MAX, RecordsRefused, admit, repacked
 from headrace.wire.batch import parse_header
 from headrace.wire.codes import ErrorCode
 from headrace.wire.records import read_records
@@ -121,7 +121,7 @@ def test_the_bounds_of_time(timestamp: int, settings: dict[str, object], is_let_
 
 
 def open_for(content: bytes, **settings: object) -> memoryview:
-    return memoryview(opened(memoryview(bytearray(content)), parse_header(content), config(**settings)))
+    return memoryview(repacked(memoryview(bytearray(content)), parse_header(content), config(**settings)))
 
 
 def test_a_compacted_topic_wants_keys_and_says_which_records_have_none() -> None:

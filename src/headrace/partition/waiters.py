@@ -1,13 +1,15 @@
 """Who waits for an offset of a partition: produce requests, in the order of their appends.
 
-Appends happen in offset order, so the waiters do too: one deque, looked at only from its front. Who has given up stays in
-it until its offset is reached, or until there are many: a partition may be stuck for hours, and every resend waits again.
+Appends happen in offset order, so the waiters do too: one deque, looked at only from its front. A waiter that has given
+up stays in it until its offset is reached, or until there are many: a partition may be stuck for hours, and every
+resend waits again.
 """
 
 from collections import deque
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 SWEPT_FROM: Final = 1000
+REACHED: Final = 0
 
 
 class Waiter(Protocol):
@@ -19,6 +21,14 @@ class Waiter(Protocol):
     def on_reached(self, part: Any) -> None: ...
 
     def on_lost(self, part: Any, code: int) -> None: ...
+
+
+class Told(NamedTuple):
+    """What a waiter is to hear: REACHED, or the error code of why its offset never will be."""
+
+    waiter: Waiter
+    part: Any
+    code: int
 
 
 class OffsetWaiters:
@@ -44,16 +54,18 @@ class OffsetWaiters:
         self._queue = deque(entry for entry in self._queue if entry[1].is_waiting(entry[2]))
         self._sweep_at = max(SWEPT_FROM, 2 * len(self._queue))
 
-    def reach(self, offset: int) -> None:
+    def reach(self, offset: int) -> list[Told]:
+        """Takes out whoever waits for an end up to `offset`."""
         queue = self._queue
+        told = []
         while queue and queue[0][0] <= offset:
             _, waiter, part = queue.popleft()
-            waiter.on_reached(part)
+            told.append(Told(waiter, part, REACHED))
+        return told
 
-    def lose_all(self, code: int) -> None:
+    def lose_all(self, code: int) -> list[Told]:
         queue, self._queue = self._queue, deque()
-        for _, waiter, part in queue:
-            waiter.on_lost(part, code)
+        return [Told(waiter, part, code) for _, waiter, part in queue]
 
     def __len__(self) -> int:
         return len(self._queue)

@@ -1,18 +1,19 @@
 """One partition on a disk in memory, led by broker 1, with a flusher in virtual time."""
 
 from batches import NOW, config
-from quiet_loop import QuietLoop
-
 from headrace.base.ids import TopicPartition
 from headrace.base.probe import Probes
 from headrace.broker.flusher import Flusher
-from headrace.broker.partition import Partition
 from headrace.broker.partitions import log_config
 from headrace.broker.sync_threads import SyncThreads
+from headrace.broker.turn import Turn
 from headrace.cluster.entities import PartitionState
 from headrace.log.config import LogConfig
 from headrace.log.log import Log
 from headrace.log.pool import FilePool
+from headrace.partition.partition import Partition
+from headrace.partition.ready import Ready
+from quiet_loop import QuietLoop
 from sim.disk import SimDisk
 from sim.host import SimClock
 
@@ -51,14 +52,29 @@ class PartitionRig:
         )
         clock = SimClock(self.loop.agenda, "test")
         run_jobs = SyncThreads(self.loop, clock, None).run
-        flusher = Flusher(self.loop, clock, run_jobs, Probes(), lambda: None, self.failures.append)
-        self.partition = Partition(
-            ID, b"i" * 16, 1, log, topic_config, state, flusher, 0, lambda *each: self.proposals.append(each), NOW
+        ready: Ready[Partition] = Ready()
+        flusher = Flusher(self.loop, clock, run_jobs, Probes(), ready.sync, self.failures.append)
+        self.turn = Turn(
+            self.loop,
+            ready,
+            flusher,
+            lambda: True,
+            lambda *each: self.proposals.append(each),
+            Probes(),
+            self.failures.append,
         )
+        self.partition = Partition(ID, b"i" * 16, 1, log, topic_config, state, 0, ready, NOW)
         self.loop.run_ready()
 
+    def _propose(self, *proposed: object) -> None:
+        self.proposals.append(proposed)
+
     def append(self, content: bytearray, acks: int = -1):
-        return self.partition.append(memoryview(content), acks, 9, NOW)
+        return self.partition.appends.append(memoryview(content), acks, 9, NOW)
+
+    def carry_out(self) -> None:
+        """The end of this turn, without the rounds of syncs that follow it."""
+        self.turn.carry_out()
 
     def sync(self) -> None:
         self.loop.run_ready()

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from headrace.base.ids import TopicPartition
-from headrace.broker.partition import Partition
+from headrace.partition.partition import Partition
 from headrace.wire.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic
 
 # So many in one request: encoding, reading and answering more would hold up a loop for too long.
@@ -164,7 +164,7 @@ class FollowSession:
             position.leader_epoch,
             position.offset,
             position.last_epoch,
-            self._followed[id].start_offset,
+            self._followed[id].log.start_offset,
             bytes_max,
             high_watermark=position.high_watermark,
         )

@@ -153,7 +153,7 @@ def _codec(config: TopicConfig) -> int:
     return CODEC_BY_NAME[config.compression_type]
 
 
-def opened(records: memoryview, header: BatchHeader, config: TopicConfig) -> memoryview:
+def repacked(records: memoryview, header: BatchHeader, config: TopicConfig) -> memoryview:
     """The batch as this topic wants to store it, after a look at every record. Offset and epoch stay as they are."""
     try:
         content = read_records(records, max_bytes=OPENED_BYTES_MAX)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from headrace.base.errors import Refused
-from headrace.broker.partition import Partition
+from headrace.partition.partition import Partition
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest
 
@@ -81,7 +81,18 @@ class FetchEntry:
             (partition.follower_watchers if is_follower else partition.watchers)[self] = None
 
     def on_change(self) -> None:
-        self.session.on_change(self)
+        """The partition moved: worth a look from now on, by the fetch that is parked when this turn ends."""
+        session, partition = self.session, self.partition
+        session.dirty[self] = None
+        if session.parked is not None and partition is not None:
+            if session.is_follower:
+                partition.ready.wake_copier(self)
+            else:
+                partition.ready.wake_reader(self)
+
+    def wake(self) -> None:
+        if self.session.parked is not None:
+            self.session.parked.on_change(self)
 
 
 class FetchSession:
@@ -117,11 +128,6 @@ class FetchSession:
         if entry is not None:
             entry.follow(None)
             self.dirty.pop(entry, None)
-
-    def on_change(self, entry: FetchEntry) -> None:
-        self.dirty[entry] = None
-        if self.parked is not None:
-            self.parked.on_change(entry)
 
     def unfollow_all(self) -> None:
         for entry in self.entries.values():

@@ -6,7 +6,7 @@ from partition_rig import ALONE, FIRST, PartitionRig
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
-from headrace.broker.gaps import KNOWN_MAX, MOMENT_SECONDS, NEW_SECONDS, Gaps
+from headrace.partition.grace import KNOWN_MAX, MOMENT_SECONDS, NEW_SECONDS, Grace
 from headrace.wire.batch import parse_header
 from headrace.wire.codes import ErrorCode
 
@@ -21,7 +21,7 @@ class Rig(PartitionRig):
     def code_of(self, sequence: int, now: Now = NOW, epoch: int = 0, version: int = BEFORE, **more: bool) -> int | None:
         content = batch(producer_id=7, producer_epoch=epoch, base_sequence=sequence, **more)
         try:
-            self.partition.append(memoryview(content), -1, version, now)
+            self.partition.appends.append(memoryview(content), -1, version, now)
         except Refused as refusal:
             return refusal.code
         return None
@@ -113,7 +113,7 @@ def test_a_leader_is_new_for_a_while_only(rig: Rig) -> None:
 
 
 def test_many_producers_with_gaps_are_not_all_remembered_and_nobody_waits_for_ever() -> None:
-    gaps = Gaps()
+    gaps = Grace()
     headers = [parse_header(batch(producer_id=each, base_sequence=5)) for each in range(KNOWN_MAX + 10)]
     for header in headers[:KNOWN_MAX]:
         with pytest.raises(Refused):

@@ -1,13 +1,13 @@
 """What a follower tells its leader: only what is news, and again from the beginning when the leader forgot."""
 
 import pytest
-from batches import NOW, batch
-from partition_rig import ID, PartitionRig
 
-from headrace.broker import follow_session
-from headrace.broker.follow_session import FollowSession, News
+from batches import NOW, batch
 from headrace.cluster.entities import PartitionState
+from headrace.partition import follow_session
+from headrace.partition.follow_session import FollowSession, News
 from headrace.wire.batch import parse_header, stamp
+from partition_rig import ID, PartitionRig
 
 ME, LEADER = 1, 2
 FOLLOWED = PartitionState((LEADER, ME), (LEADER, ME), LEADER, 5)
@@ -20,7 +20,7 @@ class Followed(PartitionRig):
         """A batch of the leader, in our log but not yet on disk."""
         content = batch()
         stamp(content, 0, self.partition.log.end_offset, 5)
-        self.partition.append_copies(memoryview(content), [parse_header(content)], NOW)
+        self.partition.following.append_copies(memoryview(content), [parse_header(content)], NOW)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_watermark_and_an_epoch_are_news(session: FollowSession, rig: Followed
     rig.copy()
     rig.sync()
     news(session)
-    rig.partition.on_leader_word(1, 0, 1)
+    rig.partition.following.on_leader_word(1, 0, 1)
     (topic,) = news(session).topics
     assert topic.partitions[0].high_watermark == 1
     rig.partition.on_state(FOLLOWED._replace(leader_epoch=6), NOW)
@@ -79,7 +79,7 @@ def test_a_cut_is_news(session: FollowSession, rig: Followed) -> None:
     rig.copy()
     rig.sync()
     assert offsets(news(session)) == [1]
-    rig.partition.truncate(0, NOW)
+    rig.partition.following.truncate(0, NOW)
     assert offsets(news(session)) == [0]
 
 
@@ -89,7 +89,7 @@ def test_one_in_trouble_leaves_the_session_until_its_time_is_over(session: Follo
     left = news(session, now=1.0)
     assert [each.partitions for each in left.forgotten] == [[0]]
     assert session.is_empty
-    rig.partition.on_leader_word(0, 0, 0)
+    rig.partition.following.on_leader_word(0, 0, 0)
     assert news(session, now=4.9) == News([], [])
     assert offsets(news(session, now=5.0)) == [0]
 

@@ -12,17 +12,17 @@ one behind it for the first time: each may wait for a coordinator before it is l
 a new epoch, or after this moment.
 
 Answers come in the order of the batches. While one of the producer is in the log and not committed, its answer is owed, and
-the client cannot have heard of the refusal behind it: the moment begins after that, with the next batch that comes (as that
-of `gaps` does).
+the client cannot have heard of the refusal behind it: the moment begins after that, with the next batch that comes (as in
+`grace`).
 """
 
 from typing import NamedTuple
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
-from headrace.broker.partition import Partition
 from headrace.log.log import Log
 from headrace.log.producers import Duplicate
+from headrace.partition.partition import Partition
 from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_header
 from headrace.wire.codes import CODES, ErrorCode
 
@@ -114,7 +114,7 @@ class RefusedBatches:
 
 
 def _end_of_moment(header: BatchHeader, partition: Partition | None, now: Now) -> float | None:
-    is_owed = partition is not None and partition.is_leader and partition.owes(header.producer_id)
+    is_owed = partition is not None and partition.is_leader and partition.sequences.owes(header.producer_id)
     return None if is_owed else now.mono + REMEMBERED_SECONDS
 
 
