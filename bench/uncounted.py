@@ -26,7 +26,7 @@ COUNTERS = {
     "records_out",
     "sync_files",
 }
-ROUTE_COUNTER = ("headrace.broker.dispatch", "count")
+ROUTE_COUNTER = ("headrace.broker.net.dispatch", "count")
 NOTED = "last_request"
 OBSERVE = "observe"
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
-from headrace.broker.isr_keeper import IsrKeeper
+from headrace.broker.replication.isr_keeper import IsrKeeper
 from headrace.partition.in_sync import InSync
 from headrace.replica.leader import LeaderReplica
 from sim.isr_stories import SETTING

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from headrace.broker import log_reading
-from headrace.broker.logged_coordinator import LoggedCoordinator
+from headrace.broker.coordinators.logged import LoggedCoordinator
+from headrace.broker.disk import log_reading
 from headrace.partition.partition import Partition
 from sim.test_coordinators_in_trouble import OFFSET, OFFSETS, Coordinated, cluster, one, three
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace.broker.membership import MARGIN_SHARE
+from headrace.broker.membership.membership import MARGIN_SHARE
 from headrace.cluster.store import Lease
 from headrace.log import checkpoint
 from headrace.wire.codes import ErrorCode

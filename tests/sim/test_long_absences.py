@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headrace.broker import janitor
+from headrace.broker.upkeep import janitor
 from headrace.wire.batch import iter_headers
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.coordinators import FindCoordinatorRequest

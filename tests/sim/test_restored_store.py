@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from headrace.broker import membership
-from headrace.broker.seen_revision import SeenRevision
+from headrace.broker.membership import membership
+from headrace.broker.membership.seen_revision import SeenRevision
 from headrace.cluster.store import Entry
 from headrace.partition.partition import Partition
 from sim.cluster import Cluster

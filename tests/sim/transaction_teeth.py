@@ -2,8 +2,8 @@
 
 from pytest import MonkeyPatch
 
-from headrace.broker.first_writes import FirstWrites
-from headrace.broker.markers import Markers
+from headrace.broker.coordinators.markers import Markers
+from headrace.broker.handlers.first_writes import FirstWrites
 from headrace.groups.offsets import CommittedOffsets
 from headrace.log.log import Log
 from headrace.partition.reads import Reads

@@ -13,33 +13,33 @@ from headrace.base.clock import Clock, Now
 from headrace.base.disk import Disk
 from headrace.base.errors import Refused, StoreUnreachable
 from headrace.base.probe import Probes
-from headrace.broker.cleaner import Cleaner
-from headrace.broker.clock_watch import ClockWatch
-from headrace.broker.controller import Controller
-from headrace.broker.coordinators import GroupCoordinators
-from headrace.broker.credible_time import CredibleTime
-from headrace.broker.deadlines import Deadlines
-from headrace.broker.disk_room import DiskRoom
-from headrace.broker.disk_watch import DiskWatch
-from headrace.broker.dispatch import Dispatch
-from headrace.broker.fetchers import Fetchers
+from headrace.broker.coordinators.groups import GroupCoordinators
+from headrace.broker.coordinators.markers import Markers
+from headrace.broker.coordinators.producer_ids import ProducerIdBlocks
+from headrace.broker.coordinators.transactions import TransactionCoordinators
+from headrace.broker.disk.room import DiskRoom
+from headrace.broker.disk.watch import DiskWatch
 from headrace.broker.handlers import HANDLERS
-from headrace.broker.hung_peers import HungPeers
-from headrace.broker.isr_keeper import IsrKeeper
-from headrace.broker.leaderless import Leaderless
-from headrace.broker.listener import Listener
-from headrace.broker.markers import Markers
-from headrace.broker.membership import Membership
-from headrace.broker.metadata import Metadata, Plan
-from headrace.broker.new_leaders import NewLeaders
+from headrace.broker.membership.clock_watch import ClockWatch
+from headrace.broker.membership.controller import Controller
+from headrace.broker.membership.leaderless import Leaderless
+from headrace.broker.membership.membership import Membership
+from headrace.broker.membership.metadata import Metadata, Plan
+from headrace.broker.membership.new_leaders import NewLeaders
+from headrace.broker.membership.seen_revision import SeenRevision
+from headrace.broker.net.deadlines import Deadlines
+from headrace.broker.net.dispatch import Dispatch
+from headrace.broker.net.hung_peers import HungPeers
+from headrace.broker.net.listener import Listener
+from headrace.broker.net.peers import Peers
 from headrace.broker.partitions import Partitions
-from headrace.broker.peers import Peers
-from headrace.broker.producer_ids import ProducerIdBlocks
-from headrace.broker.retention import Retention
-from headrace.broker.rot import Rot
-from headrace.broker.seen_revision import SeenRevision
+from headrace.broker.replication.fetchers import Fetchers
+from headrace.broker.replication.isr_keeper import IsrKeeper
+from headrace.broker.replication.rot import Rot
 from headrace.broker.tasks import Tasks
-from headrace.broker.transaction_coordinators import TransactionCoordinators
+from headrace.broker.upkeep.cleaner import Cleaner
+from headrace.broker.upkeep.credible_time import CredibleTime
+from headrace.broker.upkeep.retention import Retention
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.changes import Creation, NewTopic, create_topic
 from headrace.cluster.entities import INTERNAL_TOPICS, Topic

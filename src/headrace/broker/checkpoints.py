@@ -15,9 +15,9 @@ from typing import Any
 from headrace.base.disk import Disk
 from headrace.base.errors import DiskFull
 from headrace.base.ids import TopicPartition
-from headrace.broker.disk_watch import DiskWatch
-from headrace.broker.known_replicas import KnownReplicas
-from headrace.broker.spare_room import SpareRoom
+from headrace.broker.disk.known_replicas import KnownReplicas
+from headrace.broker.disk.spare_room import SpareRoom
+from headrace.broker.disk.watch import DiskWatch
 from headrace.log import checkpoint
 from headrace.partition.partition import Partition
 

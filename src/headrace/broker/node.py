@@ -22,33 +22,33 @@ from headrace.base.file_sync import Job
 from headrace.base.ids import format_id
 from headrace.base.probe import Probes
 from headrace.broker.broker import Broker
-from headrace.broker.clean_process import Cleaning
-from headrace.broker.cleaner import Cleaner
-from headrace.broker.connection_limits import SocketBuffers, connection_limits
-from headrace.broker.descriptors import Descriptors, descriptor_limit
-from headrace.broker.directory import DataDirectory
-from headrace.broker.disk_room import DiskRoom
-from headrace.broker.disk_watch import DiskWatch
-from headrace.broker.dispatch import Dispatch
-from headrace.broker.doubtful_copies import DoubtfulCopies
-from headrace.broker.flusher import Flusher
-from headrace.broker.hand_over import hand_over
+from headrace.broker.disk.directory import DataDirectory
+from headrace.broker.disk.flusher import Flusher
+from headrace.broker.disk.room import DiskRoom
+from headrace.broker.disk.sync_threads import THREADS, SyncThreads
+from headrace.broker.disk.watch import DiskWatch
 from headrace.broker.handlers import HANDLERS
-from headrace.broker.image_turns import image_of
-from headrace.broker.janitor import Janitor
-from headrace.broker.listener import Listener
-from headrace.broker.loop_lag import LoopLag
-from headrace.broker.membership import Membership
-from headrace.broker.metrics import MetricsServer
+from headrace.broker.membership.hand_over import hand_over
+from headrace.broker.membership.image_turns import image_of
+from headrace.broker.membership.membership import Membership
+from headrace.broker.membership.room_to_lead import RoomToLead
+from headrace.broker.membership.seen_revision import SeenRevision
+from headrace.broker.metrics.loop_lag import LoopLag
+from headrace.broker.metrics.server import MetricsServer
+from headrace.broker.net.connection_limits import SocketBuffers, connection_limits
+from headrace.broker.net.descriptors import Descriptors, descriptor_limit
+from headrace.broker.net.dispatch import Dispatch
+from headrace.broker.net.listener import Listener
+from headrace.broker.net.traces import Traces, open_traces
 from headrace.broker.partitions import Partitions
-from headrace.broker.retention import Retention
-from headrace.broker.room_to_lead import RoomToLead
-from headrace.broker.seen_revision import SeenRevision
-from headrace.broker.stall_watch import StallWatch
-from headrace.broker.sync_threads import THREADS, SyncThreads
+from headrace.broker.replication.doubtful_copies import DoubtfulCopies
+from headrace.broker.replication.stall_watch import StallWatch
 from headrace.broker.tasks import Tasks
-from headrace.broker.traces import Traces, open_traces
 from headrace.broker.turn import Turn
+from headrace.broker.upkeep.clean_process import Cleaning
+from headrace.broker.upkeep.cleaner import Cleaner
+from headrace.broker.upkeep.janitor import Janitor
+from headrace.broker.upkeep.retention import Retention
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.image import Image

@@ -24,9 +24,9 @@ from headrace.base.errors import DiskFull, Refused
 from headrace.base.ids import TopicPartition
 from headrace.base.probe import Probes
 from headrace.broker.checkpoints import Checkpoints
-from headrace.broker.disk_watch import DiskWatch
-from headrace.broker.partition_directories import PartitionDirectories, Unclaimed, Vanished
-from headrace.broker.removals import Removals
+from headrace.broker.disk.partition_directories import PartitionDirectories, Unclaimed, Vanished
+from headrace.broker.disk.watch import DiskWatch
+from headrace.broker.upkeep.removals import Removals
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.damage import must_stand_down
 from headrace.cluster.entities import PartitionState, Topic

@@ -12,7 +12,7 @@ from typing import Any
 
 from headrace.base.errors import DiskFailed
 from headrace.base.probe import Probes
-from headrace.broker.flusher import Flusher
+from headrace.broker.disk.flusher import Flusher
 from headrace.partition.partition import Partition
 from headrace.partition.ready import Ready, Sleeper
 from headrace.partition.waiters import REACHED, Told

@@ -4,9 +4,9 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
-from headrace.broker.coordinator import GroupCoordinator
-from headrace.broker.logged_coordinator import LoggedCoordinator
-from headrace.broker.transaction_coordinator import TransactionCoordinator
+from headrace.broker.coordinators.group import GroupCoordinator
+from headrace.broker.coordinators.logged import LoggedCoordinator
+from headrace.broker.coordinators.transaction import TransactionCoordinator
 from headrace.groups.classic import ClassicGroup
 from headrace.groups.consumer import ConsumerGroup
 from headrace.groups.offsets import CommittedOffsets

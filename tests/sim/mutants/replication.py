@@ -2,9 +2,9 @@
 
 from pytest import MonkeyPatch
 
-from headrace.broker.fetcher import Fetcher
 from headrace.broker.handlers.fetch import ActiveFetch
-from headrace.broker.isr_keeper import IsrKeeper
+from headrace.broker.replication.fetcher import Fetcher
+from headrace.broker.replication.isr_keeper import IsrKeeper
 from headrace.cluster import elect, isr, reassign, rejoin, rewrite
 from headrace.partition.appends import Appends
 from headrace.partition.follow_session import FollowSession

@@ -3,9 +3,9 @@
 from pytest import MonkeyPatch
 
 from headrace.broker.checkpoints import Checkpoints
-from headrace.broker.directory import DataDirectory
-from headrace.broker.flusher import Flusher
-from headrace.broker.membership import Membership
+from headrace.broker.disk.directory import DataDirectory
+from headrace.broker.disk.flusher import Flusher
+from headrace.broker.membership.membership import Membership
 from headrace.broker.partitions import Partitions
 from headrace.broker.turn import Turn
 from headrace.cluster import rejoin

@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import pytest
-from batches import NOW, batch
-from partition_rig import ALONE, PartitionRig
 
+from batches import NOW, batch
 from headrace.base.clock import Now
-from headrace.broker.clean_process import CleaningFailed
-from headrace.broker.cleaner import Cleaner
-from headrace.broker.credible_time import CredibleTime
+from headrace.broker.upkeep.clean_process import CleaningFailed
+from headrace.broker.upkeep.cleaner import Cleaner
+from headrace.broker.upkeep.credible_time import CredibleTime
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PartitionState
 from headrace.log.clean_job import CleanJob, CleanReport
@@ -19,6 +18,7 @@ from headrace.log.swap import CleanedGroup
 from headrace.partition.partition import Partition
 from headrace.wire.batch import iter_headers
 from headrace.wire.records import read_records
+from partition_rig import ALONE, PartitionRig
 
 DAY_MS = 86_400_000
 

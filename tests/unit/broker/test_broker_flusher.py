@@ -1,12 +1,12 @@
 """Group commit: one round at a time, later writes in the next, and after a failure none."""
 
 import pytest
-from quiet_loop import QuietLoop
 
 from headrace.base.errors import DiskFailed
 from headrace.base.probe import Probes
-from headrace.broker.flusher import Flusher
-from headrace.broker.sync_threads import THREADS, SyncThreads
+from headrace.broker.disk.flusher import Flusher
+from headrace.broker.disk.sync_threads import THREADS, SyncThreads
+from quiet_loop import QuietLoop
 from sim.host import SimClock
 
 

@@ -6,17 +6,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from batches import NOW, batch, config
-from partition_rig import ID, PartitionRig
 
+from batches import NOW, batch, config
 from headrace.base.errors import StoreUnreachable
-from headrace.broker.isr_keeper import IsrKeeper
 from headrace.broker.partitions import log_config
+from headrace.broker.replication.isr_keeper import IsrKeeper
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PartitionState
 from headrace.cluster.records import broker_key, partition_key
 from headrace.cluster.store import Conflict
 from headrace.log.config import LogConfig
+from partition_rig import ID, PartitionRig
 
 OUTSIDE = PartitionState((1, 2, 3), (1, 2), 1, 5, revision=9)
 OWN_KEY = partition_key(b"i" * 16, 0)
@@ -91,7 +91,7 @@ class Rig:
 
 @pytest.fixture
 def rig(monkeypatch: pytest.MonkeyPatch) -> Rig:
-    monkeypatch.setattr("headrace.broker.isr_keeper.RETRY_SECONDS", 0)
+    monkeypatch.setattr("headrace.broker.replication.isr_keeper.RETRY_SECONDS", 0)
     return Rig()
 
 

@@ -7,11 +7,11 @@ from headrace.base.errors import DiskFull, Refused
 from headrace.base.ids import format_id
 from headrace.base.probe import Probes
 from headrace.broker.checkpoints import UNLINK_PER_TURN
-from headrace.broker.disk_watch import DiskWatch
-from headrace.broker.fetcher import Syncing
-from headrace.broker.flusher import Flusher
+from headrace.broker.disk.flusher import Flusher
+from headrace.broker.disk.sync_threads import SyncThreads
+from headrace.broker.disk.watch import DiskWatch
 from headrace.broker.partitions import Partitions
-from headrace.broker.sync_threads import SyncThreads
+from headrace.broker.replication.fetcher import Syncing
 from headrace.broker.turn import Turn
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PartitionState, Topic

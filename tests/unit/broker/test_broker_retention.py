@@ -1,11 +1,10 @@
 """What retention takes from a partition, and what it may not."""
 
 from batches import NOW, batch
-from partition_rig import PartitionRig
-
 from headrace.base.clock import Now
-from headrace.broker.retention import SEGMENTS_PER_ROUND, forget_old
+from headrace.broker.upkeep.retention import SEGMENTS_PER_ROUND, forget_old
 from headrace.cluster.entities import PartitionState
+from partition_rig import PartitionRig
 
 HOUR_MS = 3_600_000
 

@@ -5,7 +5,7 @@ from typing import Any
 from headrace.base.clock import Now
 from headrace.base.errors import DiskFailed
 from headrace.base.probe import Probes
-from headrace.broker.flusher import Flusher
+from headrace.broker.disk.flusher import Flusher
 from headrace.broker.turn import Turn
 from headrace.partition.ready import Ready
 from headrace.partition.waiters import REACHED, Told

@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
-from headrace.broker.dispatch import Request
 from headrace.broker.handlers.hints import leader_hint, node_endpoints
-from headrace.broker.listener import Pending
+from headrace.broker.net.dispatch import Request
+from headrace.broker.net.listener import Pending
 from headrace.partition.fetch_session import FetchEntry, FetchSession
 from headrace.partition.partition import Partition
 from headrace.wire.codes import ErrorCode

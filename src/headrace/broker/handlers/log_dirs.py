@@ -7,8 +7,8 @@ import os.path
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from headrace.broker.dispatch import Request
 from headrace.broker.handlers.static_settings import log_directory
+from headrace.broker.net.dispatch import Request
 from headrace.partition.partition import Partition
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.cluster import (

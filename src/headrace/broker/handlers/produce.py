@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import DiskFull, Refused
-from headrace.broker.dispatch import Request
-from headrace.broker.first_writes import FirstWrites
+from headrace.broker.handlers.first_writes import FirstWrites
 from headrace.broker.handlers.hints import leader_hint, node_endpoints
-from headrace.broker.listener import Pending
+from headrace.broker.net.dispatch import Request
+from headrace.broker.net.listener import Pending
 from headrace.partition.admission import RecordsRefused
 from headrace.partition.appends import Appended
 from headrace.partition.partition import Partition

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.broker.coordinator import GroupCoordinator
-from headrace.broker.dispatch import Request
+from headrace.broker.coordinators.group import GroupCoordinator
+from headrace.broker.coordinators.transaction_checks import COME_BACK, until_checked
 from headrace.broker.handlers.groups import take_out_unknown
-from headrace.broker.listener import Pending
-from headrace.broker.transaction_checks import COME_BACK, until_checked
+from headrace.broker.net.dispatch import Request
+from headrace.broker.net.listener import Pending
 from headrace.groups.refusals import refused_commit
 from headrace.groups.transactional_commit import TransactionalCommit
 from headrace.partition.verification import Verification

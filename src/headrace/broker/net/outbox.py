@@ -20,7 +20,7 @@ from concurrent.futures import Executor
 
 from headrace.base.errors import DiskFailed
 from headrace.base.probe import Probes
-from headrace.broker.descriptors import Descriptors
+from headrace.broker.net.descriptors import Descriptors
 from headrace.log.file_range import FileRange
 
 log = logging.getLogger("headrace.outbox")

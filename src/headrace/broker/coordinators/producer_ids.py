@@ -2,7 +2,7 @@
 
 import asyncio
 
-from headrace.broker.metadata import Metadata
+from headrace.broker.membership.metadata import Metadata
 from headrace.cluster.image import Image
 from headrace.cluster.registration import next_producer_ids
 from headrace.cluster.store import Commit

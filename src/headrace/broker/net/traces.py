@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.base.ids import ZERO_ID
 from headrace.base.tracing import open_provider
-from headrace.broker.dispatch import Handler, Request
-from headrace.broker.listener import Pending
-from headrace.broker.outbox import Chunk
+from headrace.broker.net.dispatch import Handler, Request
+from headrace.broker.net.listener import Pending
+from headrace.broker.net.outbox import Chunk
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.wire.apis import APIS
 from headrace.wire.codes import ErrorCode

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from headrace.base.errors import DiskFull
 from headrace.base.ids import TopicPartition
-from headrace.broker.catch_up import CatchUp
+from headrace.broker.replication.catch_up import CatchUp
 from headrace.client.connection import ClientConnection, Disconnected
 from headrace.partition.follow_session import FollowSession, Position
 from headrace.partition.partition import Partition

@@ -6,8 +6,8 @@ Told of the partitions whose state is another one, so that an image which change
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from headrace.broker.catch_up import CatchUp
-from headrace.broker.fetcher import Fetcher
+from headrace.broker.replication.catch_up import CatchUp
+from headrace.broker.replication.fetcher import Fetcher
 from headrace.cluster.entities import NO_LEADER
 from headrace.partition.partition import Partition
 

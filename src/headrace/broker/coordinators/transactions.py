@@ -1,7 +1,7 @@
 """The transaction coordinators of this broker, one for each partition of `__transaction_state` that it leads."""
 
-from headrace.broker.led_coordinators import LedCoordinators
-from headrace.broker.transaction_coordinator import TransactionCoordinator
+from headrace.broker.coordinators.led import LedCoordinators
+from headrace.broker.coordinators.transaction import TransactionCoordinator
 from headrace.cluster.changes import NewTopic
 from headrace.partition.partition import Partition
 from headrace.txns.coordinator import Transactions

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headrace.base.clock import Clock, Now
 from headrace.base.errors import PeerError
 from headrace.base.probe import Histogram
-from headrace.broker.listener import Connection, Pending
-from headrace.broker.outbox import Chunk
+from headrace.broker.net.listener import Connection, Pending
+from headrace.broker.net.outbox import Chunk
 from headrace.wire.apis import APIS
 from headrace.wire.codec import decode
 from headrace.wire.codes import ErrorCode

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
 from headrace.base.ids import ZERO_ID
-from headrace.broker.logged_coordinator import Asked, LoggedCoordinator, OutcomeLike
+from headrace.broker.coordinators.logged import Asked, LoggedCoordinator, OutcomeLike
 from headrace.groups.coordinator import Groups
 from headrace.groups.outcome import Command, Outcome, TimerKey, nothing
 from headrace.groups.records import decode, encode

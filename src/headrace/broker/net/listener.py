@@ -20,10 +20,10 @@ from typing import Any, Protocol, cast
 
 from headrace.base.errors import DiskFailed, PeerError
 from headrace.base.probe import Probes
-from headrace.broker.budget import Budget
-from headrace.broker.connection_limits import KERNELS_CHOICE, SocketBuffers
-from headrace.broker.descriptors import Descriptors
-from headrace.broker.outbox import Chunk, Outbox, SocketOutbox, TransportOutbox, release_ranges
+from headrace.broker.net.budget import Budget
+from headrace.broker.net.connection_limits import KERNELS_CHOICE, SocketBuffers
+from headrace.broker.net.descriptors import Descriptors
+from headrace.broker.net.outbox import Chunk, Outbox, SocketOutbox, TransportOutbox, release_ranges
 
 log = logging.getLogger("headrace.listener")
 

@@ -12,7 +12,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import DiskFull, Refused
-from headrace.broker.log_reading import RotFound
+from headrace.broker.disk.log_reading import RotFound
 from headrace.cluster.damage import is_claimed, stand_down
 from headrace.partition.partition import Partition
 

@@ -6,8 +6,8 @@ Later ones need no question: the transaction is open here, and nothing but its m
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.base.errors import Refused
-from headrace.broker.dispatch import Request
-from headrace.broker.transaction_checks import COME_BACK, SECONDS_MAX, until_checked
+from headrace.broker.coordinators.transaction_checks import COME_BACK, SECONDS_MAX, until_checked
+from headrace.broker.net.dispatch import Request
 from headrace.partition.appends import ADDS_SINCE
 from headrace.partition.partition import Partition
 from headrace.partition.verification import Verification

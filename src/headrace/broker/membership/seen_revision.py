@@ -13,7 +13,7 @@ from typing import Final
 from headrace.base.disk import Disk
 from headrace.base.headed_text import newer_version
 from headrace.base.other_format import other_format
-from headrace.broker.disk_watch import DiskWatch
+from headrace.broker.disk.watch import DiskWatch
 
 logger = logging.getLogger("headrace.metadata")
 

@@ -5,7 +5,7 @@
     stderr   why not
 
 `CleanProcess` is the broker's side of it, and blocks, so it is for a thread: no CPU of a compaction may be spent where the
-interpreter's lock would take it from the event loop. `python -m headrace.broker.clean_process` is the other.
+interpreter's lock would take it from the event loop. `python -m headrace.broker.upkeep.clean_process` is the other.
 """
 
 import contextlib

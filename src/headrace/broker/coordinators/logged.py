@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from headrace.base.clock import Now
 from headrace.base.errors import DiskFull, Refused
-from headrace.broker.credible_time import DOUBT_SECONDS
-from headrace.broker.deadlines import Deadline
-from headrace.broker.log_reading import LogReading, RotFound
+from headrace.broker.disk.log_reading import LogReading, RotFound
+from headrace.broker.net.deadlines import Deadline
+from headrace.broker.upkeep.credible_time import DOUBT_SECONDS
 from headrace.partition.partition import Partition
 from headrace.wire.batch import BatchHeader, CorruptBatch
 from headrace.wire.codes import ErrorCode

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from headrace.broker.coordinator import GroupCoordinator
-from headrace.broker.led_coordinators import LedCoordinators
+from headrace.broker.coordinators.group import GroupCoordinator
+from headrace.broker.coordinators.led import LedCoordinators
 from headrace.cluster.changes import NewTopic
 from headrace.groups.coordinator import Groups
 from headrace.groups.settings import MINUTE_MS, GroupSettings

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused, StoreUnreachable
-from headrace.broker.logged_coordinator import NO_TICKET, Asked, LoggedCoordinator
-from headrace.broker.markers import MarkerJob
+from headrace.broker.coordinators.logged import NO_TICKET, Asked, LoggedCoordinator
+from headrace.broker.coordinators.markers import MarkerJob
 from headrace.partition.partition import Partition
 from headrace.txns.coordinator import Transactions
 from headrace.txns.outcome import Command, Outcome, TimerKey

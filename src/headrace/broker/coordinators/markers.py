@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import StoreUnreachable
-from headrace.broker.marker_appends import MarkerAppends
+from headrace.broker.coordinators.marker_appends import MarkerAppends
 from headrace.client.connection import Disconnected
 from headrace.txns.state import TopicPartition
 from headrace.wire.codes import ErrorCode

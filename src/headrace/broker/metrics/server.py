@@ -13,10 +13,10 @@ from urllib.parse import parse_qs
 
 from headrace import __version__
 from headrace.base.exposition import CONTENT_TYPE, Metric, histogram_samples, labels_of, render
-from headrace.broker.health import Check, liveness, readiness
-from headrace.broker.process_metrics import process_metrics
-from headrace.broker.topic_metrics import TopicRows, partition_metrics
-from headrace.broker.upkeep_metrics import upkeep_metrics
+from headrace.broker.metrics.health import Check, liveness, readiness
+from headrace.broker.metrics.process import process_metrics
+from headrace.broker.metrics.topics import TopicRows, partition_metrics
+from headrace.broker.metrics.upkeep import upkeep_metrics
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker

@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import DiskFull
-from headrace.broker.connection_limits import connection_limits
+from headrace.broker.net.connection_limits import connection_limits
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from headrace.base.errors import Refused, StoreUnreachable
-from headrace.broker.image_turns import applied, image_of
+from headrace.broker.membership.image_turns import applied, image_of
 from headrace.cluster.image import Image
 from headrace.cluster.store import Commit, Compacted, Conflict, MetaStore, commit_all
 from headrace.wire.codes import ErrorCode

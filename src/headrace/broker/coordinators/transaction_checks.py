@@ -8,7 +8,7 @@ transaction has ended would otherwise open one that nobody ever ends, and reader
 import asyncio
 from typing import TYPE_CHECKING
 
-from headrace.broker.transaction_coordinator import TransactionCoordinator
+from headrace.broker.coordinators.transaction import TransactionCoordinator
 from headrace.client.connection import Disconnected
 from headrace.txns.questions import AddPartitions, Answer
 from headrace.txns.state import TopicPartition

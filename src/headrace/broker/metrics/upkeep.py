@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from headrace.base.exposition import Metric
-from headrace.broker.retention import rows
+from headrace.broker.upkeep.retention import rows
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker

@@ -22,7 +22,7 @@ from headrace.base.clock import Now
 from headrace.base.errors import DiskFull
 from headrace.base.ids import TopicPartition
 from headrace.base.settings import LONG_MAX
-from headrace.broker.clean_process import Cleaning, CleaningFailed
+from headrace.broker.upkeep.clean_process import Cleaning, CleaningFailed
 from headrace.log import checkpoint
 from headrace.log.clean_batch import NO_CODEC
 from headrace.log.clean_job import CleanJob, CleanReport, SealedSegment

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from headrace.base.errors import Refused
-from headrace.broker.logged_coordinator import LoggedCoordinator
+from headrace.broker.coordinators.logged import LoggedCoordinator
 from headrace.cluster.changes import NewTopic
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.entities import Topic

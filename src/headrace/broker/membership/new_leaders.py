@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from headrace.broker.peers import Peers
+from headrace.broker.net.peers import Peers
 from headrace.client.connection import Disconnected
 from headrace.cluster.image import Image, changed_topics
 from headrace.partition.partition import Partition
