@@ -4,15 +4,15 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
-from headrace.broker.coordinator import GroupCoordinator
-from headrace.broker.logged_coordinator import LoggedCoordinator
-from headrace.broker.partition import Partition
-from headrace.broker.transaction_coordinator import TransactionCoordinator
+from headrace.broker.coordinators.logged import LoggedCoordinator
+from headrace.broker.coordinators.transaction import TransactionCoordinator
 from headrace.groups.classic import ClassicGroup
 from headrace.groups.consumer import ConsumerGroup
 from headrace.groups.offsets import CommittedOffsets
 from headrace.log.producers import Producers
 from headrace.log.transactions import Transactions as LogTransactions
+from headrace.partition.appends import Appends
+from headrace.partition.verification import Verifications
 from headrace.txns import add
 from sim.mutant import Mutant, edit
 from sim.mutants.plans import GROUPS, HANGS, HASTY, SAFETY, TRANSACTIONS, UNSEEN
@@ -45,8 +45,8 @@ def decisions_are_not_stored(patch: MonkeyPatch) -> None:
     """What a coordinator decides is in its log before it counts."""
     edit(
         patch,
-        GroupCoordinator._append,
-        ("self._seen_end = self.partition.append_own(bytearray(self._batch_of(outcome, now)), now)", "pass"),
+        LoggedCoordinator._append,
+        ("self._seen_end = self.partition.appends.append_own(bytearray(self._batch_of(outcome, now)), now)", "pass"),
     )
 
 
@@ -78,14 +78,14 @@ def some_offsets_are_forgotten(patch: MonkeyPatch) -> None:
 
 def markers_void_no_verification(patch: MonkeyPatch) -> None:
     """A marker voids the proof that its transaction was open."""
-    edit(patch, Partition.append_marker, ("self._verifying.pop(producer_id, None)", "pass"))
+    edit(patch, Appends.append_marker, ("self._verifications.void(producer_id)", "pass"))
 
 
 def verifications_are_for_everybody(patch: MonkeyPatch) -> None:
     """The first write of a transaction shows the proof that was made for it."""
     edit(
         patch,
-        Partition.check_in_transaction,
+        Verifications.check,
         ("if self._verifying.get(producer_id) is not verification:", "if False:"),
         ("del self._verifying[producer_id]", "self._verifying.pop(producer_id, None)"),
     )
@@ -100,19 +100,19 @@ def late_markers_end_the_next(patch: MonkeyPatch) -> None:
     """A marker that comes late ends no later transaction of its producer."""
     edit(
         patch,
-        Partition.append_marker,
+        Appends.append_marker,
         ("if producer_epoch == known.epoch and transaction_version >= EPOCH_PER_TRANSACTION_SINCE:", "if False:"),
     )
 
 
 def markers_of_older_epochs(patch: MonkeyPatch) -> None:
     """A marker of an older epoch of its producer is refused."""
-    edit(patch, Partition.append_marker, ("if producer_epoch < known.epoch:", "if False:"))
+    edit(patch, Appends.append_marker, ("if producer_epoch < known.epoch:", "if False:"))
 
 
 def markers_of_older_coordinators(patch: MonkeyPatch) -> None:
     """A marker of a coordinator that was replaced is refused."""
-    edit(patch, Partition.append_marker, ("if marker.coordinator_epoch < known.coordinator_epoch:", "if False:"))
+    edit(patch, Appends.append_marker, ("if marker.coordinator_epoch < known.coordinator_epoch:", "if False:"))
 
 
 def zombies_write(patch: MonkeyPatch) -> None:

@@ -1,1 +1,1 @@
-"""Syncs of the files of a broker: by the kernel's workers, by one syncfs, or by threads."""
+"""The data directory, the room on it, its watch, and the syncs of its files."""
