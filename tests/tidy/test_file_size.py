@@ -5,8 +5,7 @@ from shrinking import hold
 
 LINES_MAX = 500
 ALLOWED = {
-    "headrace.broker.listener",
-    "headrace.broker.partition",
+    "headrace.broker.net.listener",
     "headrace.broker.partitions",
     "headrace.log.log",
 }

@@ -9,8 +9,6 @@ LINES_MAX = 40
 ALLOWED = {
     "headrace.broker.broker.Broker.__init__",
     "headrace.broker.node.Node.start",
-    "headrace.broker.partition.Partition.__init__",
-    "headrace.broker.partition.Partition.append",
     "headrace.broker.partitions.Partitions.__init__",
     "headrace.cli.consume.consume",
     "headrace.cli.gateway.gateway",
@@ -28,6 +26,7 @@ ALLOWED = {
     "headrace.gateway.ui.pages.overview.overview",
     "headrace.gateway.ui.pages.topics.topics",
     "headrace.log.log.Log.open",
+    "headrace.partition.appends.Appends.append",
     "headrace.pipelines.clean.clean",
     "headrace.pipelines.lake.lake",
     "headrace.pipelines.mirror.mirror",

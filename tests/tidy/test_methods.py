@@ -11,12 +11,11 @@ ALLOWED = {
     "headrace.api.consumer.Consumer",
     "headrace.api.producer.Producer",
     "headrace.broker.broker.Broker",
-    "headrace.broker.fetcher.Fetcher",
+    "headrace.broker.coordinators.logged.LoggedCoordinator",
     "headrace.broker.handlers.fetch.ActiveFetch",
-    "headrace.broker.listener.Connection",
-    "headrace.broker.logged_coordinator.LoggedCoordinator",
-    "headrace.broker.partition.Partition",
+    "headrace.broker.net.listener.Connection",
     "headrace.broker.partitions.Partitions",
+    "headrace.broker.replication.fetcher.Fetcher",
     "headrace.gateway.groups.reader.GroupReader",
     "headrace.gateway.push.hub.Hub",
     "headrace.gateway.webhooks.webhooks.Webhooks",
@@ -24,6 +23,7 @@ ALLOWED = {
     "headrace.groups.coordinator.Groups",
     "headrace.log.log.Log",
     "headrace.log.segment.Segment",
+    "headrace.partition.role.Role",
     "headrace.replica.leader.LeaderReplica",
 }
 

@@ -8,8 +8,7 @@ from shrinking import hold
 PARAMETERS_MAX = 8
 ALLOWED = {
     "headrace.broker.broker.Broker.__init__",
-    "headrace.broker.listener.Listener.__init__",
-    "headrace.broker.partition.Partition.__init__",
+    "headrace.broker.net.listener.Listener.__init__",
     "headrace.broker.partitions.Partitions.__init__",
     "headrace.cli.backup.restore",
     "headrace.cli.consume.consume",
@@ -26,6 +25,7 @@ ALLOWED = {
     "headrace.cli.webhook.add",
     "headrace.cluster.topic_settings._declare",
     "headrace.gateway.messages.routes.asked_for",
+    "headrace.partition.partition.Partition.__init__",
     "headrace.pipelines.clean.clean",
     "headrace.pipelines.lake.lake",
     "headrace.pipelines.mirror.mirror",

@@ -53,7 +53,7 @@ from headrace.partition.partition import Partition
 from headrace.partition.refusals import RefusedBatches
 from headrace.wire.codes import ErrorCode
 
-log = logging.getLogger("headrace.broker")
+logger = logging.getLogger("headrace.broker")
 
 # Who creates a topic is told when it can be written, if that does not take long: else its first writes are sent again.
 OPEN_SECONDS_MAX = 5.0
@@ -144,12 +144,12 @@ class Broker:
         ):
             apart = {"other_broker": broker_id, "seconds": abs(ahead_ms) / 1000}
             if ahead_ms < 0:
-                log.warning(
+                logger.warning(
                     "the clock of broker %(other_broker)d is %(seconds).0f s behind ours: timestamps will differ. Run NTP",
                     apart,
                 )
             else:
-                log.warning(
+                logger.warning(
                     "the clock of broker %(other_broker)d is %(seconds).0f s ahead of ours: timestamps will differ. Run NTP",
                     apart,
                 )
@@ -198,7 +198,7 @@ class Broker:
     def on_renewed(self) -> None:
         """Whoever fenced itself in doubt, and finds that its lease never ran out, goes on as what it was."""
         if self.partitions.is_fenced and self.clock.now().mono <= self.membership.deadline:
-            log.info("broker %(broker)d still has its lease", {"broker": self.id, "broker_epoch": self.epoch})
+            logger.info("broker %(broker)d still has its lease", {"broker": self.id, "broker_epoch": self.epoch})
             self.on_joined()
 
     def on_opened(self, opened: list[Partition]) -> None:
@@ -231,7 +231,7 @@ class Broker:
     def fence(self, cause: str) -> None:
         """From here on nothing is answered as a leader, and who waits is sent to look for one."""
         if not self.partitions.is_fenced:
-            log.warning("broker %(broker)d is fenced: %(cause)s", {"broker": self.id, "cause": cause})
+            logger.warning("broker %(broker)d is fenced: %(cause)s", {"broker": self.id, "cause": cause})
             self.partitions.fence()
             self.coordinators.stop()
             self.transactions.stop()

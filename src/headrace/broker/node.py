@@ -59,7 +59,7 @@ from headrace.log.clean_job import CleanJob
 from headrace.partition.partition import Partition
 from headrace.partition.ready import Ready
 
-log = logging.getLogger("headrace.node")
+logger = logging.getLogger("headrace.node")
 
 DRAIN_SECONDS_MAX = 10
 HAND_OVER_SECONDS_MAX = 10.0
@@ -167,7 +167,7 @@ class Node:
         except BaseException:
             await self._release()
             raise
-        log.info(
+        logger.info(
             "broker %(broker)d serves on %(host)s:%(port)d",
             {
                 "broker": self.settings.broker_id,
@@ -303,13 +303,15 @@ class Node:
             await self._drain()
             await self._close_logs()
         except DiskFull as full:
-            log.warning("stopped on a full disk, so the next start will look at all logs: %(cause)s", {"cause": full})
+            logger.warning(
+                "stopped on a full disk, so the next start will look at all logs: %(cause)s", {"cause": full}
+            )
         except Exception as error:
             fields = {"broker": self.settings.broker_id, "cause": error}
-            log.critical("broker %(broker)d could not stop cleanly: %(cause)s", fields, exc_info=error)
+            logger.critical("broker %(broker)d could not stop cleanly: %(cause)s", fields, exc_info=error)
             cause = error
         else:
-            log.info("broker %(broker)d stopped cleanly", {"broker": self.settings.broker_id})
+            logger.info("broker %(broker)d stopped cleanly", {"broker": self.settings.broker_id})
         # Told only when everything is given back: who waits for it may start another broker on the same directory.
         await self._release()
         self._end(cause)
@@ -321,7 +323,7 @@ class Node:
             async with asyncio.timeout(HAND_OVER_SECONDS_MAX):
                 await hand_over(broker)
         except TimeoutError:
-            log.warning("the other brokers did not take over in %(seconds).0f s", {"seconds": HAND_OVER_SECONDS_MAX})
+            logger.warning("the other brokers did not take over in %(seconds).0f s", {"seconds": HAND_OVER_SECONDS_MAX})
         broker.fetchers.stop()
         broker.coordinators.stop()
         broker.transactions.stop()
@@ -401,7 +403,7 @@ class Node:
             return
         self._stopping = True
         fields = {"broker": self.settings.broker_id, "cause": error}
-        log.critical("broker %(broker)d must stop: %(cause)s", fields, exc_info=error)
+        logger.critical("broker %(broker)d must stop: %(cause)s", fields, exc_info=error)
         if hasattr(self.broker, "listener"):
             self.broker.listener.stop_accepting()
             self.broker.listener.close_connections()

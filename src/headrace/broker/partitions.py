@@ -43,7 +43,7 @@ from headrace.partition.role import checkpoint_name
 from headrace.wire.batch import CorruptBatch
 from headrace.wire.codes import ErrorCode
 
-log = logging.getLogger("headrace.partitions")
+logger = logging.getLogger("headrace.partitions")
 
 # Opening a partition is a few file operations, each of which may have to wait for the disk; after this many the loop
 # gets a turn.
@@ -327,7 +327,7 @@ class Partitions:
         vanished = [each for each, claim in zip(turn, claims, strict=True) if isinstance(claim, Vanished)]
         for topic, number, _ in vanished:
             id = TopicPartition(topic.name, number)
-            log.error(
+            logger.error(
                 "%(topic)s-%(partition)d was on this disk and is gone: its directory is made anew, and copied from others",
                 id._asdict(),
             )
@@ -373,7 +373,7 @@ class Partitions:
             partition = self._open(id, topic, settings, is_new=claim)
         except (DiskFull, CorruptBatch, Unclaimed, OSError) as cause:
             if str(self._left_over.get(id)) != str(cause):
-                log.error("%(topic)s-%(partition)d cannot be opened: %(cause)s", {**id._asdict(), "cause": cause})
+                logger.error("%(topic)s-%(partition)d cannot be opened: %(cause)s", {**id._asdict(), "cause": cause})
             self._left_over[id] = cause
             return None
         self._left_over.pop(id, None)
@@ -421,14 +421,14 @@ class Partitions:
         cut reordered before their sync: then others are to lead, if there are any.
         """
         if report.cut_bytes:
-            log.warning(
+            logger.warning(
                 "%(topic)s-%(partition)d: cut %(cut_bytes)d bytes that are not sound, at offset %(offset)s",
                 {**id._asdict(), "cut_bytes": report.cut_bytes, "offset": report.cut_offset},
             )
         has_hole = report.valid_batch_after_cut or report.was_damaged or report.lacks_head
         is_rot = has_hole and self._kept_page_cache
         if report.below_recovery_point or lacks_committed or is_rot:
-            log.error(
+            logger.error(
                 "%(topic)s-%(partition)d is damaged at offset %(offset)s: it must catch up before it may lead",
                 {**id._asdict(), "offset": report.cut_offset},
             )

@@ -27,7 +27,7 @@ from headrace.wire.codes import ErrorCode
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-log = logging.getLogger("headrace.coordinator")
+logger = logging.getLogger("headrace.coordinator")
 
 # Some hundred records, a few milliseconds: the loop serves others in between.
 LOAD_BYTES = 1 << 14
@@ -232,7 +232,7 @@ class LoggedCoordinator(ABC):
             if outcome.records:
                 self._append(outcome)
         except (Refused, DiskFull) as error:
-            log.warning(
+            logger.warning(
                 "%(topic)s-%(partition)d: cannot store what was decided, starting over: %(cause)s",
                 {**self.partition.id._asdict(), "epoch": self.partition.leader_epoch, "cause": error},
             )

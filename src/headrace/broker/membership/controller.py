@@ -24,7 +24,7 @@ from headrace.cluster.store import Commit, Conflict, Lease, LeaseHeld, LeaseLost
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-log = logging.getLogger("headrace.controller")
+logger = logging.getLogger("headrace.controller")
 
 LEASE_NAME = "controller"
 ROUNDS_MAX = 100
@@ -73,7 +73,7 @@ class Controller:
                 await self._pause(self._ttl_ms / 4000)
             except StoreUnreachable as error:
                 if not self._is_store_lost:
-                    log.warning("cannot control: the metadata store does not answer: %(cause)s", {"cause": error})
+                    logger.warning("cannot control: the metadata store does not answer: %(cause)s", {"cause": error})
                 self._is_store_lost = True
                 await self._pause(self._ttl_ms / 4000)
 
@@ -106,7 +106,7 @@ class Controller:
         self._healthy = None
         self._balance_at = asyncio.get_running_loop().time() + self._balance_seconds
         self._is_store_lost = False
-        log.info("broker %(broker)d controls the cluster", {"broker": broker.id, "broker_epoch": broker.epoch})
+        logger.info("broker %(broker)d controls the cluster", {"broker": broker.id, "broker_epoch": broker.epoch})
 
     async def _control(self) -> None:
         while self._lease is not None:

@@ -15,7 +15,7 @@ from headrace.cluster.store import Commit
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-log = logging.getLogger("headrace.hand_over")
+logger = logging.getLogger("headrace.hand_over")
 
 # Clients that ask us meanwhile are told the new leader; one that finds a closed port has to look for it.
 LINGER_SECONDS = 0.3
@@ -30,7 +30,7 @@ async def hand_over(broker: "Broker") -> None:
         for avoided in (broker.reluctant, broker.leaving):
             await broker.metadata.change(partial(_shut_down, broker, avoided))
     except Refused as refusal:
-        log.warning("leaving without handing over: %(cause)s", {"cause": refusal.message})
+        logger.warning("leaving without handing over: %(cause)s", {"cause": refusal.message})
         return
     await asyncio.sleep(LINGER_SECONDS)
 

@@ -17,7 +17,7 @@ from headrace.cluster.image import Image
 from headrace.cluster.store import Commit, Compacted, Conflict, MetaStore, commit_all
 from headrace.wire.codes import ErrorCode
 
-log = logging.getLogger("headrace.metadata")
+logger = logging.getLogger("headrace.metadata")
 
 Plan = Callable[[Image], list[Commit]]
 CHANGE_TRIES = 20
@@ -61,11 +61,11 @@ class Metadata:
                             await self._show(await applied(self.image, changes.changes, changes.revision))
                     self._behind_since = None
             except Compacted as gap:
-                log.warning("the metadata is loaded anew: %(cause)s", {"cause": gap})
+                logger.warning("the metadata is loaded anew: %(cause)s", {"cause": gap})
                 await self.load()
                 await asyncio.sleep(RETRY_SECONDS)
             except StoreUnreachable as error:
-                log.warning("cannot follow the metadata: %(cause)s", {"cause": error})
+                logger.warning("cannot follow the metadata: %(cause)s", {"cause": error})
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def show_again(self) -> None:

@@ -25,7 +25,7 @@ from headrace.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsR
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-log = logging.getLogger("headrace.peers")
+logger = logging.getLogger("headrace.peers")
 
 # Bindings name themselves, and the library in their version.
 GAINS: Final = "librdkafka"
@@ -57,7 +57,7 @@ class HungPeers:
         if self._broker.partitions.is_fenced:
             return
         connections = [each for each in self._broker.listener.connections if GAINS in each.client_software]
-        log.warning(
+        logger.warning(
             "broker %(other_broker)d hangs: %(connections)d clients are made to look for new leaders",
             {"other_broker": peer.id, "connections": len(connections)},
         )

@@ -25,7 +25,7 @@ from headrace.broker.net.connection_limits import KERNELS_CHOICE, SocketBuffers
 from headrace.broker.net.descriptors import Descriptors
 from headrace.broker.net.outbox import Chunk, Outbox, SocketOutbox, TransportOutbox, release_ranges
 
-log = logging.getLogger("headrace.listener")
+logger = logging.getLogger("headrace.listener")
 
 _LENGTH = Struct(">i")
 SMALL_BUFFER = 4096
@@ -234,7 +234,7 @@ class Connection(asyncio.BufferedProtocol):
             case _:
                 self._listener.probes.handler_failures += 1
                 fields = {"peer": self.peer, "request": str(request or "")}
-                log.error("request failed; closing the connection", fields, exc_info=error)
+                logger.error("request failed; closing the connection", fields, exc_info=error)
                 self.close()
 
     def _make_room(self, frame_bytes: int) -> None:
@@ -385,7 +385,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def close_because(self, cause: str, request: object = None) -> None:
         fields = {"cause": cause, "peer": self.peer, "request": str(request or "")}
-        log.warning("closing a connection: %(cause)s", fields)
+        logger.warning("closing a connection: %(cause)s", fields)
         self.close()
 
     def close_when_answered(self) -> None:

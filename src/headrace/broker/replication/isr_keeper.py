@@ -28,7 +28,7 @@ from headrace.wire.codes import ErrorCode
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-log = logging.getLogger("headrace.isr")
+logger = logging.getLogger("headrace.isr")
 
 # Each proposal compares its partition and perhaps a registration; a commit may compare 100 keys.
 PER_COMMIT = 40
@@ -93,7 +93,7 @@ class IsrKeeper:
             self._check_alive(proposal)
             return alter_isr(image, partition.topic_id, index, state, proposal.isr, proposal.added, self._broker.config)
         except Refused as refusal:
-            log.debug("%(topic)s-%(partition)d: %(cause)s", {**partition.id._asdict(), "cause": refusal.message})
+            logger.debug("%(topic)s-%(partition)d: %(cause)s", {**partition.id._asdict(), "cause": refusal.message})
             return None if partition.in_sync.withdraw_proposal() else affirm_isr(partition.topic_id, index, state)
 
     def _check_alive(self, proposal: Proposal) -> None:
@@ -112,12 +112,12 @@ class IsrKeeper:
         try:
             commit = alter_isr(image, partition.topic_id, index, state, others, {}, self._broker.config)
             await self._broker.metadata.store.commit(commit.puts, commit.expect)
-            log.warning(
+            logger.warning(
                 "%(topic)s-%(partition)d leaves the in-sync replicas %(isr)s: it cannot follow",
                 {**partition.id._asdict(), "epoch": partition.leader_epoch, "isr": list(state.isr)},
             )
         except (Refused, Conflict, StoreUnreachable) as cause:
-            log.debug(
+            logger.debug(
                 "%(topic)s-%(partition)d does not leave its in-sync replicas: %(cause)s",
                 {**partition.id._asdict(), "cause": cause},
             )

@@ -10,7 +10,7 @@ import logging
 
 from headrace.base.clock import Now
 
-log = logging.getLogger("headrace.clock")
+logger = logging.getLogger("headrace.clock")
 
 JUMP_MS_MIN = 60_000
 DOUBT_SECONDS = 3600.0
@@ -30,7 +30,7 @@ class CredibleTime:
             self._doubted_since = None
         elif self._doubted_since is None:
             self._doubted_since = now.mono
-            log.error(
+            logger.error(
                 "the clock was set %(seconds)d s ahead: nothing is deleted by it for an hour. Set it right, or retention "
                 "goes by it after that",
                 {"seconds": (ahead_ms - self._ahead_ms) // 1000},

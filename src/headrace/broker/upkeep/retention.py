@@ -19,7 +19,7 @@ from headrace.wire.batch import CorruptBatch
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-log = logging.getLogger("headrace.retention")
+logger = logging.getLogger("headrace.retention")
 
 PER_TURN = 200
 SEGMENTS_PER_ROUND = 50
@@ -56,7 +56,7 @@ class Retention:
         try:
             await self._broker.partitions.save_checkpoints()
         except DiskFull as full:
-            log.error("less is deleted, since not all could be written down: %(cause)s", {"cause": full})
+            logger.error("less is deleted, since not all could be written down: %(cause)s", {"cause": full})
         # Below the starts that could be written down.
         await self._broker.partitions.remove_retired()
 
@@ -73,7 +73,7 @@ class Retention:
                     is_more |= has_more
                     _press(pressure, partition)
                 except (CorruptBatch, DiskFull) as error:
-                    log.error(
+                    logger.error(
                         "retention of %(topic)s-%(partition)d has to wait: %(cause)s",
                         {**partition.id._asdict(), "cause": error},
                     )
