@@ -1,4 +1,4 @@
-"""What the handlers of one broker work with: the image, the partitions, the clock, and the few rules they share.
+"""The parts of one broker that its handlers work with: the image, the partitions, the clock, and the few rules they share.
 
 Holds, does not run: `node` builds it, starts it and stops it.
 """
@@ -196,7 +196,7 @@ class Broker:
         self._follow(self.partitions)
 
     def on_renewed(self) -> None:
-        """Whoever fenced itself in doubt, and finds that its lease never ran out, goes on as what it was."""
+        """Goes on as before, when the broker had fenced itself in doubt and its lease never ran out."""
         if self.partitions.is_fenced and self.clock.now().mono <= self.membership.deadline:
             logger.info("broker %(broker)d still has its lease", {"broker": self.id, "broker_epoch": self.epoch})
             self.on_joined()
@@ -229,7 +229,7 @@ class Broker:
         return not self.partitions.is_fenced
 
     def fence(self, cause: str) -> None:
-        """From here on nothing is answered as a leader, and who waits is sent to look for one."""
+        """Fences the broker: nothing is answered as a leader from here on, and waiting clients are sent to look for one."""
         if not self.partitions.is_fenced:
             logger.warning("broker %(broker)d is fenced: %(cause)s", {"broker": self.id, "cause": cause})
             self.partitions.fence()

@@ -1,4 +1,4 @@
-"""What is written down about all logs of a broker: how far each is on disk, where it starts, what was committed.
+"""The checkpoint files of a broker, about all its logs: how far each is on disk, where it starts, what was committed.
 
     DATA/recovery-points, start-offsets, high-watermarks      one file each for all partitions, by topic id: a topic
                               that was deleted and made again under its old name starts from nothing
@@ -42,7 +42,7 @@ class Checkpoints:
         self._spare = SpareRoom(disk, path)
         self._spare.hold()
         self._files: dict[str, Offsets] = {}
-        """By path, what this process has written there."""
+        """The content of each file, by path, as this process last wrote it."""
         self._is_saved = False
         self._unsaved: dict[Partition, None] = {}
         self._forgotten: dict[TopicPartition, None] = {}

@@ -178,7 +178,7 @@ class Node:
         )
 
     async def _serve_health(self) -> None:
-        """From here on, so that a broker that reads its logs for minutes is seen to live."""
+        """Serves health from here on, so that a broker that reads its logs for minutes is seen to live."""
         if self.settings.metrics_port is not None:
             self._metrics = MetricsServer(self.broker)
             self.metrics_port = await self._metrics.start(self.settings.host, self.settings.metrics_port)
@@ -376,7 +376,7 @@ class Node:
             self._stopped.exception()
 
     async def _release(self) -> None:
-        """Whatever was taken so far, given back once: a start that failed has taken only some of it."""
+        """Gives back everything taken so far, once: a start that failed has taken only some of it."""
         if self._released:
             return
         self._released = True

@@ -256,7 +256,7 @@ class Partitions:
     # -- opening ---------------------------------------------------------------------------------------------------
 
     async def run_openings(self) -> None:
-        """Of what comes after the start."""
+        """Opens partitions that the metadata bring after the start."""
         self._is_started = True
         while True:
             await self._has_wanted.wait()
@@ -288,7 +288,7 @@ class Partitions:
                     await self._has_opened.wait()
 
     def _find_wanted(self, id: TopicPartition) -> Wanted | None:
-        """As the newest image has it; None when it is not ours any more, or open."""
+        """The partition as the newest image has it; None when it is not ours any more, or open."""
         topic, state = self._image.topics.get(id.topic), self._image.partition(*id)
         if topic is None or not self._is_ours(state) or id in self._hosted:
             return None
@@ -481,7 +481,7 @@ class Partitions:
     # -- looking after them ------------------------------------------------------------------------------------------
 
     def restless(self) -> list[Partition]:
-        """Those for which the passing of time matters: something about them is not settled."""
+        """Partitions that are not at rest: the passing of time changes something about them."""
         self._take_moved()
         for partition in [each for each in self._restless if each.is_gone or each.upkeep.is_at_rest]:
             del self._restless[partition]
@@ -519,7 +519,7 @@ class Partitions:
 
 
 def remembered(config: BrokerConfig) -> LogConfig:
-    """What a broker's settings say of all its logs."""
+    """The broker's settings that hold for all its logs."""
     return LogConfig(
         producer_expiration_ms=config.number("producer.id.expiration.ms"),
         producers_max=config.number("max.producer.ids.per.partition"),

@@ -60,7 +60,7 @@ class TimerLike(Protocol):
 
 
 class OutcomeLike(Protocol):
-    """What every core's decision has: see `groups.outcome`."""
+    """The part of a decision that every core has: see `groups.outcome`."""
 
     @property
     def records(self) -> Sequence[Any]: ...
@@ -194,7 +194,7 @@ class LoggedCoordinator(ABC):
         return self._next_ticket
 
     def withdraw(self, ticket: int) -> None:
-        """Who asked no longer waits. What was decided meanwhile stays decided."""
+        """Forgets a ticket whose client no longer waits. Its decision stands."""
         self._asked.pop(ticket, None)
         self._asked_early.pop(ticket, None)
 

@@ -107,7 +107,7 @@ class Markers:
             job.finish_empty()
 
     def _route(self, job: MarkerJob, partitions: list[TopicPartition]) -> None:
-        """To whoever leads each of them now."""
+        """Hands the job to the present leader of each partition."""
         if not job.is_wanted():
             return
         unknown, leaderless = [], []

@@ -103,7 +103,7 @@ class FirstWrites:
         return code
 
     def verification(self, topic: str | None, index: int) -> Verification | None:
-        """What the append has to show; raises Refused with what the coordinator had against it."""
+        """The proof that the append has to show; raises Refused with the coordinator's reason against it."""
         if topic is None or (topic, index) not in self._first:
             return None
         code = self._refusals.get((topic, index))

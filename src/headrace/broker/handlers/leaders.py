@@ -32,7 +32,7 @@ async def handle_elect_leaders(broker: "Broker", request: Request) -> ElectLeade
 
 
 class Election:
-    """What became of each partition, over as many plans as conflicts made necessary."""
+    """The outcome for each partition, over as many plans as conflicts made necessary."""
 
     def __init__(self, broker: "Broker", body: ElectLeadersRequest) -> None:
         self._broker = broker

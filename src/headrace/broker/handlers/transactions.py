@@ -54,7 +54,7 @@ def handle_init_producer_id(broker: "Broker", request: Request) -> object:
 
 
 async def _plain_producer_id(broker: "Broker") -> InitProducerIdResponse:
-    """For a producer that is idempotent only: a number no producer of this cluster ever had."""
+    """A new producer id for a producer that is idempotent only: no producer of this cluster ever had it."""
     try:
         return InitProducerIdResponse(0, 0, await broker.producer_ids.next(), 0)
     except Refused as refusal:
@@ -113,7 +113,7 @@ def handle_add_partitions_to_txn(broker: "Broker", request: Request) -> Pending 
 
 
 def _add_batched(broker: "Broker", request: Request) -> Pending:
-    """From the leaders of partitions, for several transactions at once."""
+    """Adds partitions to several transactions, as leaders of partitions ask for it."""
     pending = request.defer()
     transactions = request.body.transactions
 

@@ -221,7 +221,7 @@ class Membership:
             await self._broker.metadata.store.release(self._lease)
 
     async def run_watch(self) -> None:
-        """Who is alive, as leases say."""
+        """Follows the leases, which say who is alive."""
         while True:
             try:
                 async for leases in self._broker.metadata.store.watch_leases():

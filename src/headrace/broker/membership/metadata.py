@@ -69,7 +69,7 @@ class Metadata:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def show_again(self) -> None:
-        """What the image asks for and was not possible then may be now."""
+        """Shows the image again: work that it asks for and that failed then may succeed now."""
         async with self._showing:
             await self._on_image(self.image)
 

@@ -44,7 +44,7 @@ NONE_AWAITED: frozenset[int] = frozenset()
 
 
 class _Awaited:
-    """Of one topic."""
+    """The awaited partitions of one topic."""
 
     __slots__ = ("partitions", "since")
 
@@ -208,7 +208,7 @@ class NewLeaders:
         return peer in self._broker.live and not is_silent
 
     def _is_usable(self, topic_id: bytes, told: Mapping[bytes, MetadataResponseTopic]) -> bool:
-        """By what a broker told: nothing is missing there that a live broker leads."""
+        """Whether the broker that answered names all leaders of the topic but those that are dead or silent."""
         topic = self._broker.image.topic_by_id(topic_id)
         if topic is None:
             return True

@@ -38,7 +38,7 @@ class Budget:
         return True
 
     def take_spare(self, count: int) -> bool:
-        """For what is only a convenience: granted while less than half is in use, never waited for."""
+        """Takes spare bytes for a mere convenience: granted while less than half is in use, never waited for."""
         if self.is_contended or self.used + count > self.bytes_max // 2:
             return False
         self.used += count

@@ -42,7 +42,7 @@ class HungPeers:
         self._broker = broker
 
     def on_live(self, before: Mapping[int, int], after: Mapping[int, int]) -> None:
-        """Who is alive has changed."""
+        """Looks at each broker that lost its lease and did not say that it leaves."""
         if not self._broker.config.flag("connections.close.on.hung.broker"):
             return
         for broker_id in before.keys() - after.keys() - {self._broker.id}:

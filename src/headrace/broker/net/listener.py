@@ -261,7 +261,7 @@ class Connection(asyncio.BufferedProtocol):
         self._move_to(fresh)
 
     def _move_to(self, fresh: bytearray) -> None:
-        """What is held moves to the front of `fresh`, which may be the buffer that it is in."""
+        """Moves the bytes held to the front of `fresh`, which may be the buffer that they are in."""
         held = self._end - self._start
         view = self._view if fresh is self._buffer else memoryview(fresh)
         view[:held] = self._view[self._start : self._end]
@@ -389,7 +389,9 @@ class Connection(asyncio.BufferedProtocol):
         self.close()
 
     def close_when_answered(self) -> None:
-        """What was read is answered, and nothing more is read: what the client sends meanwhile was never received."""
+        """Closes once everything read is answered. Nothing more is read: bytes that the client still sends were never
+        received.
+        """
         self._is_ending = True
         self._read_frames()
 
@@ -457,7 +459,7 @@ class Listener:
         return bound
 
     def set_limits(self, connections_max: int, connections_per_ip_max: int, idle_seconds_max: float) -> None:
-        """From now on: who is connected stays so."""
+        """Applies to new connections only."""
         self._connections_max = connections_max
         self._connections_per_ip_max = connections_per_ip_max
         self._idle_seconds_max = idle_seconds_max
@@ -543,7 +545,7 @@ class Listener:
 
 
 def _other_protocol(first: memoryview) -> str:
-    """What somebody may have meant, who connects to the wrong port."""
+    """A guess at the protocol of a client that came to the wrong port."""
     start = bytes(first)
     if start in (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI"):
         return ": this is HTTP, and this port speaks Kafka"

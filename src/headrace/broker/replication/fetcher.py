@@ -149,7 +149,7 @@ class Fetcher:
             self._session.forget()
 
     async def _until_proven(self) -> None:
-        """What we have from another leader, or led ourselves, is on disk first: else we would ask for what we have."""
+        """Waits until all that we have from another leader, or led ourselves, is on disk: else we would ask for it again."""
         while self._unproven:
             syncing = Syncing()
             for partition in list(self._unproven):

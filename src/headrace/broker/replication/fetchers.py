@@ -23,7 +23,7 @@ class Fetchers:
         self._copying: dict[Partition, Fetcher] = {}
 
     def update(self, partitions: Iterable[Partition]) -> None:
-        """These are new, gone, or have another state."""
+        """Takes in partitions that are new, gone, or have another state."""
         for partition in partitions:
             leader_id = NO_LEADER if self._broker.rot.is_known_in(partition) else _leader_to_copy(partition)
             fetcher = self._copying.get(partition)

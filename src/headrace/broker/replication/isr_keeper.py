@@ -47,7 +47,7 @@ class IsrKeeper:
         self._woken.set()
 
     def leave(self, partition: Partition) -> None:
-        """For a follower that cannot write: until the in-sync set is without it, nothing can be acknowledged."""
+        """Takes this follower, which cannot write, out of the in-sync set: until it is out, nothing can be acknowledged."""
         self._leaving[partition] = None
         self._woken.set()
 
@@ -103,7 +103,9 @@ class IsrKeeper:
                 raise Refused(ErrorCode.INELIGIBLE_REPLICA, f"broker {broker_id} is not alive in epoch {epoch}")
 
     async def _leave(self, partition: Partition) -> None:
-        """What comes in between is for the next time that it cannot write."""
+        """Commits the in-sync set without us, unless its state has changed; a failure is left to the next write that
+        fails.
+        """
         image, me, index = self._broker.image, self._broker.id, partition.id.partition
         state = image.partition(partition.id.topic, index)
         if state is not partition.state or partition.is_leader or me not in state.isr:

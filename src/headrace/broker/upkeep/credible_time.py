@@ -17,11 +17,11 @@ DOUBT_SECONDS = 3600.0
 
 
 class CredibleTime:
-    """To be asked every few minutes at least, or it mistakes for a jump what is none."""
+    """A wall clock that distrusts jumps. Ask it every few minutes at least, or it takes a long pause for a jump."""
 
     def __init__(self, now: Now) -> None:
         self._ahead_ms = now.wall - _ms(now.mono)
-        """Of the clock that nobody can set, as it is believed."""
+        """How far the wall clock is believed to be ahead of the clock that nobody can set."""
         self._doubted_since: float | None = None
 
     def of(self, now: Now) -> Now:

@@ -1,4 +1,4 @@
-"""What a broker does beside serving: small rounds on a timer, each with a bound on its work.
+"""A broker's chores beside serving: small rounds on a timer, each with a bound on its work.
 
 Every second: silent connections, room on the disk and what could not be opened without it, relaxed topics whose
 `flush.ms` is over. Every few seconds: the checkpoint of recovery points, so that the scan after a crash is short. Now

@@ -28,7 +28,7 @@ GO_ON_SECONDS = 1.0
 
 
 class Pressure(NamedTuple):
-    """Of the partitions of one topic that we lead, the one that is nearest to losing something."""
+    """The pressure on the led partition of a topic that is nearest to losing something."""
 
     fill: float
     """Bytes kept as a share of `retention.bytes`; 0 without that limit."""
