@@ -10,8 +10,9 @@ from collections.abc import Iterator
 import imports
 
 RIDDLES = {
-    *("And", "As", "By", "For", "From", "Of", "That", "These", "Those", "To"),
-    *("What", "Whatever", "Who", "Whoever", "Whose"),
+    *("And", "As", "Between", "By", "For", "From", "Here", "It", "Its", "Nobody", "Not", "Of", "Once", "Since"),
+    *("Somebody", "Something", "That", "These", "Those", "To", "Told", "Until", "What", "Whatever", "Which"),
+    *("Who", "Whoever", "Whom", "Whose", "Without"),
 }
 FIRST_WORD = re.compile(r"[\w']*")
 

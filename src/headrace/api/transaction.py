@@ -161,7 +161,7 @@ class TransactionalProducer(Producer):
             self._step(self._producer.abort_transaction, "aborting a transaction")
 
     def note_failure(self, delivery: Delivery, failure: ApiError) -> None:
-        """Told by the block's end: a failed delivery fails the commit."""
+        """Notes a failed delivery, which fails the commit at the block's end."""
 
     def _step(self, call: Callable[[float], object], doing: str) -> None:
         """Calls again what may be called again, for as long as STEP_SECONDS."""

@@ -182,7 +182,7 @@ class Broker:
         return [broker_id for broker_id in self.live if self.image.brokers[broker_id].leaving]
 
     def listed_brokers(self) -> list[Registration]:
-        """Whom clients are told of."""
+        """The brokers that clients are told of."""
         return listed_brokers(self.image.brokers, self.live)
 
     @property

@@ -46,7 +46,7 @@ class Checkpoints:
         self._is_saved = False
         self._unsaved: dict[Partition, None] = {}
         self._forgotten: dict[TopicPartition, None] = {}
-        """Since the files were last written whole."""
+        """Partitions forgotten since the files were last written whole."""
         self._retiring: dict[Partition, int] = {}
         """With the start that is on disk."""
         self._writing = asyncio.Lock()

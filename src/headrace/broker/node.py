@@ -317,7 +317,7 @@ class Node:
         self._end(cause)
 
     async def _leave_cluster(self) -> None:
-        """Others lead what we led before we are gone, and nobody waits for our leases to run out."""
+        """Hands leaderships over before we are gone, so that our leases need not run out first."""
         broker = self.broker
         try:
             async with asyncio.timeout(HAND_OVER_SECONDS_MAX):
@@ -329,7 +329,7 @@ class Node:
         broker.transactions.stop()
 
     async def _drain(self) -> None:
-        """Everything that was asked for is done and answered; nothing more is asked."""
+        """Finishes and answers all requests that were read; reads no more."""
         listener = self.broker.listener
         listener.stop_accepting()
         listener.stop_reading()
@@ -398,7 +398,7 @@ class Node:
             self._unlock()
 
     def _on_failure(self, error: BaseException) -> None:
-        """Something we stand on broke. Nothing is acknowledged from here on; what is on disk is for recovery to find."""
+        """Stops at a failure of what we stand on. Nothing is acknowledged from here on; recovery finds what is on disk."""
         if self._stopping or self._stopped is None or self._stopped.done():
             return
         self._stopping = True

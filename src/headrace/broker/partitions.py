@@ -151,7 +151,7 @@ class Partitions:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no topic is named")
 
     def fence(self) -> None:
-        """Until we are registered again nothing is served, and nobody is left waiting for an ack of ours."""
+        """Serves nothing until we are registered again; nobody is left waiting for an ack of ours."""
         self.is_fenced = True
         for partition in self:
             partition.close()
@@ -243,7 +243,9 @@ class Partitions:
         return [partition for partition in found if partition is not None]
 
     def _is_moved_away(self, topic: Topic, partition: Partition) -> bool:
-        """Its replicas are others now. A state without any replica is not that, but a store that lost a key."""
+        """Whether its replicas are on other brokers now. A state without any replica is a store that lost a key, not a
+        move.
+        """
         replicas = topic.partitions[partition.id.partition].replicas
         return bool(replicas) and self._broker_id not in replicas
 
@@ -381,7 +383,7 @@ class Partitions:
 
     @property
     def needs_room(self) -> bool:
-        """Some could not be opened on a full disk: worth another try when it no longer is."""
+        """Whether some could not be opened on a full disk: worth another try when it no longer is full."""
         return any(isinstance(cause, DiskFull) for cause in self._left_over.values())
 
     def _open(self, id: TopicPartition, topic: Topic, settings: TopicConfig, is_new: bool) -> Partition:
@@ -467,7 +469,7 @@ class Partitions:
         return claims
 
     def set_strays_aside(self, image: Image) -> None:
-        """Once, at start: directories that are not ours, or not any more, and what was written down of them."""
+        """Renames unknown directories to `.stray`, once, at start, and forgets what was written down of them."""
         ours = {
             TopicPartition(topic.name, index): checkpoint_name(topic.id, index)
             for topic in image.topics.values()

@@ -50,7 +50,7 @@ class Listener:
 
 
 class Asked:
-    """Somebody waits for a broker to start."""
+    """A request to start a broker, whose sender waits."""
 
     def __init__(self, connection: socket.socket, broker_id: int) -> None:
         self._connection = connection

@@ -117,7 +117,7 @@ def _stop_on_signals(stop: asyncio.Event) -> None:
 
 
 def _stop_with_parent(parent_fd: int, stop: asyncio.Event) -> None:
-    """Nobody ever writes into this pipe: readable means closed."""
+    """Stops the broker when the pipe from its parent closes: nobody ever writes into it, so readable means closed."""
     if parent_fd < 0:
         return
     os.set_inheritable(parent_fd, False)

@@ -1,4 +1,4 @@
-"""Which children of `headrace up` have stood still (SIGSTOP, a frozen cgroup) for longer than their lease.
+"""Children of `headrace up` that have stood still (SIGSTOP, a frozen cgroup) for longer than their lease.
 
 Such a broker leads nothing any more, but the kernel keeps its connections open: clients that wait for its answer wait for
 their own time-out. Only its end resets them. One that a debugger holds is not stopped in this sense.

@@ -258,7 +258,9 @@ class ClusterClient:
 
 
 def whole_batches(data: memoryview) -> tuple[memoryview, int]:
-    """Without what a broker cuts off at the end to keep within the bytes asked for; and where the last one begins."""
+    """The whole batches of a reply, without one that the broker cut off to keep within the bytes asked for; and where
+    the last one begins.
+    """
     end = last = 0
     while len(data) - end >= HEADER_SIZE:
         (length,) = _LENGTH.unpack_from(data, end + LENGTH_END - _LENGTH.size)

@@ -48,9 +48,10 @@ class Doubt(Enum):
 
     DAMAGED = "damaged"
     UNSURE = "unsure"
-    """It cannot be opened, or a power cut may have reordered what was never acknowledged. Others in sync, or eligible to
-    lead, know better, but of several that are all unsure the last one must not be given up too: nothing is known to be
-    wrong with it."""
+    """A copy that cannot be opened, or whose unacknowledged end a power cut may have reordered. Others in sync, or
+    eligible to lead, know better, but of several that are all unsure the last one must not be given up too: nothing is
+    known to be wrong with it.
+    """
     UNSYNCED = "unsynced"
 
 

@@ -70,7 +70,7 @@ class Lease(NamedTuple):
 
 
 class Conflict(Exception):
-    """Some expected revisions do not hold; nothing was written. Look again and decide again."""
+    """A commit whose expected revisions do not all hold; nothing was written. Look again and decide again."""
 
     def __init__(self, keys: Iterable[str]) -> None:
         self.keys = tuple(keys)

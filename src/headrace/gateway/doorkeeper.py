@@ -82,7 +82,7 @@ def _is_link_to_page(scope: Scope) -> bool:
 
 
 def host_name(host: str) -> str:
-    """Without the port."""
+    """The host without its port."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0]

@@ -49,7 +49,7 @@ class Operation(NamedTuple):
     parameters: Sequence[Parameter]
     bodies: Sequence[Content]
     replies: Sequence[Content]
-    """Without problems, which every operation may answer."""
+    """The replies of an operation, without the problems that every operation may answer."""
 
 
 def operations(description: Mapping[str, Any]) -> list[Operation]:

@@ -13,7 +13,7 @@ REACHED: Final = 0
 
 
 class Waiter(Protocol):
-    """Told once for each `part` it waits with: the offset was reached, or never will be."""
+    """A waiter, told once for each `part` it waits with: the offset was reached, or never will be."""
 
     def is_waiting(self, part: Any) -> bool:
         """Whether it still wants to be told."""

@@ -25,7 +25,7 @@ NOTHING = Written(0, 0)
 
 
 def sink_of(target: Kafka, topic: str = "") -> SinkOptions:
-    """Without a topic, rows have a column for it."""
+    """The sink's options; without a topic, rows have a column for it."""
     chosen = {"topic": topic} if topic else {}
     return sink_options(target.source_options() | {"includeTimestamp": "true", **chosen}, EXACTLY_ONCE)
 

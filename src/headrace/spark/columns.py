@@ -41,7 +41,7 @@ VALUE_ERROR = "valueError"
 
 
 def schema_of(options: SourceOptions) -> StructType:
-    """Everything that a reader with these options can have."""
+    """All columns that a reader with these options can have."""
     fields = [StructField(name, type) for name, type in _TYPES.items() if options.include_headers or name != "headers"]
     values = value_fields(options)
     for field in values:

@@ -179,7 +179,9 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [RangePartition(*each) for each in shared_out(ranges, self._is_few(starts, limits))]
 
     def _is_few(self, starts: Offsets, limits: Offsets) -> bool:
-        """Told from the checkpoint alone: a batch that is repeated has to have the same tasks."""
+        """Whether the records are few, told from the checkpoint alone: a batch that is repeated has to have the same
+        tasks.
+        """
         if self._options.min_partitions or self._options.max_records_per_partition:
             return False
         return sum(limit - starts.get(id, 0) for id, limit in limits.items()) <= FEW_RECORDS

@@ -13,7 +13,7 @@ of this size is parsed in some 20 ms.
 """
 
 DECODE_KEYS: Final = 1_000
-"""Between two turns of the event loop."""
+"""Keys decoded between two turns of the event loop."""
 
 
 async def read_pages(gateway: Gateway, key: str, end: str) -> AsyncGenerator[list[Kv], None]:

@@ -224,13 +224,13 @@ def _sized(value: bytes | None) -> bytes:
 
 
 def open_batch(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> tuple[BatchHeader, bytes]:
-    """Its header, and its records unpacked."""
+    """The batch's header, and its records unpacked."""
     header = parse_header(batch)
     return header, bytes(unpacked(header, batch, max_bytes))
 
 
 def unpacked(header: BatchHeader, batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> Bytes:
-    """Its records; without a copy where nothing is compressed, for whoever needs a part of them."""
+    """The batch's records; without a copy where nothing is compressed, for readers that need a part of them."""
     if header.magic != MAGIC:
         raise CorruptBatch(f"magic {header.magic} is not the record batch format {MAGIC}")
     if header.size > len(batch):

@@ -175,7 +175,7 @@ class LoggedCoordinator(ABC):
         await self._over.wait()
 
     def give_up(self) -> None:
-        """Somebody else coordinates, or will. Whoever waits is sent to look for them."""
+        """Gives up: another broker coordinates, or will. Waiting clients are sent to look for it."""
         if self.is_over:
             return
         self._over.set()
@@ -217,8 +217,9 @@ class LoggedCoordinator(ABC):
         return self._broker.credible_time.of(self._now())
 
     def _knows_ages(self, kept_ms: int) -> bool:
-        """Not in the first hour, of what is kept for so long: the clock of another broker has said how old it is, and one of
-        the two may be wrong."""
+        """Whether ages of things kept this long are known. In the first hour they are not: they come from another
+        broker's clock, and one of the two may be wrong.
+        """
         return self._broker.clock.mono() - self._began_at >= min(kept_ms / 1000, DOUBT_SECONDS)
 
     # -- doing what was decided --------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ class DiskRoom:
         self.is_low = False
         """Clients' writes are refused."""
         self.is_full = False
-        """Others should lead: from when it is low until there is clearly more than the reserve."""
+        """Whether others should lead: true from when room is low until there is clearly more than the reserve."""
         self._disk = disk
         self.path = path
         self._probes = probes

@@ -1,4 +1,4 @@
-"""Which batches of a Produce request would be the first of their transaction on their partition, and may they.
+"""Batches of a Produce request that would be the first of their transaction on their partition, and whether they may.
 
 Later ones need no question: the transaction is open here, and nothing but its marker ends that.
 """

@@ -188,7 +188,9 @@ def handle_add_offsets_to_txn(broker: "Broker", request: Request) -> object:
 
 
 async def _create_offsets_topic(broker: "Broker", group_id: str) -> AddOffsetsToTxnResponse:
-    """Nobody has asked for a group yet. The client comes back when there is a place for it."""
+    """Creates the offsets topic, which no group has needed yet. The client comes back when there is a place for its
+    group.
+    """
     with contextlib.suppress(Refused):
         await broker.coordinators.find(group_id)
     return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)

@@ -41,7 +41,7 @@ class Circumstances(NamedTuple):
 
 
 class Healthy(NamedTuple):
-    """Here nothing was left to do."""
+    """The result of a look that found nothing left to do."""
 
     image: Image
     circumstances: Circumstances
@@ -60,7 +60,7 @@ class Controller:
         self._orphans: dict[bytes, tuple[Mapping[int, PartitionState], float]] = {}
 
     def wake(self) -> None:
-        """Something changed: the image, or who is alive."""
+        """Wakes the controller: the image has changed, or who is alive."""
         self._woken.set()
 
     async def run(self) -> None:

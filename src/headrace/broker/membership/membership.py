@@ -165,7 +165,7 @@ class Membership:
                 self._broker.check_lease()
 
     async def _step_aside(self) -> None:
-        """Others lead, and go on without us, until our disk answers."""
+        """Lets others lead until our disk answers."""
         broker = self._broker
         others = broker.live.keys() - {broker.id}
         broker.fence("its disk does not answer")

@@ -39,7 +39,7 @@ class Metadata:
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     async def load(self) -> None:
-        """Everything, as the store has it now: at the start, and when a watch cannot bridge a gap."""
+        """Loads the whole image from the store: at the start, and when a watch cannot bridge a gap."""
         image = await image_of(await self.store.load())
         async with self._showing:
             if image.revision > self.image.revision or self.image.cluster is None:
@@ -86,7 +86,7 @@ class Metadata:
         self._waiting = still_waiting
 
     def as_of(self) -> float:
-        """Since when there is news that is not applied yet; now, if there is none."""
+        """The moment since when there is news that is not applied yet; now, if there is none."""
         return self._mono() if self._behind_since is None else self._behind_since
 
     async def until_visible(self, revision: int) -> None:

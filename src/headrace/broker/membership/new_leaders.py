@@ -221,7 +221,7 @@ class NewLeaders:
 
 
 class _Pauses:
-    """Between one question and the same again: longer from time to time, and after an answer that took long."""
+    """Pauses between a question and its repetition: longer from time to time, and after an answer that took long."""
 
     def __init__(self, mono: Callable[[], float]) -> None:
         self._mono = mono

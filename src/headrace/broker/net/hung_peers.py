@@ -68,7 +68,7 @@ class HungPeers:
 
 
 async def _leaves_nobody_waiting(peer: Registration) -> bool:
-    """It answers, and so tells its clients that it leads no more; or its connections are reset, as those of the dead."""
+    """Whether clients of the peer learn that it leads no more: it answers and says so, or its connections are reset."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             connection = await ClientConnection.open(peer.host, peer.port, "look", 2 * ANSWER_SECONDS)

@@ -324,7 +324,7 @@ class Connection(asyncio.BufferedProtocol):
             self._listener.loop.call_soon(self._flush_scheduled)
 
     def _hold(self, ready: Pending) -> None:
-        """It waits behind an earlier reply, and its bytes count as unread ones do."""
+        """Holds a reply behind an earlier one; its bytes count as unread ones do."""
         assert ready.chunks is not None
         ready.held_bytes = sum(map(len, ready.chunks))
         self._held_bytes += ready.held_bytes
@@ -519,7 +519,7 @@ class Listener:
             self.probes.connections_open = len(self.connections)
 
     def reclaim(self) -> None:
-        """Somebody waits for buffer space: soon take back what lies in buffers that are not in use."""
+        """Takes back buffers that are not in use, soon: a connection waits for space."""
         if not self._reclaiming:
             self._reclaiming = True
             self.loop.call_later(RECLAIM_SECONDS, self._reclaim)

@@ -226,7 +226,9 @@ def _descriptor(head: FileRange) -> int:
 
 
 def _copied(chunk: FileRange) -> Chunk:
-    """Its bytes, if they are in memory and all there; otherwise the range itself, for the way that copes with that."""
+    """The range's bytes, if they are in memory and all there; otherwise the range itself, for the way that copes with
+    that.
+    """
     if _NOWAIT is None:
         return chunk
     data = bytearray(chunk.length)

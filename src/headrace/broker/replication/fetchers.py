@@ -1,4 +1,4 @@
-"""Which fetcher copies what: one for every leader of a partition that we follow, and none for others.
+"""The fetchers of this broker: one for every leader of a partition that we follow, and none for others.
 
 Told of the partitions whose state is another one, so that an image which changes few of many costs little here.
 """

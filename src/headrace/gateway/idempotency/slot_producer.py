@@ -68,7 +68,7 @@ class SlotProducer:
         return entries
 
     def close(self) -> None:
-        """Here too: its end waits for threads of its own."""
+        """Closes the client, in this thread too: its end waits for threads of its own."""
         self._producer.purge()
         del self._producer
 

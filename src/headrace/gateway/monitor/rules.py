@@ -28,7 +28,7 @@ class Rule(NamedTuple):
     """(history, now, window in seconds) → by labels."""
     threshold: float
     clears_at: float
-    """Once firing, it goes on until the measure is back here: a value that trembles at the threshold is one alert."""
+    """The measure at which a firing alert clears: a value that trembles at the threshold is one alert."""
     for_seconds: float
     keep_seconds: float
     """How long it must be back there before the alert is cleared."""

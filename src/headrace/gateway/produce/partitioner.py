@@ -1,4 +1,4 @@
-"""Which partition a key goes to: as with the Java client, so that one key has one partition whoever writes it."""
+"""The partition of a key: as with the Java client, so that one key has one partition whoever writes it."""
 
 from collections.abc import Sequence
 

@@ -108,7 +108,7 @@ class Producer:
     # -- when ---------------------------------------------------------------------------------------------------------
 
     def _wake(self) -> None:
-        """Not at once: what others bring in this turn of the loop is to go along."""
+        """Sends later in this turn of the loop, so that messages of other callers go along."""
         if not self._is_woken:
             self._is_woken = True
             self._loop.call_soon(self._flush)

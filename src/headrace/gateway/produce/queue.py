@@ -84,7 +84,7 @@ class PartitionQueue:
             offset += len(chunk.indexes)
 
     def on_unsettled(self, error: KafkaError, now: float) -> None:
-        """It may be stored or not, and that may pass: again after a pause, or never when its time is over."""
+        """Tries a batch of unknown fate again after a pause, or gives it up when its time is over."""
         batch = self._sealed
         if batch is not None and now >= batch.deadline:
             self._give_up(error)

@@ -1,4 +1,4 @@
-"""Some events of one topic in a row, and how they look on the wire: rendered once for all listeners that share them.
+"""A block: consecutive events of one topic and their bytes on the wire, rendered once for all listeners that share them.
 
 Each event's id tells the position after it in every partition. So a rendering can be shared by exactly those listeners
 whose position before the block is the same; at the live end of a topic that is nearly all of them.

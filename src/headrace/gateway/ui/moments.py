@@ -6,7 +6,7 @@ AGO_SECONDS = 3600
 
 
 def milliseconds(text: str | None) -> int:
-    """Without one, an hour ago."""
+    """The moment in milliseconds; an hour ago without a text."""
     if not text:
         return round((time.time() - AGO_SECONDS) * 1000)
     form = "%Y-%m-%dT%H:%M:%S" if text.count(":") == 2 else "%Y-%m-%dT%H:%M"

@@ -43,7 +43,7 @@ class Kept(Generic[T]):
         return self.last
 
     def forget(self) -> None:
-        """Something was changed: the next look asks again."""
+        """Forgets the answer after a change: the next look asks again."""
         self._at = -float("inf")
 
 

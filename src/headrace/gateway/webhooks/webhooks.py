@@ -129,7 +129,7 @@ class Webhooks:
 
     @contextlib.contextmanager
     def _reserved(self, subscription: Subscription) -> Iterator[None]:
-        """Its place and its groups, from the question whether they are free until the log has the answer."""
+        """Reserves a subscription's place and groups, from the check that they are free until the log has the answer."""
         self._require_room(subscription)
         self._subscribing[subscription.id] = subscription
         try:
