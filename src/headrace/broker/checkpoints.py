@@ -128,8 +128,10 @@ class Checkpoints:
             self._forgotten.pop(name, None)
 
     def _note(self, partition: Partition) -> None:
-        name = partition.written_as
-        self.recovery_points[name] = partition.log.synced_end
+        name, log = partition.written_as, partition.log
+        bounds = log.start_offset, partition.high_watermark, log.synced_end, log.end_offset
+        assert log.start_offset <= partition.high_watermark <= log.end_offset >= log.synced_end, (partition.id, bounds)
+        self.recovery_points[name] = log.synced_end
         self.high_watermarks[name] = partition.high_watermark
         if partition.log.start_offset:
             self.start_offsets[name] = partition.log.start_offset

@@ -389,16 +389,19 @@ class Partitions:
     def _open(self, id: TopicPartition, topic: Topic, settings: TopicConfig, is_new: bool) -> Partition:
         directory = self._directories.of(id)
         written_as = checkpoint_name(topic.id, id.partition)
+        recovery_point = self._checkpoints.recovery_points.get(written_as, 0)
         store, report = Log.open(
             self._disk,
             self.pool,
             directory,
             log_config(settings, self._limits),
             self._clock.now(),
-            recovery_point=self._checkpoints.recovery_points.get(written_as, 0),
+            recovery_point=recovery_point,
             clean=self._clean_start and not is_new,
             start_offset=self._checkpoints.start_offsets.get(written_as),
         )
+        # What was written down as synced is there, or known to be lost.
+        assert recovery_point <= store.end_offset or report.below_recovery_point, (id, recovery_point, store.end_offset)
         state = topic.partitions[id.partition]
         high_watermark = self._checkpoints.high_watermarks.get(written_as, 0)
         # A relaxed log has no recovery point to speak of, but what was committed was in the page cache, and that lived.
