@@ -17,7 +17,7 @@ logger = logging.getLogger("headrace.api")
 TELL_SECONDS = 30.0
 
 # librdkafka decides what it knows; these are for the hint only.
-_WELL_KNOWN = [
+WELL_KNOWN = [
     "acks",
     "allow.auto.create.topics",
     "auto.commit.interval.ms",
@@ -207,11 +207,11 @@ def near(name: str, known: list[str] | tuple[str, ...]) -> str:
 
 
 def _dotted(name: str) -> str:
-    return name if name in _WELL_KNOWN else name.replace("_", ".")
+    return name if name in WELL_KNOWN else name.replace("_", ".")
 
 
 def _refused(said: str, config: Mapping[str, object]) -> ApiError:
     if not (found := _NO_SUCH.search(said)):
         return ApiError(f"a setting is refused: {said}", "correct its value")
-    hint = near(found[1], _WELL_KNOWN) or "names are those of librdkafka, see docs/python.md"
+    hint = near(found[1], WELL_KNOWN) or "names are those of librdkafka, see docs/python.md"
     return UnknownOption(f"there is no setting {found[1]}", hint)
