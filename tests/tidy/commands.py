@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import typer
-from pages import ROOT, Code, sources
+from documents import ROOT, Code, sources
 from typer.core import TyperGroup
 
 from headrace.cli.app import app

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from commands import every_option, faults, faults_of_make, lost_modules
-from pages import Code, blocks, code, deployed, joined, lost_links, lost_pages, lost_paths, pages, sources
+from documents import Code, blocks, code, deployed, joined, lost_links, lost_pages, lost_paths, pages, sources
 
 from headrace.base.errors import UserError
 from headrace.cli.config_file import parse_config
