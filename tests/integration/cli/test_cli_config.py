@@ -218,6 +218,6 @@ def test_settings_of_running_brokers_are_set_and_taken_back(run: Any) -> None:
     assert run("config", "unset", "max.connections", "--json").json["configs"] == {"max.connections": None}
     assert run("config", "get", "max.connections", "--broker", "1", "--json").json == [before]
     refused = run("config", "set", "max.connection=1", "--json")
-    assert (refused.code, json.loads(refused.err)["fix"]) == (2, "did you mean max.connections?")
+    assert (refused.code, json.loads(refused.err)["fix"]) == (2, "Did you mean max.connections?")
     assert run("config", "set", "socket.listen.backlog.size=5").code == 4
     assert run("config", "set", "max.connections=5", "--broker", "99").code == 4
