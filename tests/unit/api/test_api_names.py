@@ -33,8 +33,9 @@ CALLS = {
 # An object that the page's prose names, and its class.
 OBJECTS = {"client": "Client", "consumer": "Consumer", "producer": "Producer", "message": "Message", "headrace": ""}
 # Python's own words, and commands, which tests/tidy/test_docs.py looks at.
+OF_OPENTELEMETRY = {"tracer", "start_as_current_span"}
 SETTINGS = {*WELL_KNOWN, "max.block.ms"}
-OTHERS = re.compile(r"(make|pip|import) .*|await|async (for|with)|break|hello|acks=all")
+OTHERS = re.compile(r"(make|pip|import|headrace) .*|await|async (for|with)|break|hello|acks=all")
 
 
 def named(path: str, module: object = headrace) -> object:
@@ -112,7 +113,7 @@ def unknown(code: str, names: set[str]) -> Iterator[str]:
 def known_names() -> set[str]:
     """Of classes, their attributes and fields, and the parameters of what can be called; settings of librdkafka."""
     found = {*headrace.__all__, *OBJECTS, *SendOptions.__annotations__, *dir(builtins), *keyword.kwlist}
-    found |= {name.replace(".", "_") for name in SETTINGS} | {*dir(headrace.ApiError("", ""))}
+    found |= {name.replace(".", "_") for name in SETTINGS} | {*dir(headrace.ApiError("", "")), *OF_OPENTELEMETRY}
     for name in api.__all__:
         thing = named(name)
         calls = [thing, *vars(thing).values()] if isinstance(thing, type) else [thing]
