@@ -18,7 +18,7 @@ class GatewayChild(Child):
         data: Path,
         as_json: bool,
         config: str = "",
-        log_dir: Path | None = None,
+        log_file: str = "",
     ) -> None:
         super().__init__("the gateway", data / "gateway.pid")
         self.bootstrap = ",".join(f"{each.host}:{each.port}" for each in brokers)
@@ -27,8 +27,8 @@ class GatewayChild(Child):
         self._is_stale = False
         self._metrics = ",".join(f"{each.host}:{each.metrics_port}" for each in brokers)
         self._words = [*(["--json"] if as_json else []), *([f"--config={config}"] if config else [])]
-        if log_dir is not None:
-            self._words.append(f"--log-file={log_dir / 'gateway.log'}")
+        if log_file:
+            self._words.append(f"--log-file={log_file}")
 
     @property
     def url(self) -> str:

@@ -7,6 +7,7 @@ import typer
 
 from headrace.cli.config_file import ConfigFile
 from headrace.cli.config_option import ConfigOption, config_of, is_given
+from headrace.cli.logs import STDOUT
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, UnusedBootstrap, parse_pairs
 from headrace.cli.serve_options import METRICS_PORT, ServeOptions
 from headrace.cli.up_file import LOG_LEVEL, UpFile
@@ -51,7 +52,8 @@ def up(
     log_dir: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Log to DIR/broker-N.log and DIR/gateway.log, rotated at 100 MiB, instead of stderr."
+            metavar="DIR",
+            help="Log to DIR/broker-N.log and DIR/gateway.log, rotated at 100 MiB, or with - to stdout; else to stderr.",
         ),
     ] = None,
     bootstrap: UnusedBootstrap = DEFAULT_BOOTSTRAP,
@@ -89,7 +91,7 @@ def up(
                 settings=file.options.settings,
                 log_format="json" if as_json else "text",
                 log_level=file.options.log_level,
-                log_file=str(log_dir / f"broker-{number}.log") if log_dir else "",
+                log_file=log_file_in(log_dir, f"broker-{number}"),
             )
         )
 
@@ -98,7 +100,7 @@ def up(
     if not no_gateway and preflight.has_gateway(remarks):
         serve_options = [each.options for each in children]
         http = preflight.http_port(HOST, http_port, remarks)
-        gateway = GatewayChild(serve_options, HOST, http, data, as_json, config or "", log_dir)
+        gateway = GatewayChild(serve_options, HOST, http, data, as_json, config or "", log_file_in(log_dir, "gateway"))
     for line in remarks:
         remark(f"warning: {line}")
     if end_stopped_after is None:
@@ -119,6 +121,13 @@ def _require_right(file: ConfigFile, settings: dict[str, str]) -> None:
         from headrace.cli.gateway_config import gateway_settings
 
         gateway_settings(file, {})
+
+
+def log_file_in(folder: Path | None, name: str) -> str:
+    """For --log-file: a file of this name, stdout, or nothing for stderr."""
+    if folder is None:
+        return ""
+    return STDOUT if str(folder) == STDOUT else str(folder / f"{name}.log")
 
 
 def default_settings(brokers: int) -> dict[str, str]:
