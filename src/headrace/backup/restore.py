@@ -13,6 +13,7 @@ from headrace.admin.configs import ALL_BROKERS
 from headrace.admin.groups import NewCommit, commit, describe_groups, list_groups
 from headrace.admin.topics import create_topic, delete_topic
 from headrace.backup.batches import Producer, Restorable, next_sequence, restorable
+from headrace.backup.features import feature_levels, set_feature_levels
 from headrace.backup.folder import Folder, read_batches
 from headrace.backup.manifest import SavedFile, SavedPartition
 from headrace.backup.moment import RESTORING
@@ -41,7 +42,8 @@ async def look_at(admin: Admin) -> Cluster:
         name: Existing(partitions, settings.get(name, {}).get(RESTORING) or "") for name, partitions in seen.items()
     }
     groups = await describe_groups(admin, await list_groups(admin))
-    return Cluster(len(brokers), topics, {group.group: len(group.members) for group in groups if group.members})
+    members = {group.group: len(group.members) for group in groups if group.members}
+    return Cluster(len(brokers), topics, members, (await feature_levels(admin)).known)
 
 
 async def check_files(folder: Folder, plan: Plan, tally: Tally) -> None:
@@ -61,6 +63,7 @@ def files_of(plan: Plan) -> list[SavedFile]:
 async def restore(admin: Admin, client: WriterClient, folder: Folder, plan: Plan, tally: Tally) -> None:
     if plan.settings:
         await admin.alter_configs({Resource(BROKER, ALL_BROKERS): dict(plan.settings)})
+    await set_feature_levels(admin, plan.features)
     for topic in plan.to_fill:
         await _make(admin, topic, plan.backup.id)
     answer = await client.producer_id(SECONDS_MAX)

@@ -237,3 +237,22 @@ def test_the_context_of_a_span_travels_in_headers(headrace_broker: Broker, topic
         client.produce(topic, "x")
         (message,) = client.fetch(topic)
     assert dict(message.headers)["traceparent"] == f"00-{7:032x}-{9:016x}-01".encode()
+    taken_up = trace.get_current_span(message.trace_context()).get_span_context()
+    assert (taken_up.trace_id, taken_up.span_id, taken_up.is_remote) == (7, 9, True)
+
+
+def test_lag_counts_what_a_group_has_not_committed_yet(client: headrace.Client, headrace_topic: str) -> None:
+    group = headrace_topic
+    client.create_topic(headrace_topic, partitions=3)
+    with pytest.raises(headrace.ApiError, match="has committed nothing, and reads nothing"):
+        client.lag(group)
+    with client.producer() as producer:
+        for number in range(6):
+            producer.send(headrace_topic, str(number), partition=number % 2)
+    with client.join_group(group, headrace_topic) as consumer:
+        message = next(iter(consumer))
+        # It reads, and nothing is finished.
+        assert client.lag(group).partitions == {(headrace_topic, 0): 3, (headrace_topic, 1): 3, (headrace_topic, 2): 0}
+        consumer.commit_offset(message)
+    lag = client.lag(group)
+    assert (lag.partitions[message.place_id], lag.total, len(lag.partitions)) == (2, 5, 3)
