@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from etcd_cluster import EtcdCluster, free_ports
+from etcd_cluster import EtcdCluster
 from headrace.base.errors import UserError
+from headrace.cli.ports import free_port
 from headrace.stores.etcd import EtcdStore
 from headrace.stores.etcd_url import PASSWORD_VARIABLE
 
@@ -47,7 +48,7 @@ def keys_below(etcd: EtcdCluster, prefix: str) -> list[str]:
 
 
 def test_nobody_listens() -> None:
-    port, other = free_ports(2)
+    port, other = free_port("127.0.0.1"), free_port("127.0.0.1")
     refused = refusal(f"etcd://127.0.0.1:{port},127.0.0.1:{other}/x")
     assert f"127.0.0.1:{port}: " in refused.cause
     assert f"127.0.0.1:{other}: " in refused.cause
@@ -55,7 +56,7 @@ def test_nobody_listens() -> None:
 
 
 def test_one_address_of_several_is_enough(etcd: EtcdCluster, prefix: str) -> None:
-    (dead,) = free_ports(1)
+    dead = free_port("127.0.0.1")
     for _ in range(4):
         assert commit_one(f"etcd://127.0.0.1:{dead},127.0.0.1:{etcd.members[0].client_port}{prefix}")
 
