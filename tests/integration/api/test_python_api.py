@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 import headrace
+from ended import until_ended
 from headrace.api.errors import Closed, DeliveryFailed, TransactionMisused, UnknownOption
 from headrace.testing import Broker
 
@@ -174,13 +175,16 @@ def test_a_transaction_moves_messages_and_offsets_together(client: headrace.Clie
     assert client.lag(source).total == 0
 
 
-def test_a_delivery_that_fails_in_a_body_aborts_its_transaction(client: headrace.Client, topic: str) -> None:
+def test_a_delivery_that_fails_in_a_body_aborts_its_transaction(
+    client: headrace.Client, topic: str, headrace_broker: Broker
+) -> None:
     producer = client.transactional_producer(topic)
     with pytest.raises(DeliveryFailed), producer.transaction() as transaction:
         transaction.send(topic, "lost")
         transaction.send(topic, "x", partition=9).result(30)
     with producer.transaction() as transaction:
         transaction.send(topic, "kept")
+    until_ended(headrace_broker.bootstrap, topic)
     assert [each.text for each in client.fetch(topic)] == ["kept"]
 
 

@@ -29,7 +29,7 @@ def commit_one(url: str) -> int:
 
 def refusal(url: str) -> UserError:
     with pytest.raises(UserError) as refused:
-        asyncio.run(EtcdStore.open(url, deadline_s=1))
+        asyncio.run(EtcdStore.open(url, deadline_s=2))
     assert refused.value.fix
     return refused.value
 
@@ -75,15 +75,20 @@ def test_someone_else_listens(etcd: EtcdCluster) -> None:
         async with await asyncio.start_server(on_connection, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
             with pytest.raises(UserError) as refused:
-                await EtcdStore.open(f"etcd://127.0.0.1:{port}/x", deadline_s=0.5)
+                await EtcdStore.open(f"etcd://127.0.0.1:{port}/x", deadline_s=2)
             await asyncio.gather(*filter(None, served), return_exceptions=True)
         return refused.value
 
     page = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"
     lost = b"HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\nnot found"
-    assert "not like etcd" in asyncio.run(serve_and_open(page)).cause
-    assert "HTTP 404" in asyncio.run(serve_and_open(lost)).cause
-    assert "does not speak HTTP" in asyncio.run(serve_and_open(b"\0\0\0\1")).cause
+
+    async def all_three() -> list[UserError]:
+        return await asyncio.gather(*map(serve_and_open, (page, lost, b"\0\0\0\1")))
+
+    wrong, missing, other = asyncio.run(all_three())
+    assert "not like etcd" in wrong.cause
+    assert "HTTP 404" in missing.cause
+    assert "does not speak HTTP" in other.cause
     # The port between etcd's members answers HTTP too.
     assert "not like etcd" in refusal(f"etcd://127.0.0.1:{etcd.members[0].peer_port}/x").cause
 
