@@ -136,19 +136,20 @@ def test_what_is_finished_is_committed_when_another_joins(client: headrace.Clien
     client.create_topic(topic, partitions=2)
     for number in range(20):
         client.produce(topic, str(number), partition=number % 2)
-    seen: list[str] = []
+    seen: set[int] = set()
 
     def read_too() -> None:
         with client.join_group(topic, topic) as second:
-            seen.extend(each.text for each in second.messages(idle_seconds=10))
+            seen.update(int(each.text) for each in second.messages(idle_seconds=IDLE))
 
     with client.join_group(topic, topic) as first:
-        seen += [each.text for _, each in zip(range(10), first, strict=False)]
+        seen.update(int(each.text) for _, each in zip(range(10), first, strict=False))
         other = threading.Thread(target=read_too)
         other.start()
-        seen += [each.text for each in first.messages(idle_seconds=10)]
+        while other.is_alive() or len(seen) < 20:
+            seen.update(int(each.text) for each in first.messages(idle_seconds=0.5))
         other.join()
-    assert {int(each) for each in seen} == set(range(20))
+    assert seen == set(range(20))
     assert client.lag(topic).total == 0
 
 
