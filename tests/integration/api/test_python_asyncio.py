@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import headrace
+from ended import until_ended
 from headrace.api.errors import Closed, DeliveryFailed, TransactionMisused, UnknownOption, Unserialisable
 from headrace.testing import Broker
 
@@ -186,7 +187,9 @@ def test_transactions_are_all_or_nothing(play: Play) -> None:
     play(story)
 
 
-def test_a_cancelled_transaction_is_aborted_unless_its_commit_is_on_its_way(play: Play) -> None:
+def test_a_cancelled_transaction_is_aborted_unless_its_commit_is_on_its_way(
+    play: Play, headrace_broker: Broker
+) -> None:
     async def story(client: headrace.aio.Client, topic: str) -> None:
         producer, is_sent, hold = client.transactional_producer(topic), asyncio.Event(), asyncio.Event()
 
@@ -209,6 +212,7 @@ def test_a_cancelled_transaction_is_aborted_unless_its_commit_is_on_its_way(play
         committing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await committing
+        await asyncio.to_thread(until_ended, headrace_broker.bootstrap, topic)
         assert await texts(client, topic) == ["yes"]
 
     play(story)

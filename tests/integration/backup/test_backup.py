@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import Producer
 
 from cluster_view import View, records_of, view_of
+from ended import until_ended
 from golden_data.archives import ARCHIVES, broker_on, unpacked
 from golden_data.fill import Filler
 from headrace.admin.admin import BROKER, Admin, Resource
@@ -120,6 +121,7 @@ def goes_on(target: Broker) -> None:
     producer.begin_transaction()
     producer.produce("outcomes", b"new", partition=0)
     producer.commit_transaction(30)
+    until_ended(target.bootstrap, "outcomes")
     assert records_of(target.bootstrap, "outcomes", 0)[-1][4] == "new"
 
 

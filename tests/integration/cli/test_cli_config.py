@@ -35,7 +35,9 @@ def file(tmp_path: Path, port: int) -> Path:
     path = tmp_path / "headrace.toml"
     options = f'port = {port}\ndata = "{tmp_path / "data"}"\n'
     broker = "num.partitions = 4\nlog.retention.hours = 5\n"
-    path.write_text(f"[broker]\n{broker}[serve]\nmetrics-port = 0\n{options}[up]\n{options}")
+    path.write_text(
+        f"[broker]\n{broker}[serve]\nmetrics-port = 0\n{options}[up]\nmetrics-port = {free_port(HOST)}\n{options}"
+    )
     return path
 
 

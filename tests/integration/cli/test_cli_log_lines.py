@@ -45,12 +45,12 @@ def test_requests_that_go_well_are_not_logged_at_any_level(broker: Broker) -> No
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 0, "batch.num.messages": 1})
     for number in range(REQUESTS):
         producer.produce("orders", str(number))
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"})
     consumer.subscribe(["orders"])
     read = 0
     while read < REQUESTS:
-        message = consumer.poll(10)
+        message = consumer.poll(60)
         assert message is not None
         read += message.error() is None
         consumer.commit(message, asynchronous=False)
