@@ -1,6 +1,7 @@
 """MirrorMaker 2, in a worker of Kafka Connect: a topic of another cluster, and where a group stands in it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Self
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -30,20 +31,49 @@ def test_records_and_the_offsets_of_a_group(three, built) -> None:
     ):
         Confluent(origin.bootstrap).create_topic(TOPIC, PARTITIONS)
         _mirror(worker, origin.bootstrap, three.bootstrap)
-        with three.outcome(MIRRORED) as mirrored, TopicFeed(origin.bootstrap, TOPIC) as feed:
-            mirrored.progress(PARTITIONS, worker.well)
-            done = _read_on(origin.bootstrap, len(feed.sent))
-            before = until(lambda: _committed(three.bootstrap), all, READ_SECONDS, lambda: worker.said)
+        with (
+            three.outcome(MIRRORED) as mirrored,
+            TopicFeed(origin.bootstrap, TOPIC) as feed,
+            Readers(origin.bootstrap, three.bootstrap) as readers,
+        ):
+            before = until(readers.stand, all, READ_SECONDS, lambda: worker.said)
             three.kill_leader_at_work(MIRRORED, mirrored, worker.well)
-            done += _read_on(origin.bootstrap, len(feed.sent) - len(done))
-            after = until(lambda: _committed(three.bootstrap), _later_than(before), READ_SECONDS, lambda: worker.said)
+            after = until(readers.stand, _later_than(before), READ_SECONDS, lambda: worker.said)
             feed.stop()
             mirrored.until(len(feed.sent), worker.well)
             found = mirrored.read()
         assert worker.failed("records") + worker.failed("offsets") == []
         assert exactly_once(feed.sent, found) == []
         # The group may go on at the mirror: nothing that it has not read lies before its offsets there.
-        assert at_least_once(feed.sent, {("origin", 0): done, **_from(after, found)}) == []
+        assert at_least_once(feed.sent, {("origin", 0): readers.read, **_from(after, found)}) == []
+
+
+class Readers:
+    """A group at the origin; what it has read, and where it stands in the mirror."""
+
+    def __init__(self, origin: str, target: str) -> None:
+        settings = {"group.id": GROUP, "auto.offset.reset": "earliest", "enable.auto.commit": False, "log_level": 0}
+        self.read: list[Found] = []
+        self._origin = Consumer({"bootstrap.servers": origin, **settings})
+        self._target = Consumer({"bootstrap.servers": target, **settings})
+
+    def __enter__(self) -> Self:
+        self._origin.subscribe([TOPIC])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._origin.close()
+        self._target.close()
+
+    def stand(self) -> list[int]:
+        """By partition of the mirror, 0 where nothing is known yet, after they read on at the origin and committed."""
+        messages = [message for message in self._origin.consume(500, 0.5) if not message.error()]
+        if messages:
+            self.read += [Found(message.offset(), Written.decode(message.value())) for message in messages]
+            self._origin.commit(asynchronous=False)
+        return [
+            max(each.offset, 0) for each in self._target.committed([TopicPartition(*place) for place in PLACES], 30)
+        ]
 
 
 def _mirror(worker: Worker, origin: str, target: str) -> None:
@@ -80,36 +110,7 @@ def _mirror(worker: Worker, origin: str, target: str) -> None:
     )
 
 
-def _read_on(origin: str, count: int) -> list[Found]:
-    """As a member of the group, from where it stands; committed."""
-    settings = {"bootstrap.servers": origin, "group.id": GROUP, "auto.offset.reset": "earliest", "log_level": 0}
-    consumer = Consumer({**settings, "enable.auto.commit": False})
-    read: list[Found] = []
-    try:
-        consumer.subscribe([TOPIC])
-        until(lambda: _read_more(consumer, read), lambda _: len(read) >= count, READ_SECONDS)
-        consumer.commit(asynchronous=False)
-    finally:
-        consumer.close()
-    return read
-
-
-def _read_more(consumer: Consumer, read: list[Found]) -> int:
-    messages = [message for message in consumer.consume(500, 0.2) if not message.error()]
-    read += [Found(message.offset(), Written.decode(message.value())) for message in messages]
-    return len(read)
-
-
-def _committed(target: str) -> list[int]:
-    """Where the group stands in the mirror, by partition; 0 where it stands nowhere yet."""
-    consumer = Consumer({"bootstrap.servers": target, "group.id": GROUP, "log_level": 0})
-    try:
-        return [max(each.offset, 0) for each in consumer.committed([TopicPartition(*place) for place in PLACES], 30)]
-    finally:
-        consumer.close()
-
-
-def _later_than(before: list[int]):
+def _later_than(before: list[int]) -> Callable[[list[int]], bool]:
     return lambda now: all(then < offset for then, offset in zip(before, now, strict=True))
 
 
