@@ -11,6 +11,8 @@ from ecosystem.program import Program
 
 FASTSTREAM = Path(__file__).resolve().parent / "faststream"
 GROUP = "copiers"
+# It writes and commits one message after the other.
+PAUSE_SECONDS = 0.1
 
 pytestmark = pytest.mark.long
 
@@ -19,7 +21,7 @@ def test_each_message_is_copied(three, built) -> None:
     three.create("source", "sink")
     copier = [built(python_environment, FASTSTREAM), FASTSTREAM / "copier.py", three.bootstrap, GROUP, "source", "sink"]
     with three.outcome("sink") as sink, Program(copier, three.folder / "log") as faststream:
-        with TopicFeed(three.bootstrap, "source") as feed:
+        with TopicFeed(three.bootstrap, "source", PAUSE_SECONDS) as feed:
             three.kill_coordinator_at_work(GROUP, sink, faststream.well)
         sink.until(len(feed.sent), faststream.well)
         faststream.stop()
