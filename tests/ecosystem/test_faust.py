@@ -20,7 +20,7 @@ pytestmark = pytest.mark.long
 def test_each_record_counts(three, built) -> None:
     command = [
         built(python_environment, FAUST),
-        FAUST / "tally.py",
+        FAUST / "counter.py",
         three.bootstrap,
         APPLICATION,
         three.folder / "data",
