@@ -11,7 +11,8 @@ the reader's (`headrace.wire.records`, or `headrace.spark` for many at once).
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from struct import Struct
 from typing import NamedTuple, TypeVar
 
@@ -20,6 +21,7 @@ from headrace.base.ids import TopicPartition
 from headrace.client.cluster_metadata import ClusterMetadata, cluster_metadata
 from headrace.client.connection import Disconnected
 from headrace.client.peer import Address, Peers, parse_bootstrap
+from headrace.client.retry import insist, may_pass
 from headrace.client.security import Security
 from headrace.wire.batch import HEADER, HEADER_SIZE, LENGTH_END, BatchHeader
 from headrace.wire.codes import CODES, ErrorCode
@@ -35,25 +37,10 @@ from headrace.wire.schema import Request, Response
 
 EARLIEST, LATEST = -2, -1
 SECONDS_MAX = 30.0
-PAUSE_SECONDS = 0.1
 # The last version that names topics: one request then says all that is needed.
 FETCH_BY_NAME = 12
 _CONSUMER = -1
 _LENGTH = Struct(">i")
-# The leader moved, or is about to know: ask again, after another look at the metadata.
-_COME_AGAIN = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.LEADER_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER,
-    ErrorCode.REPLICA_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT,
-    ErrorCode.FENCED_LEADER_EPOCH,
-    ErrorCode.UNKNOWN_LEADER_EPOCH,
-    ErrorCode.OFFSET_NOT_AVAILABLE,
-    ErrorCode.KAFKA_STORAGE_ERROR,
-}
-
-T = TypeVar("T")
 R = TypeVar("R", bound=Response)
 
 
@@ -84,8 +71,8 @@ class Fetched(NamedTuple):
     """Where to go on: behind the last batch."""
 
 
-class _ComeAgain(Refused):
-    """A refusal that may pass."""
+class NoSuchPartition(Refused):
+    """Of a topic or a number that the metadata does not have: final for a reader. Of one broker alone it may pass."""
 
 
 class ClusterClient:
@@ -137,16 +124,15 @@ class ClusterClient:
                 return self._leaders[id]
             topic = (await self.metadata([id.topic])).topics.get(id.topic)
             if topic is None or topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                # Of a single partition this may pass; a topic that the metadata does not have is not there.
-                raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{id.topic}: there is no such topic")
+                raise NoSuchPartition(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{id.topic}: there is no such topic")
             if topic.error_code:
                 raise _refusal(topic.error_code, id.topic)
             if id.partition not in topic.partitions:
-                raise Refused(
+                raise NoSuchPartition(
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{id}: the topic has {len(topic.partitions)} partitions"
                 )
             if id not in self._leaders:
-                raise _ComeAgain(ErrorCode.LEADER_NOT_AVAILABLE, f"{id}: no replica leads at the moment")
+                raise Refused(ErrorCode.LEADER_NOT_AVAILABLE, f"{id}: no replica leads at the moment")
             return self._leaders[id]
 
     # -- offsets ------------------------------------------------------------------------------------------------------
@@ -165,7 +151,10 @@ class ClusterClient:
             for address, wanted in by_leader.items():
                 await self._list_offsets(address, wanted, read_committed, found)
 
-        await self._persist(ask_missing, lambda: at.keys() - found.keys(), seconds_max)
+        def forget() -> None:
+            self._forget(at.keys() - found.keys())
+
+        await insist(ask_missing, seconds_max, passes=_may_pass_reading, forget=forget)
         return {id: found[id] for id in at}
 
     async def _list_offsets(
@@ -227,7 +216,8 @@ class ClusterClient:
                 raise _refusal(part.error_code, f"{partition}, offset {offset}")
             return part
 
-        part = await self._persist(ask_leader, lambda: [partition], seconds_max)
+        forget = partial(self._forget, [partition])
+        part = await insist(ask_leader, seconds_max, passes=_may_pass_reading, forget=forget)
         aborted = [Aborted(each.producer_id, each.first_offset) for each in part.aborted_transactions or ()]
         batches, last = whole_batches(memoryview(part.records or b""))
         return Fetched(
@@ -239,22 +229,9 @@ class ClusterClient:
             _next_offset(batches, last) if batches else offset,
         )
 
-    async def _persist(
-        self,
-        attempt: Callable[[], Awaitable[T]],
-        concerned: Callable[[], "Sequence[TopicPartition] | set[TopicPartition]"],
-        seconds_max: float,
-    ) -> T:
-        deadline = asyncio.get_running_loop().time() + seconds_max
-        while True:
-            try:
-                return await attempt()
-            except (_ComeAgain, Disconnected):
-                for id in concerned():
-                    self._leaders.pop(id, None)
-                if asyncio.get_running_loop().time() + PAUSE_SECONDS > deadline:
-                    raise
-            await asyncio.sleep(PAUSE_SECONDS)
+    def _forget(self, ids: Iterable[TopicPartition]) -> None:
+        for id in ids:
+            self._leaders.pop(id, None)
 
 
 def whole_batches(data: memoryview) -> tuple[memoryview, int]:
@@ -279,5 +256,12 @@ def _next_offset(batches: memoryview, last: int) -> int:
 
 def _refusal(code: int, about: str) -> Refused:
     sentence = CODES[code].message if code in CODES else f"error {code}"
-    kind = _ComeAgain if code in _COME_AGAIN else Refused
-    return kind(code, f"{about}: {sentence}")
+    return Refused(code, f"{about}: {sentence}")
+
+
+def _may_pass_reading(error: Refused | Disconnected) -> bool:
+    if isinstance(error, NoSuchPartition):
+        return False
+    # Retriable for a producer, whose batch may have been damaged on its way; one in the log stays as it is.
+    is_damaged = isinstance(error, Refused) and error.code == ErrorCode.CORRUPT_MESSAGE
+    return not is_damaged and may_pass(error)

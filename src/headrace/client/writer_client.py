@@ -6,7 +6,7 @@ raised: `Refused`, or `Disconnected` when nobody answered in time.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -14,8 +14,8 @@ from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import ClusterClient
 from headrace.client.cluster_metadata import cluster_metadata
-from headrace.client.connection import Disconnected
 from headrace.client.peer import Address
+from headrace.client.retry import insist
 from headrace.client.security import Security
 from headrace.wire.codes import CODES, ErrorCode
 from headrace.wire.messages.coordinators import FindCoordinatorRequest, FindCoordinatorResponse
@@ -31,13 +31,11 @@ from headrace.wire.messages.transactions import InitProducerIdRequest, InitProdu
 from headrace.wire.schema import Request, Response
 
 GROUP, TRANSACTION = 0, 1
-PAUSE_SECONDS = 0.01
 REQUEST_SECONDS_MAX = 30.0
 CREATION_SECONDS_MAX = 3.0
 # The last version of Produce that leaves it to the client to say which partitions a transaction has: all brokers know it.
 PRODUCE_EXPLICIT = 11
 
-T = TypeVar("T")
 R = TypeVar("R", bound=Response)
 
 
@@ -65,7 +63,7 @@ class WriterClient(ClusterClient):
             _check(found.error_code, topic)
             return len(found.partitions)
 
-        return await self._insist(look, lambda: None, seconds_max)
+        return await insist(look, seconds_max)
 
     async def producer_id(self, seconds_max: float) -> InitProducerIdResponse:
         """An identity for batches outside of transactions: any broker gives one."""
@@ -75,7 +73,7 @@ class WriterClient(ClusterClient):
             _check(answer.error_code, "a producer id")
             return answer
 
-        return await self._insist(ask, lambda: None, seconds_max)
+        return await insist(ask, seconds_max)
 
     async def produce(
         self, id: TopicPartition, batch: memoryview, *, acks: int, transactional_id: str | None, seconds_max: float
@@ -94,7 +92,7 @@ class WriterClient(ClusterClient):
                 _check(part.error_code, str(id), part.error_message)
             return int(part.base_offset)
 
-        return await self._insist(send, lambda: self._leaders.pop(id, None), seconds_max)
+        return await insist(send, seconds_max, forget=partial(self._forget, [id]))
 
     async def delete_records(self, before: Mapping[TopicPartition, int], seconds_max: float) -> None:
         """What is below these offsets."""
@@ -107,7 +105,7 @@ class WriterClient(ClusterClient):
             _check(answer.topics[0].partitions[0].error_code, str(id))
 
         for id in before:
-            await self._insist(partial(delete, id), partial(self._leaders.pop, id, None), seconds_max)
+            await insist(partial(delete, id), seconds_max, forget=partial(self._forget, [id]))
 
     async def ask_coordinator(
         self,
@@ -128,7 +126,7 @@ class WriterClient(ClusterClient):
             check(answer)
             return answer
 
-        return await self._insist(ask, lambda: self._coordinators.pop((kind, key), None), seconds_max)
+        return await insist(ask, seconds_max, forget=partial(self._coordinators.pop, (kind, key), None))
 
     async def _coordinator(self, kind: int, key: str) -> Address:
         if (kind, key) not in self._coordinators:
@@ -137,25 +135,6 @@ class WriterClient(ClusterClient):
             _check(answer.error_code, key, answer.error_message)
             self._coordinators[kind, key] = (answer.host, answer.port)
         return self._coordinators[kind, key]
-
-    async def _insist(self, attempt: Callable[[], Awaitable[T]], forget: Callable[[], object], seconds_max: float) -> T:
-        deadline = asyncio.get_running_loop().time() + seconds_max
-        pause = PAUSE_SECONDS
-        while True:
-            try:
-                return await attempt()
-            except (Refused, Disconnected) as error:
-                if isinstance(error, Refused) and not _may_pass(error.code):
-                    raise
-                if asyncio.get_running_loop().time() + pause > deadline:
-                    raise
-            forget()
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, 1.0)
-
-
-def _may_pass(code: int) -> bool:
-    return code in CODES and CODES[code].retriable
 
 
 def _check(code: int, about: str, sentence: str | None = None) -> None:
