@@ -5,18 +5,19 @@ topics by themselves (auto.create.topics.enable), as for any producer. What is k
 when a delivery says that the topic is gone.
 """
 
-import asyncio
 import time
 
-from headrace.admin.admin import Admin
+from headrace.admin.admin import Admin, check
 from headrace.base import topic_names
+from headrace.base.errors import Refused
+from headrace.client.connection import Disconnected
+from headrace.client.retry import insist
 from headrace.gateway.problem import Problem, kafka_problem
 from headrace.wire.codes import CODES, ErrorCode
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 KNOWN_SECONDS = 60.0
 CREATE_SECONDS_MAX = 10.0
-PAUSE_SECONDS = 0.05
 SECRET = frozenset({"_headrace_webhooks"})
 
 
@@ -41,15 +42,20 @@ class KnownTopics:
 
     async def _look(self, topic: str) -> None:
         request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=True)
-        deadline = time.monotonic() + CREATE_SECONDS_MAX
-        while True:
+
+        async def ask() -> None:
             (found,) = (await self._admin.ask(request, MetadataResponse)).topics
-            if not found.error_code:
-                return
-            # One that is being made has no leader yet.
-            if found.error_code != ErrorCode.LEADER_NOT_AVAILABLE or time.monotonic() > deadline:
-                raise kafka_problem(found.error_code, _refusal(topic, found.error_code))
-            await asyncio.sleep(PAUSE_SECONDS)
+            check(found.error_code, _refusal(topic, found.error_code))
+
+        try:
+            await insist(ask, CREATE_SECONDS_MAX, passes=_is_being_made)
+        except Refused as refusal:
+            raise kafka_problem(refusal.code, refusal.message) from refusal
+
+
+def _is_being_made(error: Refused | Disconnected) -> bool:
+    """One that is being made has no leader yet."""
+    return isinstance(error, Refused) and error.code == ErrorCode.LEADER_NOT_AVAILABLE
 
 
 def check_name(topic: str) -> None:

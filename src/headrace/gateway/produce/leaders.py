@@ -1,6 +1,5 @@
 """The cluster's side of producing: how many partitions a topic has, who leads them, who we are, and Produce itself."""
 
-import asyncio
 import time
 from collections.abc import Mapping
 
@@ -8,6 +7,7 @@ from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import ClusterClient
 from headrace.client.peer import Address
+from headrace.client.retry import insist, may_pass
 from headrace.client.security import Security
 from headrace.gateway.produce.encode import Identity
 from headrace.wire.codes import CODES
@@ -24,7 +24,6 @@ from headrace.wire.messages.transactions import InitProducerIdRequest, InitProdu
 KNOWN_SECONDS = 30.0
 # A topic that was made a moment ago may be news to the broker that we ask.
 NEWS_SECONDS_MAX = 5.0
-PAUSE_SECONDS = 0.05
 # Brokers end a request in time; this is for those that cannot even do that.
 GRACE_SECONDS = 5.0
 # The last version that names topics.
@@ -42,16 +41,15 @@ class Leaders(ClusterClient):
         return count if time.monotonic() < until else await self.look(topic, NEWS_SECONDS_MAX)
 
     async def look(self, topic: str, seconds_max: float) -> int:
-        deadline = time.monotonic() + seconds_max
-        while True:
+        async def ask() -> int:
             found = (await self.metadata([topic])).topics[topic]
-            if not found.error_code:
-                self._counts[topic] = len(found.partitions), time.monotonic() + KNOWN_SECONDS
-                return len(found.partitions)
-            self._counts.pop(topic, None)
-            if not CODES[found.error_code].retriable or time.monotonic() > deadline:
+            if found.error_code:
+                self._counts.pop(topic, None)
                 raise Refused(found.error_code, f"{topic}: {CODES[found.error_code].message}")
-            await asyncio.sleep(PAUSE_SECONDS)
+            self._counts[topic] = len(found.partitions), time.monotonic() + KNOWN_SECONDS
+            return len(found.partitions)
+
+        return await insist(ask, seconds_max, passes=lambda error: isinstance(error, Refused) and may_pass(error))
 
     def known(self, id: TopicPartition) -> Address | None:
         leader = self._leaders.get(id)

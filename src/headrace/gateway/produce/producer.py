@@ -7,6 +7,7 @@ message is stored twice by our own retries, and those of a partition keep their 
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.connection import Disconnected
 from headrace.client.peer import Address
+from headrace.client.retry import pause_seconds
 from headrace.gateway.produce.encode import Identity
 from headrace.gateway.produce.leaders import Leaders
 from headrace.gateway.produce.outgoing import Outgoing
@@ -29,7 +31,6 @@ from headrace.wire.messages.produce import PartitionProduceResponse
 logger = logging.getLogger("headrace.gateway")
 
 ALL, LEADER = -1, 1
-LOOK_PAUSE_SECONDS = 0.1
 HASHED_AT_ONCE_BYTES = 64 << 10
 _NOT_OURS = frozenset(
     {
@@ -59,6 +60,8 @@ class Producer:
         self._turns: dict[str, int] = {}
         self._busy: set[Route] = set()
         self._looking: set[str] = set()
+        # By topic: how often in a row a partition with messages was left without a leader.
+        self._looks_in_vain: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_woken = False
 
@@ -211,6 +214,7 @@ class Producer:
             self._start(self._find_leaders(topic))
 
     async def _find_leaders(self, topic: str) -> None:
+        self._looks_in_vain[topic] += 1
         try:
             count = await self._leaders.look(topic, self._seconds_max)
             self._fail_beyond(topic, count, KafkaError(KafkaError._UNKNOWN_PARTITION))
@@ -220,8 +224,10 @@ class Producer:
             self._fail_beyond(topic, 0, KafkaError(error.code, error.message))
         finally:
             self._looking.discard(topic)
+            if all(self._leaders.known(queue.id) for queue in self._ready if queue.id.topic == topic):
+                del self._looks_in_vain[topic]
             # A partition without a leader is still without one, and a broker that is away too: not at once.
-            self._loop.call_later(LOOK_PAUSE_SECONDS, self._wake)
+            self._loop.call_later(pause_seconds(self._looks_in_vain[topic]), self._wake)
 
     def _fail_beyond(self, topic: str, count: int, error: KafkaError) -> None:
         for queue in [each for each in self._ready if each.id.topic == topic and each.id.partition >= count]:

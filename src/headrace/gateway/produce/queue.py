@@ -9,12 +9,12 @@ from collections import deque
 from confluent_kafka import KafkaError
 
 from headrace.base.ids import TopicPartition
+from headrace.client.retry import pause_seconds
 from headrace.gateway.produce.encode import NOBODY, Identity, RecordBytes
 from headrace.gateway.produce.receipt import Chunk
 from headrace.wire.codes import ErrorCode
 
 BATCH_BYTES_MAX = 1_000_000
-PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.02, 1.0
 _SEQUENCE_MASK = 0x7FFFFFFF
 
 
@@ -94,7 +94,7 @@ class PartitionQueue:
             # With this one it was not even looked at.
             batch.may_be_stored |= error.code() != ErrorCode.NOT_ENOUGH_REPLICAS
         tries = batch.tries if batch is not None else 1
-        self.not_before = now + min(PAUSE_SECONDS * 2 ** min(tries, 10), PAUSE_SECONDS_MAX)
+        self.not_before = now + pause_seconds(tries)
 
     def on_refused(self, error: KafkaError) -> None:
         """For what it holds. Callers that shared the batch do not share the blame; one that is too large is halved."""
