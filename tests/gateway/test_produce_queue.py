@@ -9,14 +9,14 @@ from confluent_kafka import KafkaError
 
 from headrace.base.ids import TopicPartition
 from headrace.client.peer import Address
-from headrace.gateway.produce.encode import Identity, RecordBytes
+from headrace.gateway.produce.encode import RecordBytes
 from headrace.gateway.produce.leaders import Leaders
 from headrace.gateway.produce.outgoing import Delivered, Outgoing
 from headrace.gateway.produce.partitioner import _hashes, key_hash, partitions_of
 from headrace.gateway.produce.producer import ALL, Producer
 from headrace.gateway.produce.queue import BATCH_BYTES_MAX, PartitionQueue
 from headrace.gateway.produce.receipt import Chunk, Receipt
-from headrace.wire.batch import crc_ok, parse_header
+from headrace.wire.batch import Identity, crc_ok, parse_header
 from headrace.wire.codes import ErrorCode
 from headrace.wire.compression import CODEC_NAMES
 from headrace.wire.messages.produce import PartitionProduceResponse

@@ -21,11 +21,12 @@ from headrace.client.security import security_from
 from headrace.client.writer_client import WriterClient
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.settled import settle
-from headrace.spark.sink_batches import Identity, RecordBatches
+from headrace.spark.sink_batches import RecordBatches
 from headrace.spark.sink_columns import Columns, rows_of
 from headrace.spark.sink_failure import in_plain_words
 from headrace.spark.sink_options import SinkOptions
 from headrace.spark.sink_transaction import Transaction
+from headrace.wire.batch import NOBODY, Identity
 from headrace.wire.compression import CODEC_NAMES
 
 
@@ -114,6 +115,7 @@ class SinkTask:
             CODEC_NAMES.index(self._options.codec),
             self._options.batch_bytes,
             self._options.buffer_bytes,
+            is_transactional=self._transaction is not None,
         )
         rows = 0
         for batch in batches:
@@ -125,9 +127,9 @@ class SinkTask:
 
     def _identity(self) -> Identity:
         if self._transaction is not None:
-            return Identity(self._transaction.producer_id, self._transaction.producer_epoch, is_transactional=True)
+            return Identity(self._transaction.producer_id, self._transaction.producer_epoch)
         if not self._options.is_idempotent:
-            return Identity()
+            return NOBODY
         given = loop_thread().run(self._client.producer_id(self._options.start_seconds))
         return Identity(given.producer_id, given.producer_epoch)
 

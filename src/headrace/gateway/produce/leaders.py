@@ -9,7 +9,7 @@ from headrace.client.cluster_client import ClusterClient
 from headrace.client.peer import Address
 from headrace.client.retry import insist, may_pass
 from headrace.client.security import Security
-from headrace.gateway.produce.encode import Identity
+from headrace.wire.batch import Identity
 from headrace.wire.codes import CODES
 from headrace.wire.messages.produce import (
     PartitionProduceData,

@@ -18,13 +18,13 @@ from headrace.base.ids import TopicPartition
 from headrace.client.connection import Disconnected
 from headrace.client.peer import Address
 from headrace.client.retry import pause_seconds
-from headrace.gateway.produce.encode import Identity
 from headrace.gateway.produce.leaders import Leaders
 from headrace.gateway.produce.outgoing import Outgoing
 from headrace.gateway.produce.partitioner import key_bytes, partitions_of
 from headrace.gateway.produce.queue import PartitionQueue
 from headrace.gateway.produce.receipt import Chunk, Receipt
 from headrace.gateway.produce.texts import Texts
+from headrace.wire.batch import Identity
 from headrace.wire.codes import CODES, ErrorCode
 from headrace.wire.messages.produce import PartitionProduceResponse
 

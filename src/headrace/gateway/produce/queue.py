@@ -10,8 +10,9 @@ from confluent_kafka import KafkaError
 
 from headrace.base.ids import TopicPartition
 from headrace.client.retry import pause_seconds
-from headrace.gateway.produce.encode import NOBODY, Identity, RecordBytes
+from headrace.gateway.produce.encode import RecordBytes
 from headrace.gateway.produce.receipt import Chunk
+from headrace.wire.batch import NOBODY, Identity
 from headrace.wire.codes import ErrorCode
 
 BATCH_BYTES_MAX = 1_000_000
