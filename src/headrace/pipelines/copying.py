@@ -13,8 +13,8 @@ from headrace.pipelines.columns import RAW
 from headrace.pipelines.kafka import Kafka
 from headrace.pipelines.ranges import Offsets
 from headrace.spark.loop_thread import loop_thread
+from headrace.spark.plain_words import WRITING, in_plain_words
 from headrace.spark.sink_columns import Columns
-from headrace.spark.sink_failure import in_plain_words
 from headrace.spark.sink_options import EXACTLY_ONCE, SinkOptions, sink_options
 from headrace.spark.sink_task import SinkTask, Written, sink_client
 from headrace.spark.sink_transaction import Transaction
@@ -32,7 +32,7 @@ def sink_of(target: Kafka, topic: str = "") -> SinkOptions:
 
 def known_positions(options: SinkOptions, names: Mapping[int, str]) -> Offsets:
     """By partition, the source's next offset as the last piece left it; not of those that have had none."""
-    with in_plain_words(options):
+    with in_plain_words(options.bootstrap, WRITING):
         found = {p: loop_thread().run(_transaction(options, name).last_batch()) for p, name in names.items()}
     return {partition: offset for partition, offset in found.items() if offset >= 0}
 
@@ -41,7 +41,7 @@ def write_once(options: SinkOptions, name: str, limit: int, write: Callable[[Tra
     """`write` is given the offset to go on from, and writes what there is up to `limit`. Nothing when that is there."""
     run = loop_thread().run
     transaction = _transaction(options, name)
-    with in_plain_words(options):
+    with in_plain_words(options.bootstrap, WRITING):
         run(transaction.begin(limit))
         position = run(transaction.last_batch())
         if position >= limit:

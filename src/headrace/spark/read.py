@@ -12,9 +12,10 @@ import pyarrow as pa
 from headrace.base.errors import Refused, UserError
 from headrace.client.cluster_client import Fetched
 from headrace.spark.loop_thread import loop_thread
+from headrace.spark.lost_records import LostRecords, report
 from headrace.spark.offsets import EARLIEST, LATEST
+from headrace.spark.plain_words import READING, in_plain_words
 from headrace.spark.ranges import OffsetRange
-from headrace.spark.source_failure import LostRecords, in_plain_words, report
 from headrace.spark.source_options import SourceOptions
 from headrace.spark.subscription import client_of, offsets_at
 from headrace.wire.codes import ErrorCode
@@ -27,7 +28,7 @@ def read_range(options: SourceOptions, schema: pa.Schema, whole: OffsetRange) ->
     from headrace.spark.decode import Decoder
 
     decoder = Decoder(whole.id, schema, options.read_committed)
-    with in_plain_words(options):
+    with in_plain_words(options.bootstrap, READING):
         for first, fetched in _fetch_ahead(options, whole):
             yield from decoder.decode(fetched, first, whole.limit)
 

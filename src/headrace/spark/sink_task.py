@@ -20,10 +20,10 @@ from headrace.base.ids import TopicPartition
 from headrace.client.security import security_from
 from headrace.client.writer_client import WriterClient
 from headrace.spark.loop_thread import loop_thread
+from headrace.spark.plain_words import WRITING, in_plain_words
 from headrace.spark.settled import settle
 from headrace.spark.sink_batches import RecordBatches
 from headrace.spark.sink_columns import Columns, rows_of
-from headrace.spark.sink_failure import in_plain_words
 from headrace.spark.sink_options import SinkOptions
 from headrace.spark.sink_transaction import Transaction
 from headrace.wire.batch import NOBODY, Identity
@@ -36,7 +36,7 @@ class Written(NamedTuple):
 
 
 def write_rows(options: SinkOptions, columns: Columns, batches: Iterable[pa.RecordBatch]) -> Written:
-    with in_plain_words(options):
+    with in_plain_words(options.bootstrap, WRITING):
         return SinkTask(options, columns).write(batches)
 
 
@@ -48,7 +48,7 @@ def write_rows_once(
     if filled is None:
         # A task without rows has none in a repetition either.
         return Written(0, 0)
-    with in_plain_words(options):
+    with in_plain_words(options.bootstrap, WRITING):
         return _write_once(options, columns, filled, name, batch_id)
 
 

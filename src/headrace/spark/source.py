@@ -13,11 +13,11 @@ from pyspark.sql.types import StructType
 from headrace.spark.columns import check_schema
 from headrace.spark.filters import Narrowed, narrow
 from headrace.spark.loop_thread import loop_thread
+from headrace.spark.plain_words import READING, in_plain_words
 from headrace.spark.plan import plan_ranges
 from headrace.spark.ranges import OffsetRange
 from headrace.spark.rows import read_rows
 from headrace.spark.settled import settle
-from headrace.spark.source_failure import in_plain_words
 from headrace.spark.source_options import SourceOptions, source_options
 from headrace.spark.subscription import client_of, ending_offsets, find_partitions, starting_offsets
 
@@ -38,7 +38,7 @@ class BatchSource(DataSourceReader):
         check_schema(self._options, schema)
 
     def partitions(self) -> list[InputPartition]:
-        with in_plain_words(self._options):
+        with in_plain_words(self._options.bootstrap, READING):
             return [RangePartition(each) for each in loop_thread().run(_plan(self._options, self._narrowed))]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
