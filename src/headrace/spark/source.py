@@ -19,7 +19,7 @@ from headrace.spark.ranges import OffsetRange
 from headrace.spark.rows import read_rows
 from headrace.spark.settled import settle
 from headrace.spark.source_options import SourceOptions, source_options
-from headrace.spark.subscription import client_of, ending_offsets, find_partitions, starting_offsets
+from headrace.spark.subscription import PlanOffsets, find_partitions
 
 
 class RangePartition(InputPartition):
@@ -63,12 +63,12 @@ async def _plan(options: SourceOptions, narrowed: Narrowed) -> list[OffsetRange]
     if options.starting.each or options.ending.each:
         # What these name is held against all partitions, so that a filter changes no error.
         ids = found.partitions
-    starts = await starting_offsets(options, ids)
-    limits = await ending_offsets(options, ids)
+    offsets = PlanOffsets(options, ids)
+    starts, limits = await offsets.starting(), await offsets.ending()
     if narrowed.time_min is not None:
-        later = await client_of(options).offsets(dict.fromkeys(ids, narrowed.time_min))
-        starts = {id: max(starts[id], at.offset if at.offset >= 0 else limits[id]) for id, at in later.items()}
+        later = await offsets.at(narrowed.time_min)
+        starts = {id: max(starts[id], offset if offset >= 0 else limits[id]) for id, offset in later.items()}
     # A filter makes a range shorter, down to nothing, and never one that lies outside of what is there.
     starts = {id: max(starts[id], min(narrowed.offset_min, limits[id])) for id in ids if narrowed.has(id)}
     limits = {id: min(limits[id], max(narrowed.offset_limit, start)) for id, start in starts.items()}
-    return await plan_ranges(options, starts, limits)
+    return await plan_ranges(offsets, starts, limits)

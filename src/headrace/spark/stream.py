@@ -37,7 +37,7 @@ from headrace.spark.rows import read_rows
 from headrace.spark.settled import settle
 from headrace.spark.source import RangePartition
 from headrace.spark.source_options import source_options
-from headrace.spark.subscription import Subscribed, find_partitions, offsets_at, starting_offsets
+from headrace.spark.subscription import PlanOffsets, Subscribed, find_partitions, offsets_at
 
 POLL_SECONDS = 0.5
 # So many records of a micro-batch are read by one task, unless the options ask for more.
@@ -68,7 +68,7 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 found = self._find()
                 starts = self._ask(kept_start(group_of(self._options), found.partitions))
                 if starts is None:
-                    starts = self._ask(starting_offsets(self._options, found.partitions))
+                    starts = self._ask(PlanOffsets(self._options, found.partitions).starting())
                     self._ask(keep_start(group_of(self._options), starts))
                 self._initial = offsets_to_json(starts, found.cluster_id)
         return self._initial
@@ -176,7 +176,7 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with in_plain_words(self._options.bootstrap, READING):
             # A batch that died half-way is planned from the checkpoint alone.
             self._check_cluster(end)
-            ranges = self._ask(plan_ranges(self._options, starts, limits))
+            ranges = self._ask(plan_ranges(PlanOffsets(self._options, limits), starts, limits))
         return [RangePartition(*each) for each in shared_out(ranges, self._is_few(starts, limits))]
 
     def _is_few(self, starts: Offsets, limits: Offsets) -> bool:
