@@ -8,9 +8,10 @@ import pytest
 from confluent_kafka import KafkaError
 
 from headrace.base.ids import TopicPartition
-from headrace.client.peer import Address
+from headrace.client.cluster_metadata import PartitionMetadata, TopicMetadata
+from headrace.client.metadata_cache import Leader
+from headrace.client.writer_client import WriterClient
 from headrace.gateway.produce.encode import RecordBytes
-from headrace.gateway.produce.leaders import Leaders
 from headrace.gateway.produce.outgoing import Delivered, Outgoing
 from headrace.gateway.produce.partitioner import _hashes, key_hash, partitions_of
 from headrace.gateway.produce.producer import ALL, Producer
@@ -208,19 +209,19 @@ def test_what_waits_for_too_long_is_given_up() -> None:
     assert values(queue.batch(US, NOW_MS)) == [b"b"]
 
 
-class _TooFew(Leaders):
+class _TooFew(WriterClient):
     """A leader that has too few replicas, for ever."""
 
-    async def partition_count(self, topic: str) -> int:
-        return 1
+    def known_topic(self, name: str) -> TopicMetadata:
+        return TopicMetadata(name, b"", False, {0: PartitionMetadata(1, 0, (1,), (1,))})
 
-    def known(self, id: TopicPartition) -> Address:
-        return ("nowhere", 1)
+    def known_leader(self, id: TopicPartition) -> Leader:
+        return Leader(("nowhere", 1), 0)
 
-    async def identity(self) -> Identity:
+    async def producer_id(self, seconds_max: float) -> Identity:
         return US
 
-    async def produce(self, *_: object) -> dict[int, PartitionProduceResponse]:
+    async def produce_once(self, *_: object) -> dict[int, PartitionProduceResponse]:
         return {0: PartitionProduceResponse(0, ErrorCode.NOT_ENOUGH_REPLICAS)}
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from headrace.base.errors import Refused, UserError
 from headrace.client.connection import Disconnected
-from headrace.client.writer_client import MissingTopic
+from headrace.client.kafka_cluster import MissingTopic
 from headrace.wire.codes import ErrorCode
 
 _OVERTAKEN = "Spark goes on with another attempt of this task; if not, a second run of this query is alive: stop it"

@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
 from typing import NamedTuple
 
 from headrace.base.errors import Refused, UserError
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import ClusterClient
-from headrace.client.security import security_from
+from headrace.spark.clients import client_of
 from headrace.spark.offsets import EARLIEST, LATEST, Offsets
 from headrace.spark.source_options import Bound, SourceOptions
 from headrace.wire.codes import CODES, ErrorCode
@@ -19,19 +18,9 @@ class Subscribed(NamedTuple):
     partitions: list[TopicPartition]
 
 
-def client_of(options: SourceOptions) -> ClusterClient:
-    """One per process and cluster: Spark reuses its Python workers, and what is connected stays so."""
-    return _client(options.bootstrap, options.client_id, options.security)
-
-
-@cache
-def _client(bootstrap: str, client_id: str, security: tuple[tuple[str, str], ...]) -> ClusterClient:
-    return ClusterClient(bootstrap, client_id=client_id, security=security_from(dict(security)))
-
-
 async def find_partitions(options: SourceOptions) -> Subscribed:
     """UserError when a topic or partition that is named does not exist; a pattern may match nothing yet."""
-    client = client_of(options)
+    client = client_of(options, ClusterClient)
     if options.pattern:
         return await _matching(client, options.pattern)
     topics = options.topics or tuple({id.topic: None for id in options.partitions})
@@ -64,7 +53,9 @@ async def _matching(client: ClusterClient, pattern: str) -> Subscribed:
 
 async def offsets_at(options: SourceOptions, ids: Iterable[TopicPartition], where: int) -> Offsets:
     """EARLIEST or LATEST of each."""
-    found = await client_of(options).offsets(dict.fromkeys(ids, where), read_committed=options.read_committed)
+    found = await client_of(options, ClusterClient).offsets(
+        dict.fromkeys(ids, where), read_committed=options.read_committed
+    )
     return {id: at.offset for id, at in found.items()}
 
 
@@ -104,7 +95,7 @@ class PlanOffsets:
     async def _at_times(self, bound: Bound, wanted: Mapping[TopicPartition, int]) -> Offsets:
         if bound.everywhere is not None:
             return await self.at(bound.everywhere)
-        found = await client_of(self.options).offsets(wanted, read_committed=self.options.read_committed)
+        found = await client_of(self.options, ClusterClient).offsets(wanted, read_committed=self.options.read_committed)
         return {id: at.offset for id, at in found.items()}
 
     async def _or_latest(self, offsets: Offsets) -> Offsets:

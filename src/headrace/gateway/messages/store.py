@@ -27,7 +27,7 @@ class MessageStore:
         self._gateway = gateway
 
     async def start(self) -> None:
-        self.topics = KnownTopics(self._gateway.admin)
+        self.topics = KnownTopics(self._gateway.client)
         self._quorum = QuorumRule(self._gateway.admin)
         self._to_leaders = self._gateway.new_producer(LEADER)
 

@@ -18,7 +18,7 @@ from headrace.base.ids import TopicPartition
 from headrace.client.connection import Disconnected
 from headrace.client.peer import Address
 from headrace.client.retry import pause_seconds
-from headrace.gateway.produce.leaders import Leaders
+from headrace.client.writer_client import WriterClient
 from headrace.gateway.produce.outgoing import Outgoing
 from headrace.gateway.produce.partitioner import key_bytes, partitions_of
 from headrace.gateway.produce.queue import PartitionQueue
@@ -31,6 +31,8 @@ from headrace.wire.messages.produce import PartitionProduceResponse
 logger = logging.getLogger("headrace.gateway")
 
 ALL, LEADER = -1, 1
+# A topic that was made a moment ago may be news to the broker that is asked.
+NEWS_SECONDS_MAX = 5.0
 HASHED_AT_ONCE_BYTES = 64 << 10
 _NOT_OURS = frozenset(
     {
@@ -47,8 +49,8 @@ Route = tuple[str, Address]
 class Producer:
     """Used from one event loop only. With acks=leader there is no identity: a leader that dies may have it twice."""
 
-    def __init__(self, leaders: Leaders, *, acks: int, seconds_max: float, codec: int = 0) -> None:
-        self._leaders = leaders
+    def __init__(self, client: WriterClient, *, acks: int, seconds_max: float, codec: int = 0) -> None:
+        self._client = client
         self._acks = acks
         self._seconds_max = seconds_max
         self._codec = codec
@@ -70,7 +72,7 @@ class Producer:
 
         Messages without a key go together to one partition; which one changes with every request.
         """
-        count = await self._leaders.partition_count(topic)
+        count = await self._partition_count(topic)
         turn = self._turns.setdefault(topic, 0) % count
         if key_bytes(messages) > HASHED_AT_ONCE_BYTES:
             # In a thread: nobody else is to wait for it.
@@ -82,6 +84,10 @@ class Producer:
         self._wake()
         await receipt.settled
         return receipt
+
+    async def _partition_count(self, topic: str) -> int:
+        found = self._client.known_topic(topic) or await self._client.find_topic(topic, NEWS_SECONDS_MAX)
+        return len(found.partitions)
 
     def _route(
         self, topic: str, count: int, messages: Sequence[Outgoing], partitions: list[int], receipt: Receipt
@@ -130,11 +136,11 @@ class Producer:
             if not queue:
                 del self._ready[queue]
             elif queue.not_before <= now:
-                leader = self._leaders.known(queue.id)
+                leader = self._client.known_leader(queue.id)
                 if leader is None:
                     self._look(queue.id.topic)
-                elif (queue.id.topic, leader) not in self._busy:
-                    together.setdefault((queue.id.topic, leader), []).append(queue)
+                elif (queue.id.topic, leader.address) not in self._busy:
+                    together.setdefault((queue.id.topic, leader.address), []).append(queue)
         for route, queues in together.items():
             self._busy.add(route)
             self._turns[route[0]] += 1
@@ -171,8 +177,8 @@ class Producer:
         try:
             identity = await self._who(queues)
             now_ms = time.time_ns() // 1_000_000
-            batches = {queue.id.partition: queue.batch(identity, now_ms).data for queue in queues}
-            answers = await self._leaders.produce(leader, topic, batches, self._acks, self._seconds_max)
+            batches = {queue.id.partition: memoryview(queue.batch(identity, now_ms).data) for queue in queues}
+            answers = await self._client.produce_once(leader, topic, batches, self._acks, self._seconds_max)
         except (Disconnected, Refused) as error:
             code = error.code if isinstance(error, Refused) else KafkaError._TRANSPORT
             for queue in queues:
@@ -185,7 +191,8 @@ class Producer:
         if self._acks != ALL:
             return None
         if any(queue.needs_other(self._identity) for queue in queues):
-            self._identity = await self._leaders.identity()
+            # Once: the queues have pauses and deadlines of their own.
+            self._identity = await self._client.producer_id(0.0)
         return self._identity
 
     def _on_answer(self, queue: PartitionQueue, answer: PartitionProduceResponse) -> None:
@@ -203,7 +210,7 @@ class Producer:
             queue.on_refused(error)
 
     def _again(self, queue: PartitionQueue, error: KafkaError) -> None:
-        self._leaders.forget(queue.id)
+        self._client.forget_leaders([queue.id])
         queue.on_unsettled(error, self._loop.time())
 
     # -- leaders ------------------------------------------------------------------------------------------------------
@@ -216,15 +223,15 @@ class Producer:
     async def _find_leaders(self, topic: str) -> None:
         self._looks_in_vain[topic] += 1
         try:
-            count = await self._leaders.look(topic, self._seconds_max)
-            self._fail_beyond(topic, count, KafkaError(KafkaError._UNKNOWN_PARTITION))
+            found = await self._client.find_topic(topic, self._seconds_max)
+            self._fail_beyond(topic, len(found.partitions), KafkaError(KafkaError._UNKNOWN_PARTITION))
         except Disconnected:
             pass
         except Refused as error:
             self._fail_beyond(topic, 0, KafkaError(error.code, error.message))
         finally:
             self._looking.discard(topic)
-            if all(self._leaders.known(queue.id) for queue in self._ready if queue.id.topic == topic):
+            if all(self._client.known_leader(queue.id) for queue in self._ready if queue.id.topic == topic):
                 del self._looks_in_vain[topic]
             # A partition without a leader is still without one, and a broker that is away too: not at once.
             self._loop.call_later(pause_seconds(self._looks_in_vain[topic]), self._wake)
