@@ -90,21 +90,12 @@ class ClusterClient(KafkaCluster):
         read_committed: bool,
         found: dict[TopicPartition, OffsetAt],
     ) -> None:
-        topics: dict[str, ListOffsetsTopic] = {}
-        for (topic, index), when in wanted.items():
-            asked = ListOffsetsPartition(index, timestamp=when)
-            topics.setdefault(topic, ListOffsetsTopic(topic, [])).partitions.append(asked)
-        request = ListOffsetsRequest(_CONSUMER, int(read_committed), list(topics.values()), int(SECONDS_MAX * 1000))
-        answer = await self._peers.ask(address, request, ListOffsetsResponse)
-        refused = (0, "")
-        for topic_answer in answer.topics:
-            for part in topic_answer.partitions:
-                id = TopicPartition(topic_answer.name, part.partition_index)
-                if part.error_code:
-                    refused = part.error_code, str(id)
-                else:
-                    found[id] = OffsetAt(part.offset, part.timestamp)
-        check(*refused)
+        request = offsets_request(wanted, read_committed=read_committed)
+        answered = offsets_in(await self._peers.ask(address, request, ListOffsetsResponse))
+        found.update((id, at) for id, at in answered.items() if isinstance(at, OffsetAt))
+        for id, code in answered.items():
+            if not isinstance(code, OffsetAt):
+                check(code, str(id))
 
     # -- records ------------------------------------------------------------------------------------------------------
 
@@ -151,6 +142,24 @@ class ClusterClient(KafkaCluster):
             tuple(sorted(aborted, key=lambda each: each.first_offset)),
             _next_offset(batches, last) if batches else offset,
         )
+
+
+def offsets_request(wanted: Mapping[TopicPartition, int], *, read_committed: bool) -> ListOffsetsRequest:
+    """For the leader of all of these; each with EARLIEST, LATEST, or a time in ms."""
+    topics: dict[str, ListOffsetsTopic] = {}
+    for (topic, index), when in wanted.items():
+        asked = ListOffsetsPartition(index, timestamp=when)
+        topics.setdefault(topic, ListOffsetsTopic(topic, [])).partitions.append(asked)
+    return ListOffsetsRequest(_CONSUMER, int(read_committed), list(topics.values()), int(SECONDS_MAX * 1000))
+
+
+def offsets_in(answer: ListOffsetsResponse) -> dict[TopicPartition, OffsetAt | int]:
+    """The offset of each partition, or Kafka's code for a refusal."""
+    return {
+        TopicPartition(topic.name, part.partition_index): part.error_code or OffsetAt(part.offset, part.timestamp)
+        for topic in answer.topics
+        for part in topic.partitions
+    }
 
 
 def whole_batches(data: memoryview) -> tuple[memoryview, int]:

@@ -24,6 +24,8 @@ from headrace.wire.schema import Request, Response
 
 GROUP, TRANSACTION = 0, 1
 REQUEST_SECONDS_MAX = 30.0
+# A topic that was made a moment ago may be news to the broker that is asked.
+NEWS_SECONDS_MAX = 5.0
 
 R = TypeVar("R", bound=Response)
 
@@ -85,6 +87,10 @@ class KafkaCluster:
             return found
 
         return await insist(ask, seconds_max, passes=lambda error: isinstance(error, Refused) and may_pass(error))
+
+    async def topic(self, name: str) -> TopicMetadata:
+        """As it is remembered, or asked for."""
+        return self.known_topic(name) or await self.find_topic(name, NEWS_SECONDS_MAX)
 
     def known_topic(self, name: str) -> TopicMetadata | None:
         return self._cache.topic(name, self._now())

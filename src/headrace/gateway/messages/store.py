@@ -28,7 +28,7 @@ class MessageStore:
 
     async def start(self) -> None:
         self.topics = KnownTopics(self._gateway.client)
-        self._quorum = QuorumRule(self._gateway.admin)
+        self._quorum = QuorumRule(self._gateway.client, self._gateway.admin)
         self._to_leaders = self._gateway.new_producer(LEADER)
 
     async def stop(self) -> None:

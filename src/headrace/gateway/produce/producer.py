@@ -31,8 +31,6 @@ from headrace.wire.messages.produce import PartitionProduceResponse
 logger = logging.getLogger("headrace.gateway")
 
 ALL, LEADER = -1, 1
-# A topic that was made a moment ago may be news to the broker that is asked.
-NEWS_SECONDS_MAX = 5.0
 HASHED_AT_ONCE_BYTES = 64 << 10
 _NOT_OURS = frozenset(
     {
@@ -72,7 +70,7 @@ class Producer:
 
         Messages without a key go together to one partition; which one changes with every request.
         """
-        count = await self._partition_count(topic)
+        count = len((await self._client.topic(topic)).partitions)
         turn = self._turns.setdefault(topic, 0) % count
         if key_bytes(messages) > HASHED_AT_ONCE_BYTES:
             # In a thread: nobody else is to wait for it.
@@ -84,10 +82,6 @@ class Producer:
         self._wake()
         await receipt.settled
         return receipt
-
-    async def _partition_count(self, topic: str) -> int:
-        found = self._client.known_topic(topic) or await self._client.find_topic(topic, NEWS_SECONDS_MAX)
-        return len(found.partitions)
 
     def _route(
         self, topic: str, count: int, messages: Sequence[Outgoing], partitions: list[int], receipt: Receipt
