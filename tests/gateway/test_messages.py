@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from gateway_process import SECONDS, GatewayProcess
 
-from headrace.gateway.produce.partitioner import key_hash
+from headrace.client.produce.partitioner import key_hash
 from headrace.testing import Broker
 
 

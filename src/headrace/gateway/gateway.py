@@ -11,10 +11,10 @@ from starlette.requests import HTTPConnection
 
 from headrace.admin.admin import Admin
 from headrace.client.peer import parse_bootstrap
+from headrace.client.produce.producer import ALL, Producer
 from headrace.client.security import security_from
 from headrace.client.writer_client import WriterClient
 from headrace.gateway.intake import Intake
-from headrace.gateway.produce.producer import ALL, Producer
 from headrace.gateway.settings import GatewaySettings
 from headrace.wire.compression import CODEC_NAMES
 

@@ -20,11 +20,11 @@ from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient
 from headrace.client.connection import Disconnected
+from headrace.client.produce.outgoing import Outgoing
 from headrace.client.retry import pause_seconds
 from headrace.gateway.idempotency.entry import KEPT_MS, OF_ANOTHER_VERSION, Entries, Entry
 from headrace.gateway.idempotency.slot_producer import TOPIC, Rejected, SlotLost, SlotProducer, Wanted
 from headrace.gateway.problem import Problem, kafka_problem
-from headrace.gateway.produce.outgoing import Outgoing
 from headrace.gateway.visible import VisibleRecords
 
 TOGETHER_MAX = 100

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import repeat
 
-from headrace.gateway.produce.outgoing import Headers, Outgoing
-from headrace.gateway.produce.texts import SIZE_MAX, Texts
+from headrace.client.produce.outgoing import Headers, Outgoing
+from headrace.client.produce.texts import SIZE_MAX, Texts
 from headrace.wire.batch import HEADER_SIZE, Identity, produced_header, seal
 from headrace.wire.compression import compress
 from headrace.wire.varint import zigzag

@@ -11,24 +11,23 @@ from collections import Counter
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from confluent_kafka import KafkaError
-
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.connection import Disconnected
 from headrace.client.peer import Address
+from headrace.client.produce.outgoing import Outgoing
+from headrace.client.produce.partitioner import key_bytes, partitions_of
+from headrace.client.produce.queue import PartitionQueue
+from headrace.client.produce.receipt import Chunk, Receipt
+from headrace.client.produce.texts import Texts
+from headrace.client.produce.undelivered import failed, timed_out, unknown_partition, unreachable
 from headrace.client.retry import pause_seconds
 from headrace.client.writer_client import WriterClient
-from headrace.gateway.produce.outgoing import Outgoing
-from headrace.gateway.produce.partitioner import key_bytes, partitions_of
-from headrace.gateway.produce.queue import PartitionQueue
-from headrace.gateway.produce.receipt import Chunk, Receipt
-from headrace.gateway.produce.texts import Texts
 from headrace.wire.batch import Identity
 from headrace.wire.codes import CODES, ErrorCode
 from headrace.wire.messages.produce import PartitionProduceResponse
 
-logger = logging.getLogger("headrace.gateway")
+logger = logging.getLogger("headrace.client")
 
 ALL, LEADER = -1, 1
 HASHED_AT_ONCE_BYTES = 64 << 10
@@ -98,7 +97,7 @@ class Producer:
             if partition < count:
                 self._enqueue(TopicPartition(topic, partition), chunk)
             else:
-                chunk.failed(KafkaError(KafkaError._UNKNOWN_PARTITION))
+                chunk.failed(unknown_partition())
 
     def _enqueue(self, id: TopicPartition, chunk: Chunk) -> None:
         queue = self._queues.get(id)
@@ -156,7 +155,7 @@ class Producer:
             # A fault of ours must not leave callers waiting.
             logger.exception("messages for topic %(topic)s could not be sent", {"topic": route[0]})
             for queue in queues:
-                queue.fail(KafkaError(KafkaError._FAIL))
+                queue.fail(failed())
         self._busy.discard(route)
         for queue in queues:
             if queue:
@@ -174,9 +173,9 @@ class Producer:
             batches = {queue.id.partition: memoryview(queue.batch(identity, now_ms).data) for queue in queues}
             answers = await self._client.produce_once(leader, topic, batches, self._acks, self._seconds_max)
         except (Disconnected, Refused) as error:
-            code = error.code if isinstance(error, Refused) else KafkaError._TRANSPORT
+            refused = error if isinstance(error, Refused) else unreachable(str(error))
             for queue in queues:
-                self._again(queue, KafkaError(code, str(error)))
+                self._again(queue, refused)
             return
         for queue in queues:
             self._on_answer(queue, answers[queue.id.partition])
@@ -195,7 +194,7 @@ class Producer:
             queue.on_stored(answer.base_offset, answer.log_append_time_ms)
             return
         known = CODES.get(code)
-        error = KafkaError(code, answer.error_message or (known.message if known else None))
+        error = Refused(code, answer.error_message or (known.message if known else f"error {code}"))
         if known is not None and known.retriable:
             self._again(queue, error)
         elif code in _NOT_OURS:
@@ -203,7 +202,7 @@ class Producer:
         else:
             queue.on_refused(error)
 
-    def _again(self, queue: PartitionQueue, error: KafkaError) -> None:
+    def _again(self, queue: PartitionQueue, error: Refused) -> None:
         self._client.forget_leaders([queue.id])
         queue.on_unsettled(error, self._loop.time())
 
@@ -218,11 +217,11 @@ class Producer:
         self._looks_in_vain[topic] += 1
         try:
             found = await self._client.find_topic(topic, self._seconds_max)
-            self._fail_beyond(topic, len(found.partitions), KafkaError(KafkaError._UNKNOWN_PARTITION))
+            self._fail_beyond(topic, len(found.partitions), unknown_partition())
         except Disconnected:
             pass
         except Refused as error:
-            self._fail_beyond(topic, 0, KafkaError(error.code, error.message))
+            self._fail_beyond(topic, 0, error)
         finally:
             self._looking.discard(topic)
             if all(self._client.known_leader(queue.id) for queue in self._ready if queue.id.topic == topic):
@@ -230,7 +229,7 @@ class Producer:
             # A partition without a leader is still without one, and a broker that is away too: not at once.
             self._loop.call_later(pause_seconds(self._looks_in_vain[topic]), self._wake)
 
-    def _fail_beyond(self, topic: str, count: int, error: KafkaError) -> None:
+    def _fail_beyond(self, topic: str, count: int, error: Refused) -> None:
         for queue in [each for each in self._ready if each.id.topic == topic and each.id.partition >= count]:
             del self._ready[queue]
             queue.fail(error)
@@ -244,7 +243,7 @@ class Producer:
         for task in list(self._tasks):
             task.cancel()
         for queue in self._queues.values():
-            queue.fail(KafkaError(KafkaError._MSG_TIMED_OUT))
+            queue.fail(timed_out())
 
 
 def _picked(messages: Sequence[Outgoing], indexes: list[int]) -> Sequence[Outgoing]:
