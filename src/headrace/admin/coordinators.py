@@ -6,11 +6,11 @@ from typing import TypeVar
 from headrace.admin.admin import Admin
 from headrace.base.errors import Refused
 from headrace.client.connection import Disconnected
+from headrace.client.kafka_cluster import GROUP
 from headrace.client.retry import insist
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.coordinators import FindCoordinatorRequest, FindCoordinatorResponse
 
-GROUP, TRANSACTION = 0, 1
 SECONDS_MAX = 5.0
 COME_AGAIN = frozenset(
     {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR}

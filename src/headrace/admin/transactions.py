@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from headrace.admin.admin import Admin, check
-from headrace.admin.coordinators import COME_AGAIN, SECONDS_MAX, TRANSACTION, at_coordinator, is_moving
+from headrace.admin.coordinators import COME_AGAIN, SECONDS_MAX, at_coordinator, is_moving
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
+from headrace.client.kafka_cluster import TRANSACTION
 from headrace.client.retry import insist
 from headrace.wire.codes import CODES, ErrorCode
 from headrace.wire.messages.producers import (

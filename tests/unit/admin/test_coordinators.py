@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from headrace.admin.admin import Admin
-from headrace.admin.coordinators import SECONDS_MAX, TRANSACTION, at_coordinator
+from headrace.admin.coordinators import SECONDS_MAX, at_coordinator
 from headrace.base.errors import Refused
 from headrace.client.connection import Disconnected
+from headrace.client.kafka_cluster import TRANSACTION
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.cluster import DescribeClusterRequest, DescribeClusterResponse
 from headrace.wire.messages.coordinators import Coordinator, FindCoordinatorResponse
