@@ -3,8 +3,6 @@
 from typing import Any
 
 from batches import NOW, batch
-from partition_rig import PartitionRig
-
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
 from headrace.cluster.entities import PartitionState
@@ -12,6 +10,7 @@ from headrace.replica.leader import Proposal
 from headrace.wire.batch import parse_header
 from headrace.wire.codes import ErrorCode
 from headrace.wire.records import Marker
+from partition_rig import PartitionRig
 
 ME = 1
 

@@ -1,8 +1,8 @@
 """Every rule a producer's batch must keep, and the code that Kafka gives to one that does not."""
 
 import pytest
-from batches import NOW, batch, changed, config
 
+from batches import NOW, batch, changed, config
 from headrace.base.errors import Refused
 from headrace.partition.admission import SPAN_MAX, RecordsRefused, admit, repacked
 from headrace.wire.batch import parse_header

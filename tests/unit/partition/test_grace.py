@@ -1,14 +1,14 @@
 """A batch whose predecessors may still be on their way to the broker that led before."""
 
 import pytest
-from batches import NOW, batch
-from partition_rig import ALONE, FIRST, PartitionRig
 
+from batches import NOW, batch
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
 from headrace.partition.grace import KNOWN_MAX, MOMENT_SECONDS, NEW_SECONDS, Grace
 from headrace.wire.batch import parse_header
 from headrace.wire.codes import ErrorCode
+from partition_rig import ALONE, FIRST, PartitionRig
 
 AGAIN = ErrorCode.NOT_ENOUGH_REPLICAS
 GAP = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER

@@ -1,13 +1,13 @@
 """A producer's batch that was refused, and those behind it that were on their way."""
 
 import pytest
-from batches import NOW, batch
-from partition_rig import FIRST, PartitionRig
 
+from batches import NOW, batch
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
 from headrace.partition.refusals import KEPT_SECONDS, REMEMBERED_MAX, REMEMBERED_SECONDS, RefusedBatches
 from headrace.wire.codes import ErrorCode
+from partition_rig import FIRST, PartitionRig
 
 AGAIN = ErrorCode.NOT_ENOUGH_REPLICAS
 GAP = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
