@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from gateway_process import SECONDS, GatewayProcess
 
 from ended import until_ended
-from headrace.gateway.produce.partitioner import key_hash
+from headrace.client.produce.partitioner import key_hash
 from headrace.testing import Broker
 
 

@@ -29,6 +29,7 @@ from headrace.base.ids import TopicPartition, format_id
 from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient
 from headrace.client.cluster_metadata import ClusterMetadata, TopicMetadata
 from headrace.client.connection import Disconnected
+from headrace.client.retry import insist
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
@@ -76,14 +77,11 @@ async def look(admin: Admin, client: ClusterClient, wanted: Collection[str], pat
 
     Begins again when a broker dies, a coordinator moves or a topic goes in the midst of it.
     """
-    deadline = time.monotonic() + AGAIN_SECONDS_MAX
-    while True:
-        try:
-            return await _look(admin, client, wanted, patience_seconds)
-        except (Refused, Disconnected) as error:
-            if (isinstance(error, Refused) and error.code not in _PASSING) or time.monotonic() > deadline:
-                raise
-        await asyncio.sleep(PAUSE_SECONDS)
+    return await insist(lambda: _look(admin, client, wanted, patience_seconds), AGAIN_SECONDS_MAX, passes=_begins_again)
+
+
+def _begins_again(error: Refused | Disconnected) -> bool:
+    return isinstance(error, Disconnected) or error.code in _PASSING
 
 
 async def _look(admin: Admin, client: ClusterClient, wanted: Collection[str], patience_seconds: float) -> Moment:

@@ -17,8 +17,8 @@ from confluent_kafka import TopicPartition as Position
 from headrace.base.errors import Refused
 from headrace.base.outage import Outage
 from headrace.client.connection import Disconnected
+from headrace.client.produce.outgoing import Outgoing
 from headrace.gateway.gateway import Gateway
-from headrace.gateway.produce.outgoing import Outgoing
 from headrace.gateway.push.consumer_thread import ConsumerThread
 from headrace.gateway.push.records import record_of
 from headrace.gateway.webhooks.lane import Item, Lane
@@ -195,7 +195,7 @@ class Courier:
             outgoing.append(Outgoing(record.value, record.key, list(record.headers), partition, now_ms))
         receipt = await self._gateway.producer.send_all(topic, outgoing)
         if receipt.failures:
-            raise KafkaException(receipt.failures[0][1])
+            raise receipt.failures[0][1]
 
     def commit(self, partition: int, next_offset: int) -> None:
         offsets = [Position(self.source.topic, partition, next_offset)]

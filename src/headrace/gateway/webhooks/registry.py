@@ -13,17 +13,15 @@ import asyncio
 import logging
 from collections.abc import Mapping
 
-from confluent_kafka import KafkaException
-
 from headrace.admin.topics import create_topic
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.base.outage import Outage
 from headrace.client.cluster_client import EARLIEST, ClusterClient, Fetched
 from headrace.client.connection import Disconnected
+from headrace.client.produce.outgoing import Outgoing
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.problem import unreachable
-from headrace.gateway.produce.outgoing import Outgoing
 from headrace.gateway.webhooks.ledger import Ledger, OnChange
 from headrace.gateway.webhooks.subscription import CHANGES, Change, Offsets, State, Subscription, change_record
 from headrace.wire.batch import BatchHeader, CorruptBatch, iter_headers
@@ -161,7 +159,7 @@ class Registry:
         records = [Outgoing(value, key.encode(), partition=0) for key, value in values.items()]
         receipt = await self._gateway.producer.send_all(TOPIC, records)
         for _, error in receipt.failures:
-            raise KafkaException(error)
+            raise error
         end = max(run.first_offset + len(run.indexes) for run in receipt.runs)
         try:
             async with asyncio.timeout(READ_BACK_SECONDS_MAX), self._moved:

@@ -14,11 +14,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from headrace.admin.lag import committed_by, lag_of
-from headrace.admin.positions import EARLIEST, list_offsets
+from headrace.admin.positions import list_offsets
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
 from headrace.base.outage import Outage
-from headrace.client.cluster_client import LATEST
+from headrace.client.cluster_client import EARLIEST, LATEST
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.problem import EXPECTED, Problem
 from headrace.gateway.webhooks.courier import Courier
