@@ -41,7 +41,7 @@ def test_what_a_producer_is_told(
     monkeypatch.setattr(first_writes, "until_checked", until_checked)
     rig = PartitionRig()
     broker: Any = SimpleNamespace(
-        config=BrokerConfig(),
+        view=SimpleNamespace(config=BrokerConfig()),
         image=SimpleNamespace(topic_names={}),
         partitions=SimpleNamespace(find=lambda topic, index: rig.partition),
     )

@@ -115,7 +115,7 @@ class Markers:
             state = self._broker.image.partition(*partition)
             if state is None:
                 unknown.append(partition)
-            elif state.leader not in self._broker.live:
+            elif state.leader not in self._broker.view.live:
                 leaderless.append(partition)
             else:
                 self._due.setdefault(state.leader, {}).setdefault(job, []).append(partition)

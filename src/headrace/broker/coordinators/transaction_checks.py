@@ -47,7 +47,7 @@ async def until_checked(broker: "Broker", question: AddPartitions, seconds_max: 
     if index is None:
         return dict.fromkeys(question.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     state = broker.image.partition(broker.transactions.topic, index)
-    if state is None or state.leader not in broker.live or state.leader == broker.id:
+    if state is None or state.leader not in broker.view.live or state.leader == broker.id:
         return dict.fromkeys(question.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return await _ask_peer_until_free(broker, state.leader, question, seconds_max)
 

@@ -29,11 +29,11 @@ def handle_describe_cluster(broker: "Broker", request: Request) -> DescribeClust
     return DescribeClusterResponse(
         0,
         cluster_id=image.cluster_id,
-        controller_id=broker.controller_id,
+        controller_id=broker.view.controller_id,
         brokers=[
-            DescribeClusterBroker(each.id, each.host, each.port, each.rack, each.id not in broker.live)
+            DescribeClusterBroker(each.id, each.host, each.port, each.rack, each.id not in broker.view.live)
             for each in image.brokers.values()
-            if each.id in broker.live or request.body.include_fenced_brokers
+            if each.id in broker.view.live or request.body.include_fenced_brokers
         ],
     )
 
@@ -42,7 +42,7 @@ async def handle_unregister_broker(broker: "Broker", request: Request) -> Unregi
     gone = request.body.broker_id
 
     def plan(image: Image) -> list[Commit]:
-        _check_is_gone(image, broker.live, gone)
+        _check_is_gone(image, broker.view.live, gone)
         return [unregister_broker(image, gone)]
 
     try:

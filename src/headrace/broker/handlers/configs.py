@@ -73,7 +73,7 @@ def _effective(broker: "Broker", resource_type: int, name: str) -> Mapping[str, 
         topic = broker.image.topics.get(name)
         if topic is None:
             raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
-        return effective_topic_config(topic.config, broker.config)
+        return effective_topic_config(topic.config, broker.view.config)
     broker_id = _broker_id(broker, resource_type, name)
     if broker_id is None:
         # Settings of all brokers: only what was set for all is there to describe.
@@ -82,7 +82,7 @@ def _effective(broker: "Broker", resource_type: int, name: str) -> Mapping[str, 
         return {key: each for key, each in effective.items() if key in common}
     if broker_id != broker.id:
         raise Refused(ErrorCode.INVALID_REQUEST, f"ask broker {broker_id} itself; this is broker {broker.id}")
-    return {**broker.config.effective(), **static_settings(broker)}
+    return {**broker.view.config.effective(), **static_settings(broker)}
 
 
 def _broker_id(broker: "Broker", resource_type: int, name: str) -> int | None:
@@ -126,7 +126,7 @@ def _plan_replacement(
     broker: "Broker", resource_type: int, name: str, wanted: Mapping[str, str], image: Image
 ) -> list[Commit]:
     if resource_type == TOPIC:
-        return [replace_topic_config(image, name, wanted, broker.config)]
+        return [replace_topic_config(image, name, wanted, broker.view.config)]
     return [replace_broker_config(image, _broker_id(broker, resource_type, name), wanted)]
 
 
@@ -144,9 +144,9 @@ def _plan_edits(broker: "Broker", resource: IncrementalAlterConfigsResource, ima
     except ValueError as error:
         raise Refused(ErrorCode.INVALID_REQUEST, f"unknown config operation: {error}") from error
     if resource.resource_type == TOPIC:
-        return [alter_topic_config(image, resource.resource_name, edits, broker.config)]
+        return [alter_topic_config(image, resource.resource_name, edits, broker.view.config)]
     broker_id = _broker_id(broker, resource.resource_type, resource.resource_name)
-    return [alter_broker_config(image, broker_id, edits, broker.config)]
+    return [alter_broker_config(image, broker_id, edits, broker.view.config)]
 
 
 async def _alter(

@@ -38,7 +38,7 @@ class FirstWrites:
         self._seconds_max = min(SECONDS_MAX, max(SECONDS_MIN, request.body.timeout_ms / 1000))
         self._first: dict[TopicPartition, _First] = {}
         self._refusals: dict[TopicPartition, ErrorCode] = {}
-        self._is_on = broker.config.flag("transaction.partition.verification.enable")
+        self._is_on = broker.view.config.flag("transaction.partition.verification.enable")
         self._find(request)
         self.questions = self._questions(request.body.transactional_id)
 

@@ -46,7 +46,7 @@ class Election:
         self.unclean = 0
 
     def plan(self, image: Image) -> list[Commit]:
-        live, config = self._broker.live, self._broker.config
+        live, config = self._broker.view.live, self._broker.view.config
         full = full_brokers(image.brokers, live)
         outcomes, commits, unclean = elect_leaders(image, live, self._type, self._asked, config, full=full)
         for id, outcome in outcomes.items():

@@ -57,7 +57,7 @@ async def _answer_all(broker: "Broker") -> MetadataResponse:
 
 def _missing(broker: "Broker", wanted: list[MetadataRequestTopic]) -> list[str]:
     """Topics to create because they were mentioned."""
-    if not broker.config.flag("auto.create.topics.enable"):
+    if not broker.view.config.flag("auto.create.topics.enable"):
         return []
     topics = broker.image.topics
     return [each.name for each in wanted if each.name and each.topic_id == ZERO_ID and each.name not in topics]
@@ -79,9 +79,9 @@ async def _create_and_answer(
 
 def _answer(broker: "Broker", topics: list[MetadataResponseTopic]) -> MetadataResponse:
     image = broker.image
-    listed = [*broker.listed_brokers(), *_dead_leaders(broker, topics)]
+    listed = [*broker.view.listed_brokers(), *_dead_leaders(broker, topics)]
     brokers = [MetadataResponseBroker(each.id, each.host, each.port, each.rack) for each in listed]
-    return MetadataResponse(0, brokers, image.cluster_id, broker.controller_id, topics)
+    return MetadataResponse(0, brokers, image.cluster_id, broker.view.controller_id, topics)
 
 
 def _find(broker: "Broker", wanted: MetadataRequestTopic, refusals: dict[str, int]) -> MetadataResponseTopic:
@@ -120,7 +120,7 @@ def describe(broker: "Broker", topic: Topic) -> MetadataResponseTopic:
 
 
 def _listed(broker: "Broker") -> set[int]:
-    return {each.id for each in broker.listed_brokers()}
+    return {each.id for each in broker.view.listed_brokers()}
 
 
 def _describe(broker: "Broker", listed: Collection[int], topic: Topic) -> MetadataResponseTopic:

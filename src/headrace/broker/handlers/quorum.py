@@ -72,7 +72,7 @@ def _unknown(part: PartitionAsked) -> QuorumPartition:
 def _metadata(broker: "Broker", voters: list[QuorumReplica]) -> QuorumPartition:
     claim, told = broker.image.controller, QuorumPartition(ONLY_PARTITION, 0, "", current_voters=voters)
     told.high_watermark = broker.image.revision
-    if claim is None or claim.broker_id not in broker.live:
+    if claim is None or claim.broker_id not in broker.view.live:
         told.error_code, told.error_message = ErrorCode.LEADER_NOT_AVAILABLE, "no broker controls at the moment"
         told.leader_id = told.leader_epoch = UNKNOWN
     else:
@@ -107,7 +107,7 @@ def _voter(broker: Registration, revision: int, at_least: int, wall: int) -> Quo
 async def _revision_of(broker: "Broker", broker_id: int, version: int) -> int:
     if broker_id == broker.id:
         return broker.image.revision
-    if version == AMONG_BROKERS or broker_id not in broker.live:
+    if version == AMONG_BROKERS or broker_id not in broker.view.live:
         return UNKNOWN
     request = DescribeQuorumRequest([TopicAsked(METADATA, [PartitionAsked(ONLY_PARTITION)])])
     try:

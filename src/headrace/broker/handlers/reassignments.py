@@ -88,7 +88,7 @@ def _plan(
         refusals.pop(TopicPartition(topic, index), None)
         try:
             commit = reassign(
-                image, broker.live, topic, index, target, broker.config, may_change_factor=may_change_factor
+                image, broker.view.live, topic, index, target, broker.view.config, may_change_factor=may_change_factor
             )
         except Refused as refusal:
             refusals[TopicPartition(topic, index)] = refusal

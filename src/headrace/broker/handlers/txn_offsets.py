@@ -66,7 +66,7 @@ async def _until_checked(
 ) -> ErrorCode:
     body: TxnOffsetCommitRequest = request.body
     adds = request.version >= ADDS_SINCE
-    if not adds and not broker.config.flag("transaction.partition.verification.enable"):
+    if not adds and not broker.view.config.flag("transaction.partition.verification.enable"):
         return ErrorCode.NONE
     partition = coordinator.partition.id.topic, coordinator.partition.id.partition
     question = AddPartitions(
