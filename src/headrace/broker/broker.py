@@ -43,7 +43,7 @@ from headrace.broker.upkeep.credible_time import CredibleTime
 from headrace.broker.upkeep.retention import Retention
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.changes import Creation, NewTopic, create_topic
-from headrace.cluster.entities import INTERNAL_TOPICS, Topic
+from headrace.cluster.entities import Topic
 from headrace.cluster.image import Image
 from headrace.cluster.store import Commit, MetaStore
 from headrace.partition.fetch_session import FetchSessions
@@ -81,17 +81,18 @@ class Broker:
         probes: Probes,
         tasks: Tasks,
     ) -> None:
+        # Types are said where the table of handlers asks for them: it is looked at first.
         self.id = broker_id
         self.tasks = tasks
         self.clock = clock
-        self.disk = disk
+        self.disk: Disk = disk
         self.rng = rng
-        self.probes = probes
+        self.probes: Probes = probes
         self.fetch_bytes_max = config.number("fetch.max.bytes")
         self.deadlines = Deadlines(loop)
         self.metadata = Metadata(store, self._on_image, clock.mono)
-        self.view = View(broker_id, self.metadata, config, clock)
-        self.producer_ids = ProducerIdBlocks(self.metadata)
+        self.view: View = View(broker_id, self.metadata, config, clock)
+        self.producer_ids: ProducerIdBlocks = ProducerIdBlocks(self.metadata)
         self.sessions = FetchSessions(
             config.number("max.incremental.fetch.session.cache.slots"), lambda: rng.randrange(1, 1 << 31), loop.time
         )
@@ -100,17 +101,17 @@ class Broker:
         self.rot = Rot(self)
         # Held while a coordinator replays a stretch of its log: one stretch in a turn of the loop, whoever loads.
         self.loading = asyncio.Lock()
-        self.coordinators = GroupCoordinators(self)
-        self.transactions = TransactionCoordinators(self)
-        self.peers = Peers(self.view)
-        self.new_leaders = NewLeaders(self.view, tasks)
+        self.coordinators: GroupCoordinators = GroupCoordinators(self)
+        self.transactions: TransactionCoordinators = TransactionCoordinators(self)
+        self.peers: Peers = Peers(self.view)
+        self.new_leaders: NewLeaders = NewLeaders(self.view, tasks)
         self.markers = Markers(self)
         self.controller = Controller(self.view, probes)
         self.leaderless = Leaderless()
         self.refused_batches = RefusedBatches()
         self.credible_time = CredibleTime(clock.now())
         self._clock_watch = ClockWatch(broker_id)
-        self.dispatch = Dispatch(self, HANDLERS)
+        self.dispatch: Dispatch = Dispatch(self, HANDLERS)
 
     @property
     def image(self) -> Image:
@@ -259,7 +260,3 @@ class Broker:
         if partition.is_internal:
             raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.id.topic} is written by brokers only")
         self.disk_room.check()
-
-    def check_may_delete(self, topic: str) -> None:
-        if topic in INTERNAL_TOPICS:
-            raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is kept by brokers only")
