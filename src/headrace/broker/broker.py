@@ -16,6 +16,7 @@ from headrace.base.probe import Probes
 from headrace.broker.coordinators.groups import GroupCoordinators
 from headrace.broker.coordinators.markers import Markers
 from headrace.broker.coordinators.producer_ids import ProducerIdBlocks
+from headrace.broker.coordinators.transaction_checks import TransactionChecks
 from headrace.broker.coordinators.transactions import TransactionCoordinators
 from headrace.broker.disk.room import DiskRoom
 from headrace.broker.disk.watch import DiskWatch
@@ -83,7 +84,7 @@ class Broker:
     ) -> None:
         # Types are said where the table of handlers asks for them: it is looked at first.
         self.id = broker_id
-        self.tasks = tasks
+        self.tasks: Tasks = tasks
         self.clock = clock
         self.disk: Disk = disk
         self.rng = rng
@@ -104,8 +105,9 @@ class Broker:
         self.coordinators: GroupCoordinators = GroupCoordinators(self)
         self.transactions: TransactionCoordinators = TransactionCoordinators(self)
         self.peers: Peers = Peers(self.view)
+        self.transaction_checks: TransactionChecks = TransactionChecks(self.view, self.peers, self.transactions)
         self.new_leaders: NewLeaders = NewLeaders(self.view, tasks)
-        self.markers = Markers(self)
+        self.markers: Markers = Markers(self)
         self.controller = Controller(self.view, probes)
         self.leaderless = Leaderless()
         self.refused_batches = RefusedBatches()

@@ -10,6 +10,7 @@ Given up only when the coordinator that wanted them is no longer one: the next c
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from headrace.base.clock import Now
 from headrace.base.errors import StoreUnreachable
 from headrace.broker.coordinators.marker_appends import MarkerAppends
 from headrace.client.connection import Disconnected
@@ -142,6 +143,11 @@ class Markers:
         if job.is_wanted():
             job.finish(gone)
 
+    def append(self, request: WriteTxnMarkersRequest, now: Now) -> MarkerAppends:
+        """To partitions that we lead, whoever asks for it."""
+        broker = self._broker
+        return MarkerAppends(broker.coordinators, broker.partitions, broker.deadlines, broker.disk_room, request, now)
+
     # -- one request at a time to each broker ------------------------------------------------------------------------
 
     def _wake(self, broker_id: int) -> None:
@@ -181,7 +187,7 @@ class Markers:
 
     async def _ask(self, broker_id: int, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
         if broker_id == self._broker.id:
-            return await MarkerAppends(self._broker, request, self._broker.check_lease()).until_done()
+            return await self.append(request, self._broker.check_lease()).until_done()
         return await self._broker.peers.ask(broker_id, request, WriteTxnMarkersResponse, VERSION, REQUEST_SECONDS_MAX)
 
     def _judge(self, job: MarkerJob, partitions: list[TopicPartition], codes: dict[TopicPartition, int]) -> None:

@@ -167,8 +167,18 @@ HANDLERS = (
         Access("Write", "TransactionalId"),
     ),
     Handler(EndTxnRequest, takes.transactions(handle_end_txn), Access("Write", "TransactionalId")),
-    Handler(TxnOffsetCommitRequest, handle_txn_offset_commit, Access("Read", "Group")),
-    Handler(WriteTxnMarkersRequest, handle_write_txn_markers, Access("ClusterAction", "Cluster")),
+    Handler(
+        TxnOffsetCommitRequest,
+        lambda broker, request: handle_txn_offset_commit(
+            broker.view, broker.coordinators, broker.transaction_checks, request
+        ),
+        Access("Read", "Group"),
+    ),
+    Handler(
+        WriteTxnMarkersRequest,
+        lambda broker, request: handle_write_txn_markers(broker.markers, broker.tasks, request),
+        Access("ClusterAction", "Cluster"),
+    ),
     Handler(OffsetForLeaderEpochRequest, takes.partitions(handle_offset_for_leader_epoch), Access("Describe", "Topic")),
     Handler(
         DescribeConfigsRequest,
