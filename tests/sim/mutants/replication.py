@@ -61,7 +61,7 @@ def registrations_are_not_compared(patch: MonkeyPatch) -> None:
     edit(
         patch, isr.alter_isr, ("expect[broker_key(broker_id)] = _registered_revision(image, broker_id, epoch)", "pass")
     )
-    edit(patch, IsrKeeper._check_alive, ("if self._broker.live.get(broker_id) != epoch:", "if False:"))
+    edit(patch, IsrKeeper._check_alive, ("if self._view.live.get(broker_id) != epoch:", "if False:"))
 
 
 def tails_count_as_the_leaders(patch: MonkeyPatch) -> None:

@@ -134,7 +134,7 @@ class Fetcher:
             self._forget_session()
             await self._pause(PARTITION_BACKOFF_SECONDS)
             return
-        patience = (request.max_wait_ms + self._broker.config.number("replica.socket.timeout.ms")) / 1000
+        patience = (request.max_wait_ms + self._broker.view.config.number("replica.socket.timeout.ms")) / 1000
         response = await self._connection.ask(request, FetchResponse, FETCH_VERSION, patience)
         if response.error_code:
             if response.error_code not in _SESSION_ERRORS:
@@ -161,14 +161,14 @@ class Fetcher:
             await syncing.until_done()
 
     def _build_request(self) -> FetchRequest:
-        config = self._broker.config
+        config = self._broker.view.config
         now = asyncio.get_running_loop().time()
         held_back = self._catch_up.held_back(self._session.behind, now)
         news = self._session.news(held_back, config.number("replica.fetch.max.bytes"), now)
         # With more to say the answer is not waited for. Without a session there always is, and that would never end.
         is_brief = self._session.has_news and not self._is_sessionless
         return FetchRequest(
-            replica_state=ReplicaState(self._broker.id, self._broker.epoch),
+            replica_state=ReplicaState(self._broker.id, self._broker.view.epoch),
             max_wait_ms=0 if is_brief else config.number("replica.fetch.wait.max.ms"),
             min_bytes=config.number("replica.fetch.min.bytes"),
             max_bytes=config.number("replica.fetch.response.max.bytes"),
