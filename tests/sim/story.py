@@ -203,6 +203,10 @@ class BusyCluster(Cluster):
             self.world.network.cut(host.address, other.address)
             self.world.network.cut(other.address, host.address)
 
+    def mend(self, one: Host, other: Host) -> None:
+        self.world.network.mend(one.address, other.address)
+        self.world.network.mend(other.address, one.address)
+
     def lose_the_commit_of_a_joiner(self, lands_after: float | None) -> tuple[Host, LostCommit]:
         """A follower that was killed is back and proposed; the store does not answer. None lands never."""
         joiner = self.kill_a_follower()
