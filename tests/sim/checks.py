@@ -1,6 +1,7 @@
 """What must be true of a cluster, by name, whatever happens to it.
 
-    synced-ack          at every ack the record's end is at or below the synced end of every in-sync replica
+    synced-ack          at every ack the record's end is at or below the synced end of every in-sync replica, and at every
+                        look the watermark of whoever leads, of every topic
     in-sync             at every commit of the store each member of an in-sync set holds all that was ever acked
     no-ack-lost         an acknowledged record is where it was said to be, on every leader from then on
     agreed              an offset holds the same record for every reader, for ever
@@ -30,8 +31,9 @@ from headrace.cluster.store import Change
 from headrace.wire.batch import BatchHeader, iter_headers
 from headrace.wire.records import Record, read_records
 from sim.bounds import overgrown
+from sim.committed_ends import CommittedEnds
 from sim.fresh_images import FreshImages
-from sim.held_ends import HeldEnds
+from sim.held_ends import end_that_counts
 from sim.host import Host
 from sim.world import World
 
@@ -60,8 +62,6 @@ class Checks:
         """By topic with a limit: a log that lost something to it has at least so many bytes left."""
         self.rotten: dict[tuple[int, str], None] = {}
         """Broker and partition whose files were damaged on purpose."""
-        self.is_relaxed = False
-        """The topic is not durable: an ack rests on the logs of the in-sync replicas, not on their disks."""
         self._world = world
         world.on_death = self._inspect_host
         # Called within each commit, so before anybody can act on it.
@@ -73,10 +73,9 @@ class Checks:
         self._producer_ids: dict[int, None] = {}
         self._truth: dict[Place, Truth] = {}
         self._looked: dict[tuple[int, int, str, int], tuple[int, int]] = {}
-        self._synced: dict[tuple[int, str, int], int] = {}
+        self._synced: dict[tuple[int, bytes, int], int] = {}
         self._fresh_images = FreshImages(world)
-        self._held = HeldEnds()
-        self._acked_ends: dict[Place, int] = {}
+        self._committed = CommittedEnds(world)
 
     def fail(self, invariant: str, detail: str) -> None:
         if self.breach is None:
@@ -108,7 +107,7 @@ class Checks:
                     f"{topic}-{index} offsets {base_offset}-{end - 1} acked, broker {broker_id} in sync at {synced}"
                 )
                 self.fail("synced-ack", detail)
-        self._acked_ends[topic, index] = max(end, self._acked_ends.get((topic, index), 0))
+        self._committed.on_ack((self.image().topics[topic].id, index), end)
         acked = self.acked.setdefault((topic, index), {})
         for offset, value in enumerate(values, base_offset):
             if acked.setdefault(offset, value) != value:
@@ -228,21 +227,12 @@ class Checks:
     def _on_store(self) -> None:
         if self._world.shelf.revision == self._image.revision:
             return
-        self.image()
-        for place, end in self._acked_ends.items():
-            topic = self._image.topics.get(place[0])
-            if topic is not None:
-                self._check_in_sync(place, topic.partitions[place[1]], end)
+        self._committed.note_leaders()
+        self._check_in_sync("in-sync")
 
-    def _check_in_sync(self, place: Place, state: PartitionState, end: int) -> None:
-        for broker_id in state.isr:
-            held = self._held_end(broker_id, *place)
-            if held < end and broker_id not in state.damaged:
-                self.fail(
-                    "in-sync",
-                    f"{place[0]}-{place[1]} is acked up to {end}, its in-sync replicas are now {list(state.isr)}, "
-                    f"and broker {broker_id} holds {held}",
-                )
+    def _check_in_sync(self, invariant: str) -> None:
+        for lack in self._committed.lacks(self.image()):
+            self.fail(invariant, str(lack))
 
     def _check_leaders(self) -> None:
         for topic in self._image.topics.values():
@@ -271,6 +261,7 @@ class Checks:
             self.fail("fresh", stale)
         for host in self._world.hosts:
             self._inspect_host(host)
+        self._check_in_sync("synced-ack")
 
     def _inspect_host(self, host: Host) -> None:
         """Before its death too: how far its disk was is remembered for as long as nobody can ask it."""
@@ -278,11 +269,11 @@ class Checks:
             return
         if host.node.probes.handler_failures:
             self.fail("no-bug", f"{host.name}: a request made its handler fail")
+        self._committed.note(host)
         for partition in host.partitions():
             topic, index = partition.id
             if host.is_serving:
-                self._synced[host.id, topic, index] = self._end_that_counts(partition)
-                self._held.note(host, partition, self._end_that_counts(partition))
+                self._synced[host.id, partition.topic_id, index] = end_that_counts(partition)
             if partition.is_leader and host.answers:
                 self._lead((partition.topic_id, str(partition.id)), partition.leader_epoch, host.id, host.name)
                 self._check_holds_acked(host, partition)
@@ -298,18 +289,8 @@ class Checks:
         host = self._world.hosts[broker_id - 1]
         partition = host.partition(topic, index) if host.is_serving else None
         if partition is not None:
-            return self._end_that_counts(partition)
-        return self._synced.get((broker_id, topic, index), 0)
-
-    def _held_end(self, broker_id: int, topic: str, index: int) -> int:
-        host = self._world.hosts[broker_id - 1]
-        partition = host.partition(topic, index) if host.is_serving else None
-        if partition is None:
-            return self._held.last_known(broker_id, topic, index)
-        return self._held.note(host, partition, self._end_that_counts(partition))
-
-    def _end_that_counts(self, partition: Any) -> int:
-        return int(partition.log.end_offset if self.is_relaxed else partition.log.synced_end)
+            return end_that_counts(partition)
+        return self._synced.get((broker_id, self.image().topics[topic].id, index), 0)
 
     def _check_holds_acked(self, host: Host, partition: Any) -> None:
         topic, index = partition.id

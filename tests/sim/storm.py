@@ -181,7 +181,6 @@ class Storm:
         self._transactional: list[TransactionalProducer] = []
         self._committed_readers: list[CommittedReader] = []
         self._ledger = Ledger(checks)
-        checks.is_relaxed = plan.scenario == "relaxed"
 
     def run(self) -> None:
         self._start()

@@ -127,7 +127,6 @@ class BusyCluster(Cluster):
         self.rng: Random = self.world.rng("story")
         self.producers: list[Producer] = []
         self._topic_config = topic_config
-        self.checks.is_relaxed = "flush_messages" in topic_config
 
     def begin(self) -> None:
         for host in self.world.hosts:
