@@ -30,7 +30,7 @@ from headrace.cluster.image import Image
 from headrace.cluster.store import Change
 from headrace.wire.batch import BatchHeader, iter_headers
 from headrace.wire.records import Record, read_records
-from sim.bounds import overgrown
+from sim.bounds import overcrowded, overgrown
 from sim.committed_ends import CommittedEnds
 from sim.fresh_images import FreshImages
 from sim.held_ends import end_that_counts
@@ -269,6 +269,8 @@ class Checks:
             return
         if host.node.probes.handler_failures:
             self.fail("no-bug", f"{host.name}: a request made its handler fail")
+        if host.is_serving and (too_much := overcrowded(host)):
+            self.fail("bounded", f"{host.name} keeps {too_much}")
         self._committed.note(host)
         for partition in host.partitions():
             topic, index = partition.id

@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 
 from headrace.wire.batch import iter_headers
 from headrace.wire.records import read_records
-from sim.bounds import left_over
+from sim import limits
+from sim.bounds import left_over, unthinned
 from sim.checks import READ_BYTES, Breach, Checks
 from sim.clients import Directory, Producer, create_topic
 from sim.consumers import Consumer
+from sim.crowd import Crowd
 from sim.faults import SCENARIOS as OWN
 from sim.faults import Fault, Faults
 from sim.liveness import Liveness
@@ -32,7 +34,12 @@ TOPIC = "orders"
 START_SECONDS_MAX = 60.0
 LOOK_SECONDS = 0.25
 LAST_REQUEST_SECONDS = 3.0
+# A checkpoint a second late, and its way to the disk.
+CHECKPOINT_SECONDS = 8.0
 LEDGER_PARTITIONS = 2
+RESTLESS_SHARE = 1 / 3
+# Longer than somebody stays away.
+RESTLESS_SECONDS = 18.0
 
 
 class Plan(NamedTuple):
@@ -55,6 +62,11 @@ class Plan(NamedTuple):
     """The scenario's own faults only: teeth are found sooner where nothing else happens."""
     calm: float = 90.0
     """Seconds in which everybody must have recovered."""
+    snapshot_batches: int = 0
+    producers_max: int = 0
+    sessions_max: int = 0
+    is_restless: bool = False
+    """These four: see `limits`."""
 
     @property
     def command(self) -> str:
@@ -63,6 +75,20 @@ class Plan(NamedTuple):
 
 def plan_for(seed: int, scenario: str, brokers: int) -> Plan:
     """The seed decides the load and the topic too, so that a thousand seeds are not a thousand times the same cluster."""
+    plan, rng = _load_for(seed, scenario, brokers), Random(f"limits {seed}")
+    plan = plan._replace(
+        snapshot_batches=rng.choice((0, 0, 5, 40)),
+        producers_max=rng.choice((0, 0, 0, 24)),
+        sessions_max=rng.choice((0, 0, 0, 2)),
+    )
+    if scenario not in ("groups", "transactions") or rng.random() > RESTLESS_SHARE:
+        return plan
+    if scenario == "transactions":
+        plan = plan._replace(producers=0, others=())
+    return plan._replace(is_restless=True, seconds=RESTLESS_SECONDS)
+
+
+def _load_for(seed: int, scenario: str, brokers: int) -> Plan:
     rng = Random(f"plan {seed}")
     config = {"min.insync.replicas": rng.choice(("1", "2", "2", "2", "3"))} if brokers > 1 else {}
     if scenario == "relaxed":
@@ -112,10 +138,10 @@ def run_storm(
 ) -> Outcome:
     """`make` for storms with a load of their own, `settings` for the brokers they need."""
     make = make or _storm_for(plan)
-    overrides = {**_overrides(plan), **settings}
+    overrides = {**_overrides(plan), **limits.settings(plan), **settings}
     world = World(f"{plan.scenario}/{plan.brokers}/{plan.seed}", plan.brokers, overrides, verbose)
     checks = Checks(world)
-    with heard(world, verbose):
+    with heard(world, verbose), limits.within_reach(plan):
         make(plan, world, checks).run()
     return outcome_of(plan, world, checks)
 
@@ -181,6 +207,7 @@ class Storm:
         self._transactional: list[TransactionalProducer] = []
         self._committed_readers: list[CommittedReader] = []
         self._ledger = Ledger(checks)
+        self._crowd: Crowd | None = None
 
     def run(self) -> None:
         self._start()
@@ -228,6 +255,8 @@ class Storm:
         self._consumers = [
             Consumer(world, self._checks, number, TOPIC, plan.partitions) for number in range(plan.consumers)
         ]
+        if plan.producers_max:
+            self._crowd = Crowd(world, self._checks, TOPIC, plan.partitions, plan.producers_max)
         if plan.scenario == "transactions":
             self._start_transactions()
 
@@ -270,6 +299,8 @@ class Storm:
         self._run(rng.uniform(0.5, 2.0))
         end = world.agenda.now + plan.seconds
         due = world.agenda.now
+        if plan.is_restless and plan.brokers > 1:
+            self._faults.stay_away()
         while world.agenda.now < end and not self._is_over:
             if world.agenda.now >= due:
                 rng.choices(kinds, weights)[0](self._faults)
@@ -303,6 +334,11 @@ class Storm:
         for host in self._world.hosts:
             if found := left_over(host):
                 self._checks.fail("bounded", found)
+        if not self._is_over and not self._world.agenda.run(CHECKPOINT_SECONDS, lambda: not self._unthinned()):
+            self._checks.fail("bounded", self._unthinned())
+
+    def _unthinned(self) -> str:
+        return next(filter(None, map(unthinned, self._world.hosts)), "")
 
     def _look_for_relapses(self) -> None:
         """Nothing goes wrong any more, so what had recovered stays so; members of groups still write, a moment apart."""
@@ -326,6 +362,9 @@ class Storm:
         for producer in [*self._producers, *self._transactional]:
             if not producer.is_done:
                 return f"producer {producer.name} is not done"
+        if self._crowd is not None and not self._crowd.is_done:
+            self._crowd.rush()
+            return "not everybody has come and gone"
         return self._undecided() or self._unstable()
 
     def _unstable(self) -> str:

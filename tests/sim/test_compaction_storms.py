@@ -5,16 +5,11 @@ import pytest
 from headrace.log.key_offsets import KeyOffsets
 from headrace.log.log import Log
 from headrace.log.swap import Swap
+from sim import limits
 from sim.group_storm import SETTINGS, group_plan, run_group_storm
 from sim.storm import plan_for, run_storm
 
-RESTLESS = {
-    **SETTINGS,
-    "log.cleaner.backoff.ms": "300",
-    "log.cleaner.max.compaction.lag.ms": "700",
-    "log.cleaner.min.cleanable.ratio": "0.01",
-    "log.cleaner.delete.retention.ms": "2000",
-}
+RESTLESS = {**SETTINGS, **limits.RESTLESS}
 
 
 @pytest.mark.parametrize("scenario", ["crashes", "power-loss", "mixed"])
