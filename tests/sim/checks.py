@@ -25,7 +25,7 @@ The first breach stops the run. Checks look at the real objects of the brokers, 
 import zlib
 from typing import Any, NamedTuple
 
-from headrace.cluster.entities import PartitionState
+from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.image import Image
 from headrace.cluster.store import Change
 from headrace.wire.batch import BatchHeader, iter_headers
@@ -41,6 +41,12 @@ Place = tuple[str, int]
 READ_BYTES = 1 << 20
 # Producers that are not idempotent: order is promised only as long as one broker leads.
 UNORDERED = b"bulk"
+BY_ID = "@"
+
+
+def label(topic: str, topic_id: bytes) -> str:
+    """The name, here, of a topic of which there may be others of that name, before and after."""
+    return f"{topic}{BY_ID}{topic_id.hex()[:12]}"
 
 
 class Breach(NamedTuple):
@@ -71,8 +77,8 @@ class Checks:
         self._watermarks: dict[tuple[str, str, int], int] = {}
         self._places: dict[tuple[str, int, bytes], int] = {}
         self._producer_ids: dict[int, None] = {}
-        self._truth: dict[Place, Truth] = {}
-        self._looked: dict[tuple[int, int, str, int], tuple[int, int]] = {}
+        self._truth: dict[tuple[bytes, int], Truth] = {}
+        self._looked: dict[tuple[int, int, bytes, int], tuple[int, int]] = {}
         self._synced: dict[tuple[int, bytes, int], int] = {}
         self._fresh_images = FreshImages(world)
         self._committed = CommittedEnds(world)
@@ -99,15 +105,16 @@ class Checks:
         """Called at the moment a broker writes the reply."""
         self.acks += 1
         end = base_offset + len(values)
-        state = self.state(topic, index)
-        for broker_id in state.isr:
-            synced = self._synced_end(broker_id, topic, index)
+        found = self._topic(topic)
+        for broker_id in () if found is None else found.partitions[index].isr:
+            synced = self._synced_end(broker_id, found, index)
             if synced < end:
                 detail = (
                     f"{topic}-{index} offsets {base_offset}-{end - 1} acked, broker {broker_id} in sync at {synced}"
                 )
                 self.fail("synced-ack", detail)
-        self._committed.on_ack((self.image().topics[topic].id, index), end)
+        if found is not None:
+            self._committed.on_ack((found.id, index), end)
         acked = self.acked.setdefault((topic, index), {})
         for offset, value in enumerate(values, base_offset):
             if acked.setdefault(offset, value) != value:
@@ -118,7 +125,7 @@ class Checks:
         """acks=1: true of the leader alone, and no longer than it leads."""
         self.acks += 1
         host = next(host for host in self._world.hosts if host.address == address)
-        if self._synced_end(host.id, topic, index) < end:
+        if self._synced_end(host.id, self.image().topics[topic], index) < end:
             self.fail("synced-ack", f"{topic}-{index} up to {end} acked with acks=1, {host.name} has less on disk")
 
     def on_next_epoch(self, before: tuple[int, int], after: tuple[int, int]) -> None:
@@ -241,6 +248,11 @@ class Checks:
                     place = topic.id, f"{topic.name}-{index}"
                     self._lead(place, state.leader_epoch, state.leader, "the store")
 
+    def _topic(self, labelled: str) -> Topic | None:
+        """As the store has it; None when it is gone, or another one has its name."""
+        found = self.image().topics.get(labelled.partition(BY_ID)[0])
+        return found if found is not None and labelled in (found.name, label(found.name, found.id)) else None
+
     def state(self, topic: str, index: int) -> PartitionState:
         return self.image().topics[topic].partitions[index]
 
@@ -286,18 +298,20 @@ class Checks:
             if (host.id, str(partition.id)) not in self.rotten:
                 self._compare(host, partition)
 
-    def _synced_end(self, broker_id: int, topic: str, index: int) -> int:
+    def _synced_end(self, broker_id: int, topic: Topic, index: int) -> int:
         """Of one that is down, or has just come back and does not know yet, what its last life had proven counts."""
         host = self._world.hosts[broker_id - 1]
-        partition = host.partition(topic, index) if host.is_serving else None
-        if partition is not None:
+        partition = host.partition(topic.name, index) if host.is_serving else None
+        if partition is not None and partition.topic_id == topic.id:
             return end_that_counts(partition)
-        return self._synced.get((broker_id, self.image().topics[topic].id, index), 0)
+        return self._synced.get((broker_id, topic.id, index), 0)
 
     def _check_holds_acked(self, host: Host, partition: Any) -> None:
         topic, index = partition.id
-        acked = self.acked.get((topic, index))
-        if not acked or self.state(topic, index).leader_epoch != partition.leader_epoch:
+        labelled = label(topic, partition.topic_id)
+        acked = self.acked.get((topic, index)) or self.acked.get((labelled, index))
+        found = self._topic(labelled)
+        if not acked or found is None or found.partitions[index].leader_epoch != partition.leader_epoch:
             return
         last = max(acked)
         if last >= partition.log.end_offset:
@@ -319,13 +333,13 @@ class Checks:
 
     def _compare(self, host: Host, partition: Any) -> None:
         """Each batch below a replica's watermark against the first copy of it that was seen."""
-        topic, index = partition.id
-        key = (host.id, host.lives, topic, index)
+        place = partition.topic_id, partition.id.partition
+        key = (host.id, host.lives, *place)
         offset, truncations = self._looked.get(key, (partition.log.start_offset, partition.log.truncations))
         if truncations != partition.log.truncations:
             offset = partition.log.start_offset
         offset = max(offset, partition.log.start_offset)
-        truth = self._truth.setdefault((topic, index), Truth())
+        truth = self._truth.setdefault(place, Truth())
         end, compacts = partition.high_watermark, partition.config.compacts
         while offset < end and self.breach is None:
             found = partition.log.read(offset, READ_BYTES, end)

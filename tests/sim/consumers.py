@@ -145,7 +145,7 @@ class Reader:
             self._checks.on_high_watermark(name, topic, index, part.high_watermark)
         if self._has_session and self._rng.random() < DROPPED:
             return
-        for epoch, record in _records(part.records):
+        for epoch, record in records_of(part.records):
             if record.offset >= self.position:
                 value = record.value or b""
                 self._checks.on_read(name, topic, index, record.offset, value, self.position, part.high_watermark)
@@ -180,7 +180,7 @@ class Reader:
         return int(part.offset)
 
 
-def _records(records: memoryview | None) -> Iterator[tuple[int, Record]]:
+def records_of(records: memoryview | None) -> Iterator[tuple[int, Record]]:
     """Each with the leader epoch of its batch."""
     view = memoryview(records or b"")
     for position, header in iter_headers(view):

@@ -8,10 +8,9 @@ import asyncio
 from typing import Any
 
 from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from headrace.wire.messages.transactions import InitProducerIdRequest
 from headrace.wire.records import Record, build_batch, read_records
 from sim.checks import Checks
-from sim.clients import INIT_PRODUCER_ID, PRODUCE, Directory, Refusal
+from sim.clients import PRODUCE, Directory, Refusal, new_producer
 from sim.host import WALL_START
 from sim.wireclient import Lost
 from sim.world import World
@@ -49,7 +48,7 @@ class Crowd:
         self._loop.call_soon(self._may_rush.set)
 
     async def _visit(self, name: str) -> None:
-        producer_id, epoch = await self._begin()
+        producer_id, epoch = await new_producer(self._directory, self._checks)
         stamp = int((WALL_START + self._world.agenda.now) * 1000)
         for index in range(self._partitions):
             value = f"{name}/{index}/".encode()
@@ -59,19 +58,6 @@ class Crowd:
             while not await self._write(index, batch):
                 self._directory.doubt(self._topic, index)
                 await self._directory.back_off()
-
-    async def _begin(self) -> tuple[int, int]:
-        while True:
-            try:
-                link = await self._directory.any()
-                answer = await link.ask(InitProducerIdRequest(), INIT_PRODUCER_ID)
-                link.close()
-                if answer.error_code == 0:
-                    self._checks.on_producer_id(answer.producer_id)
-                    return answer.producer_id, answer.producer_epoch
-            except Lost:
-                pass
-            await self._directory.back_off()
 
     async def _write(self, index: int, batch: bytes) -> bool:
         parts = [PartitionProduceData(index, memoryview(batch))]
