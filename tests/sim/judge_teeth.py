@@ -6,9 +6,11 @@ from pytest import MonkeyPatch
 
 from headrace.broker import retention
 from headrace.broker.partition import Partition
+from headrace.broker.partition_directories import PartitionDirectories
 from headrace.broker.sessions import FetchSessions
 from headrace.log.producers import Producers
 from headrace.log.retention import UNLIMITED, Retained
+from sim.mutant import edit
 from sim.storm import Plan
 from sim.teeth import Tooth
 
@@ -45,14 +47,22 @@ def retention_leaves_the_newest_segment_only(patch: MonkeyPatch) -> None:
     patch.setattr(retention, "start_by_size", greedy)
 
 
+def directories_are_taken_as_they_are(patch: MonkeyPatch) -> None:
+    """A topic that is made again under its name has nothing of the one before."""
+    edit(patch, PartitionDirectories.claim, ("if owner == wanted:", "if owner:"))
+
+
 ONE = Plan(brokers=1, scenario="crashes", seconds=6.0)
 GROUPS = Plan(scenario="groups", seconds=8.0, producers=1, consumers=0, pace=0.5, is_narrow=True)
 LIMITED = Plan(seconds=12.0, gap=0.3, pace=0.05)
+PASSING = Plan(scenario="crashes", producers=1, consumers=1, pace=0.5, gap=0.8, has_passing=True)
+STRANGE = ("identical", "agreed", "no-duplicate", "dense", "caught-up")
 
 JUDGE_TEETH = (
     Tooth("every-time-is-the-first", every_time_is_the_first, ("by-time",), ONE),
     Tooth("internal-topics-count-before-the-sync", internal_topics_count_before_the_sync, ("synced-ack",), GROUPS),
     Tooth("producers-are-kept-for-ever", producers_are_kept_for_ever, ("bounded",), ONE._replace(producers_max=24)),
     Tooth("sessions-are-kept-for-ever", sessions_are_kept_for_ever, ("bounded",), ONE._replace(sessions_max=1)),
+    Tooth("directories-are-taken-as-they-are", directories_are_taken_as_they_are, STRANGE, PASSING),
     Tooth("retention-is-greedy", retention_leaves_the_newest_segment_only, ("retained",), LIMITED),
 )

@@ -23,7 +23,7 @@ RESTLESS: Final[Mapping[str, str]] = {
     "log.cleaner.min.cleanable.ratio": "0.01",
     "log.cleaner.delete.retention.ms": "2000",
 }
-# Longer than a transactional producer sends anything again. Others do so for as long as they live.
+# Longer than a transactional producer sends anything again. Others do so for as long as they live, so there are none then.
 EXPIRATION_MS: Final = "7000"
 EXPIRY_TICKS: Final = 2
 

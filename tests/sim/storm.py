@@ -92,7 +92,7 @@ def plan_for(seed: int, scenario: str, brokers: int) -> Plan:
     if scenario not in ("groups", "transactions") or rng.random() > RESTLESS_SHARE:
         return plan
     if scenario == "transactions":
-        plan = plan._replace(producers=0, others=())
+        plan = plan._replace(producers=0, others=(), producers_max=0, has_passing=False)
     return plan._replace(is_restless=True, seconds=RESTLESS_SECONDS)
 
 
