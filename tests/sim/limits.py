@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker import janitor, partitions
+from headrace.broker import partitions
+from headrace.broker.upkeep import janitor
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.log.config import LogConfig
 

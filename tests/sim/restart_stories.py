@@ -40,7 +40,7 @@ def _delete_all(cluster: BusyCluster) -> None:
     cluster.checks.on_deletion(TOPIC, 0, before)
 
     async def delete() -> None:
-        while leader.start_offset < before:
+        while leader.log.start_offset < before:
             await delete_records(directory, TOPIC, 0, before)
             await directory.back_off()
 

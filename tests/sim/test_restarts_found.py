@@ -2,8 +2,8 @@
 
 import pytest
 
-from headrace.broker import fetcher
-from headrace.broker.fetcher import Fetcher
+from headrace.broker.replication import fetcher
+from headrace.broker.replication.fetcher import Fetcher
 from sim.restart_stories import REPLACED
 
 SEEDS = 5
