@@ -292,7 +292,7 @@ async def test_a_process_that_only_takes_its_time_with_the_lock_is_not(world: Wo
         assert process.stdout is not None
         await asyncio.to_thread(process.stdout.readline)
         # Which of its two deadlines rings first is the machine's business.
-        with pytest.raises(StoreUnreachable, match="stayed locked|did not answer"):
+        with pytest.raises(StoreUnreachable, match=r"stayed locked|did not answer"):
             await impatient.commit({"a": b"1"}, {})
         assert process.poll() is None
         process.kill()
