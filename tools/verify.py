@@ -78,7 +78,12 @@ def steps() -> list[Step]:
         _tests("upgrade", "one by one from the last release and back again, under load", "long", UPGRADE),
         _tests("scale", "10,000 partitions at RF 3, 100,000 at RF 1", "long", "tests/scale"),
         _tests("clients", "the longer tests of client libraries", "long", "tests/integration"),
-        _tests("ecosystem", "Kafka Streams, Connect, Sarama, kafka-go while a broker dies", "long", "tests/ecosystem"),
+        _tests(
+            "ecosystem",
+            "nine projects of Kafka's ecosystem while a broker dies",
+            "long",
+            "tests/ecosystem",
+        ),
         _tests("installed", "each extra alone, and the image's steps", "long", "tests/installed", "tests/deploy"),
         _tests("gateway", "storms over webhooks, keys, pages and the API", "long", "tests/gateway", "tests/browser"),
         _tests("spark", "kills of queries, clusters, Spark Connect, the official connector", "long", "tests/spark"),

@@ -61,7 +61,7 @@ def registrations_are_not_compared(patch: MonkeyPatch) -> None:
     edit(
         patch, isr.alter_isr, ("expect[broker_key(broker_id)] = _registered_revision(image, broker_id, epoch)", "pass")
     )
-    edit(patch, IsrKeeper._check_alive, ("if self._broker.live.get(broker_id) != epoch:", "if False:"))
+    edit(patch, IsrKeeper._check_alive, ("if self._view.live.get(broker_id) != epoch:", "if False:"))
 
 
 def tails_count_as_the_leaders(patch: MonkeyPatch) -> None:
@@ -166,16 +166,12 @@ def answers_of_other_epochs_are_taken(patch: MonkeyPatch) -> None:
 
 def every_refusal_starts_a_log_over(patch: MonkeyPatch) -> None:
     """A follower drops its log only if it ends before the leader's begins, or has lost its own beginning."""
-    edit(patch, Fetcher._start_over, ("if start > partition.log.end_offset or partition.log.lacks_head:", "if True:"))
+    patch.setattr(Fetcher, "_must_start_over", lambda self, partition, start: True)
 
 
 def cuts_of_other_epochs(patch: MonkeyPatch) -> None:
     """A cut that had to wait for its recovery point is done only in the epoch in which it was decided."""
-    edit(
-        patch,
-        Fetcher._cut,
-        ("if not partition.is_leader and partition.leader_epoch == position.leader_epoch:", "if True:"),
-    )
+    edit(patch, Fetcher._cut, ("if _follows_on(partition, position):", "if True:"))
 
 
 def tails_are_not_proven_first(patch: MonkeyPatch) -> None:
