@@ -37,7 +37,7 @@ def overgrown(partition: Any) -> str:
 def overcrowded(host: "Host") -> str:
     assert host.node is not None
     broker = host.node.broker
-    slots = broker.config.number("max.incremental.fetch.session.cache.slots")
+    slots = broker.view.config.number("max.incremental.fetch.session.cache.slots")
     return _above(
         {
             "fetch sessions": (len(broker.sessions), slots),
