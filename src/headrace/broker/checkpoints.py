@@ -128,10 +128,9 @@ class Checkpoints:
             self._forgotten.pop(name, None)
 
     def _note(self, partition: Partition) -> None:
-        name, log = partition.written_as, partition.log
-        bounds = log.start_offset, partition.high_watermark, log.synced_end, log.end_offset
-        assert log.start_offset <= partition.high_watermark <= log.end_offset >= log.synced_end, (partition.id, bounds)
-        self.recovery_points[name] = log.synced_end
+        _assert_bounds(partition)
+        name = partition.written_as
+        self.recovery_points[name] = partition.log.synced_end
         self.high_watermarks[name] = partition.high_watermark
         if partition.log.start_offset:
             self.start_offsets[name] = partition.log.start_offset
@@ -201,6 +200,12 @@ class Checkpoints:
                 await write
 
         await asyncio.shield(asyncio.get_running_loop().create_task(locked()))
+
+
+def _assert_bounds(partition: Partition) -> None:
+    log, committed = partition.log, partition.high_watermark
+    bounds = log.start_offset, committed, log.synced_end, log.end_offset
+    assert log.start_offset <= committed <= log.end_offset >= log.synced_end, (partition.id, bounds)
 
 
 def _unlink_all(disk: Disk, paths: list[str]) -> None:
