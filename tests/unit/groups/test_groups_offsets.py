@@ -276,3 +276,12 @@ def test_a_group_that_somebody_is_about_to_join_stays():
     given = desk.answer(desk.join()).member_id
     expire(desk, 0)
     assert desk.is_parked(desk.join(given))
+
+
+def test_no_decision_is_made_before_the_records_of_the_last_one_are_applied():
+    desk = Desk()
+    desk.commit_offset(42)
+    later = Now(0.0, WALL + 100 * DAY_MS)
+    assert desk.groups.expire(later).records
+    with pytest.raises(AssertionError, match="of the last one"):
+        desk.groups.expire(later)

@@ -3,7 +3,8 @@
 import pytest
 from txn_desk import ID, ORDERS, Desk
 
-from headrace.txns.questions import AddPartitions, Answer, DescribeTransaction, ListTransactions
+from headrace.txns.outcome import Command, TxnRecord
+from headrace.txns.questions import AddPartitions, Answer, BeginProducer, DescribeTransaction, ListTransactions
 from headrace.txns.settings import TxnSettings
 from headrace.txns.state import EPOCH_MAX, TxnState
 from headrace.wire.codes import ErrorCode
@@ -295,3 +296,20 @@ def test_describe_and_list() -> None:
     late = desk.ask(ListTransactions(duration_ms=1000))
     assert late is not None
     assert len(late.listed) == 1
+
+
+def test_no_decision_is_made_before_the_records_of_the_last_one_are_applied() -> None:
+    desk = Desk()
+    begin = Command(1, BeginProducer(ID, 60_000, fresh_producer_id=101))
+    assert desk.transactions.handle(begin, desk.now).records
+    with pytest.raises(AssertionError, match="1 records of the last one"):
+        desk.transactions.handle(begin, desk.now)
+
+
+def test_an_epoch_that_goes_back_is_noticed() -> None:
+    desk = Desk()
+    desk.begin()
+    first = desk.known()
+    desk.begin()
+    with pytest.raises(AssertionError):
+        desk.transactions.apply(TxnRecord(ID, first))
