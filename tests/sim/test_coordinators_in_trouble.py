@@ -17,7 +17,9 @@ from headrace.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
 )
+from headrace.wire.messages.groups_admin import ListGroupsRequest
 from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from headrace.wire.messages.producers import ListTransactionsRequest
 from headrace.wire.messages.replicas import ElectLeadersRequest, TopicPartitions
 from headrace.wire.messages.transactions import InitProducerIdRequest
 from headrace.wire.records import Record, build_batch
@@ -128,6 +130,28 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Coordinated]:
 
 one = pytest.mark.parametrize("cluster", [1], indirect=True)
 three = pytest.mark.parametrize("cluster", [3], indirect=True)
+
+
+@one
+def test_a_fenced_broker_is_not_without_groups_and_transactions(cluster: Coordinated) -> None:
+    """Its coordinators are gone until it has a lease again: it says so."""
+    assert cluster.commit(OFFSET) == 0 and cluster.begin() is not None
+    node = cluster.world.hosts[0].node
+    assert node is not None
+    loop = cluster.world.client_loop("operator")
+
+    async def listed() -> list[int]:
+        link = await WireClient.open(loop, (cluster.world.hosts[0].address, PORT))
+        codes = []
+        for request, version in ((ListGroupsRequest(), 4), (ListTransactionsRequest(), 1)):
+            node.broker.fence("a test says so")
+            codes.append((await link.ask(request, version)).error_code)
+        link.close()
+        return codes
+
+    asking = cluster.world.spawn(loop, listed())
+    cluster.until(asking.done)
+    assert asking.result() == [ErrorCode.COORDINATOR_NOT_AVAILABLE] * 2
 
 
 @three

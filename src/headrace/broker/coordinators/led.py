@@ -51,6 +51,11 @@ class LedCoordinators(ABC, Generic[C]):
     def __iter__(self) -> Iterator[C]:
         return iter(list(self._coordinators.values()))
 
+    @property
+    def is_away(self) -> bool:
+        """Without a lease this broker coordinates nothing, and knows nothing of what it may coordinate again."""
+        return self._broker.partitions.is_fenced
+
     # -- following the partitions ------------------------------------------------------------------------------------
 
     def reconcile(self) -> None:

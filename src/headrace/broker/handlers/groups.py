@@ -147,8 +147,10 @@ def handle_delete_groups(groups: GroupCoordinators, request: Request) -> Pending
     )
 
 
-def handle_list_groups(groups: GroupCoordinators, request: Request) -> Pending:
+def handle_list_groups(groups: GroupCoordinators, request: Request) -> Pending | ListGroupsResponse:
     """The groups of this broker; clients ask all of them. A coordinator that could not tell its groups is no empty one."""
+    if groups.is_away:
+        return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
     pending = request.defer()
     coordinators = list(groups)
     gathering = Gathering(len(coordinators), lambda answers: pending.complete(_merge_lists(answers)))

@@ -102,6 +102,8 @@ def handle_list_transactions(
         wanted = compile_expression(body.transactional_id_pattern or "")
     except BadExpression:
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+    if transactions.is_away:
+        return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
     pending = request.defer()
     known = frozenset(_STATES[name] for name in body.state_filters if name in _STATES)
     unknown = [name for name in body.state_filters if name not in _STATES]
