@@ -1,16 +1,19 @@
 """Mutants fit the code they are made for, and the table of the documents lists exactly those that there are."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from headrace.log.producers import Producers
 from sim.checks import Breach
 from sim.faults import SCENARIOS
 from sim.mutant import Mutant, Stale, edit
 from sim.mutants.catalog import MUTANTS
 from sim.mutants.report import Result, rows, write_into
-from sim.mutants.runner import choose
-from sim.storm import Plan, run_storm
+from sim.mutants.runner import choose, play
+from sim.mutants.units import by_test
+from sim.storm import Outcome, Plan, run_storm
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "guarantees.md"
 
@@ -81,3 +84,57 @@ def test_the_table_is_written_in_its_place_and_keeps_what_was_not_played_now(tmp
     assert after[first.name].endswith("| dense | mixed | 3 |")
     assert after[second.name] == before[second.name]
     assert path.read_text().endswith(DOCUMENT.read_text()[-200:])
+
+
+# -- what a result rests on --------------------------------------------------------------------------------------------
+
+
+def _halves_are_thirds(patch: pytest.MonkeyPatch) -> None:
+    """Half of a number is half of it."""
+    edit(patch, _half, ("number // 2", "number // 3"))
+
+
+def _mutant(play: Callable[[Plan, bool], Outcome]) -> Mutant:
+    return Mutant("thirds", _halves_are_thirds, ("dense",), Plan(), play=play)
+
+
+def _outcome(plan: Plan, is_broken: bool) -> Outcome:
+    return Outcome(plan, Breach("dense", "a hole") if is_broken else None, 0, 0, 0, 0, 0.0, [])
+
+
+def test_a_storm_that_only_the_mutant_breaks_catches_it() -> None:
+    result = play(_mutant(lambda plan, verbose: _outcome(plan, plan.seed == 2 and _half(6) == 2)), 5)
+    assert (result.outcome, result.caught_by, result.storms) == ("caught", "dense", 2)
+
+
+def test_a_storm_that_the_whole_code_breaks_too_is_struck() -> None:
+    result = play(_mutant(lambda plan, verbose: _outcome(plan, plan.seed == 2)), 5)
+    assert (result.outcome, result.is_caught) == ("struck", False)
+    assert "a hole" in result.detail
+
+
+def test_a_rule_that_no_storm_misses_survives() -> None:
+    result = play(_mutant(lambda plan, verbose: _outcome(plan, False)), 5)
+    assert (result.outcome, result.storms) == ("survived", 5)
+
+
+SEQUENCES = "tests/unit/log/test_log_producers.py::test_the_next_sequence_is_in_order"
+
+
+def _no_sequence_is_checked(patch: pytest.MonkeyPatch) -> None:
+    """A batch goes on where the last one of its producer ended."""
+    patch.setattr(Producers, "check", lambda self, header: None)
+
+
+def test_a_test_that_fails_without_the_rule_catches_it() -> None:
+    result = play(by_test("sequences", _no_sequence_is_checked, SEQUENCES), 300)
+    assert (result.outcome, result.caught_by, result.scenario, result.storms) == ("caught", "unit", SEQUENCES, 1)
+
+
+def test_a_test_that_passes_without_the_rule_does_not() -> None:
+    assert play(by_test("halves", _halves_are_thirds, SEQUENCES), 300).outcome == "survived"
+
+
+def test_a_test_that_is_not_there_says_nothing() -> None:
+    with pytest.raises(Stale, match="pytest ended"):
+        play(by_test("halves", _halves_are_thirds, f"{SEQUENCES}_any_more"), 300)

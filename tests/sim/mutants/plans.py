@@ -42,9 +42,18 @@ CUTS = Plan(1, "cuts", 3, 10.0, 1, 4, 1, 0.01, 0.4, MIN_TWO)
 LONE = Plan(1, "lone-leaders", 3, 14.0, 1, 4, 1, 0.02, 0.8, MIN_TWO)
 """In-sync sets of one, and what may lead after it."""
 DISKS = Plan(brokers=1, scenario="disks", seconds=10.0, pace=0.03, gap=0.6)
-GROUPS = Plan(brokers=3, scenario="groups", partitions=3, producers=1, consumers=0, pace=1.0, gap=0.8)
+# Narrow, as all faults of these scenarios at once would hide what a rule alone is good for.
+GROUPS = Plan(brokers=3, scenario="groups", partitions=3, producers=1, consumers=0, pace=1.0, gap=0.8, is_narrow=True)
 TRANSACTIONS = Plan(
-    brokers=3, scenario="transactions", seconds=8.0, producers=1, consumers=1, pace=0.05, gap=0.8, calm=20.0
+    brokers=3,
+    scenario="transactions",
+    seconds=8.0,
+    producers=1,
+    consumers=1,
+    pace=0.05,
+    gap=0.8,
+    calm=20.0,
+    is_narrow=True,
 )
 HASTY = TRANSACTIONS._replace(producers=0, consumers=0, pace=0.002)
 """The next transaction begins while the markers of the last one are on their way."""

@@ -90,11 +90,6 @@ def fetches_of_other_epochs_count(patch: MonkeyPatch) -> None:
     )
 
 
-def any_replica_leads(patch: MonkeyPatch) -> None:
-    """When every in-sync replica is dead, the partition waits for one of them."""
-    edit(patch, elect.elect, ("if unclean:", "if True:"))
-
-
 def leaders_from_outside(patch: MonkeyPatch) -> None:
     """A leader is chosen from the in-sync replicas."""
     edit(patch, elect.choose_leader, ("each in state.isr and each in live", "each in live"))
@@ -248,7 +243,6 @@ REPLICATION = (
     Mutant("elections-are-not-compared", elections_are_not_compared, ALL, CUTS, (CHURN,)),
     _told("old-lives-count", old_lives_count, LACKING, stories.LAST_LIFE),
     Mutant("fetches-of-other-epochs-count", fetches_of_other_epochs_count, ALL, CUTS, (CHURN,)),
-    Mutant("any-replica-leads", any_replica_leads, ALL, DARK, (MIXED,)),
     Mutant("leaders-from-outside", leaders_from_outside, ALL, DARK, (MIXED,)),
     _told("nobody-is-eligible", nobody_is_eligible, ("goes-on",), stories.ALONE),
     _told("eligible-for-ever", eligible_for_ever, ("goes-on",), stories.AWAY),

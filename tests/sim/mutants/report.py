@@ -14,7 +14,7 @@ END = "<!-- mutants end -->"
 class Result(NamedTuple):
     name: str
     outcome: str
-    """caught, survived, stale (its patch does not fit the code any more) or error."""
+    """caught, survived, stale (its patch does not fit the code any more), struck (the whole code breaks too) or error."""
     caught_by: str = ""
     scenario: str = ""
     storms: int = 0
