@@ -1,7 +1,7 @@
 """A broker with one rule taken away, and the storms that must notice.
 
     Mutant   a rule in one sentence (the docstring of what takes it away), how it is taken away, which storms fit it; or
-             which story (`story`) or which test (`mutants.units`), told and run as storms are played
+             which story (`story`) or which test (`mutants.plays`), told and run as storms are played
     edit     takes a guard out of the real code: one piece of a function's source is replaced by another
 
 A piece that is not there exactly once is `Stale`: code that moved on must not make a mutant harmless without a word.

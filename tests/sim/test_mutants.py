@@ -10,9 +10,9 @@ from sim.checks import Breach
 from sim.faults import SCENARIOS
 from sim.mutant import Mutant, Stale, edit
 from sim.mutants.catalog import MUTANTS
+from sim.mutants.plays import by_test
 from sim.mutants.report import Result, rows, write_into
 from sim.mutants.runner import choose, play
-from sim.mutants.units import by_test
 from sim.storm import Outcome, Plan, run_storm
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "guarantees.md"

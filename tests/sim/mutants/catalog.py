@@ -4,8 +4,13 @@ from sim.disk_teeth import DISK_TEETH
 from sim.isr_teeth import ISR_TEETH
 from sim.mutant import Mutant
 from sim.mutants.coordination import COORDINATION
+from sim.mutants.following import FOLLOWING
+from sim.mutants.in_sync_sets import IN_SYNC_SETS
+from sim.mutants.leading import LEADING
+from sim.mutants.openings import OPENINGS
 from sim.mutants.replication import REPLICATION
 from sim.mutants.storage import STORAGE
+from sim.mutants.upkeep import UPKEEP
 from sim.teeth import TEETH
 from sim.transaction_teeth import TRANSACTION_TEETH
 
@@ -15,6 +20,11 @@ MUTANTS: tuple[Mutant, ...] = (
     *DISK_TEETH,
     *TRANSACTION_TEETH,
     *REPLICATION,
+    *IN_SYNC_SETS,
+    *FOLLOWING,
+    *LEADING,
     *STORAGE,
+    *OPENINGS,
+    *UPKEEP,
     *COORDINATION,
 )

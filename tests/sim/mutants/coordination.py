@@ -4,9 +4,12 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
+from headrace.broker import log_reading, transaction_checks
 from headrace.broker.coordinator import GroupCoordinator
+from headrace.broker.led_coordinators import LedCoordinators
 from headrace.broker.logged_coordinator import LoggedCoordinator
 from headrace.broker.partition import Partition
+from headrace.broker.rot import Rot
 from headrace.broker.transaction_coordinator import TransactionCoordinator
 from headrace.groups.classic import ClassicGroup
 from headrace.groups.consumer import ConsumerGroup
@@ -16,6 +19,9 @@ from headrace.log.transactions import Transactions as LogTransactions
 from headrace.txns import add
 from sim.mutant import Mutant, edit
 from sim.mutants.plans import GROUPS, HANGS, HASTY, SAFETY, TRANSACTIONS, UNSEEN
+from sim.mutants.plays import by_test
+
+TROUBLE = "tests/sim/test_coordinators_in_trouble.py"
 
 ALL = (*SAFETY, *HANGS, *UNSEEN, "one-owner", "no-offset-lost", "no-bug")
 
@@ -53,6 +59,11 @@ def decisions_are_not_stored(patch: MonkeyPatch) -> None:
 def former_leaders_coordinate(patch: MonkeyPatch) -> None:
     """A coordinator decides only in the epoch in which its broker leads."""
     edit(patch, LoggedCoordinator._carry_out, ("if not self._leads_still:", "if False:"))
+
+
+def former_coordinators_stay(patch: MonkeyPatch) -> None:
+    """A broker drops its coordinators when it leads no more, or in another epoch."""
+    edit(patch, LedCoordinators.reconcile, ("self._drop(index)", "pass"))
 
 
 def generations_do_not_matter(patch: MonkeyPatch) -> None:
@@ -150,11 +161,51 @@ def markers_before_the_decision(patch: MonkeyPatch) -> None:
     patch.setattr(TransactionCoordinator, "_carry_out", hasty)
 
 
+def refused_decisions_count(patch: MonkeyPatch) -> None:
+    """A coordinator that cannot store what it decided starts over from its log."""
+    edit(patch, LoggedCoordinator._carry_out, ("self.give_up()\n        return\n    for timer", "pass\n    for timer"))
+
+
+def damaged_batches_are_replayed(patch: MonkeyPatch) -> None:
+    """A coordinator takes nothing from a batch whose checksum does not fit."""
+    patch.setattr(log_reading, "crc_ok", lambda *batch: True)
+
+
+def loading_coordinators_are_waited_for(patch: MonkeyPatch) -> None:
+    """Nobody waits for a coordinator that loads for longer than its own request allows."""
+    edit(
+        patch,
+        transaction_checks._ask_here,
+        ("async with asyncio.timeout(seconds_max):", "async with asyncio.timeout(None):"),
+    )
+
+
+def all_logs_are_loaded_at_once(patch: MonkeyPatch) -> None:
+    """However many coordinators load, the loop replays one stretch of one log at a time."""
+    edit(patch, LoggedCoordinator._replay_all, ("async with self._broker.loading:", "if True:"))
+
+
+def accepted_damage_is_for_ever(patch: MonkeyPatch) -> None:
+    """An unclean election accepts the damage that was there, and none of later."""
+    patch.setattr(Rot, "accepted_end", lambda self, partition: 1 << 62)
+
+
 COORDINATION = (
     Mutant("replies-do-not-wait", replies_do_not_wait, ALL, TRANSACTIONS, (GROUPS,)),
     Mutant("new-coordinators-serve-at-once", new_coordinators_serve_at_once, ALL, TRANSACTIONS, (GROUPS,)),
     Mutant("decisions-are-not-stored", decisions_are_not_stored, ALL, GROUPS),
-    Mutant("former-leaders-coordinate", former_leaders_coordinate, ALL, TRANSACTIONS, (GROUPS,)),
+    Mutant(
+        "former-leaders-coordinate",
+        former_leaders_coordinate,
+        ALL,
+        GROUPS,
+        (TRANSACTIONS,),
+        beside=(
+            former_coordinators_stay,
+            "a broker drops its coordinators as soon as it hears that it leads no more, unless the same news changes more "
+            "than a thousand partitions; taken away with that",
+        ),
+    ),
     Mutant("generations-do-not-matter", generations_do_not_matter, ALL, GROUPS),
     Mutant("partitions-have-two-readers", partitions_have_two_readers, ALL, GROUPS),
     Mutant("some-offsets-are-forgotten", some_offsets_are_forgotten, ALL, GROUPS),
@@ -168,4 +219,25 @@ COORDINATION = (
     Mutant("zombies-are-verified", zombies_are_verified, ALL, HASTY, (TRANSACTIONS,)),
     Mutant("transactions-begin-too-soon", transactions_begin_too_soon, ALL, HASTY, (TRANSACTIONS,)),
     Mutant("markers-before-the-decision", markers_before_the_decision, ALL, HASTY, (TRANSACTIONS,)),
+    Mutant("refused-decisions-count", refused_decisions_count, ALL, TRANSACTIONS, (GROUPS,)),
+    by_test(
+        "damaged-batches-are-replayed",
+        damaged_batches_are_replayed,
+        f"{TROUBLE}::test_an_offset_whose_batch_has_rotted_is_served_by_another_replica",
+    ),
+    by_test(
+        "loading-coordinators-are-waited-for",
+        loading_coordinators_are_waited_for,
+        f"{TROUBLE}::test_a_produce_waits_for_a_coordinator_that_loads_no_longer_than_its_own_time_allows",
+    ),
+    by_test(
+        "all-logs-are-loaded-at-once",
+        all_logs_are_loaded_at_once,
+        f"{TROUBLE}::test_however_many_coordinators_load_the_loop_replays_one_stretch_at_a_time",
+    ),
+    by_test(
+        "accepted-damage-is-for-ever",
+        accepted_damage_is_for_ever,
+        f"{TROUBLE}::test_an_election_accepts_the_damage_of_its_day_and_none_of_later",
+    ),
 )

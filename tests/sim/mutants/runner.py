@@ -160,7 +160,7 @@ def _play_all(mutants: Sequence[Mutant], storms_max: int, processes: int) -> Ite
 
 def _play(mutant: Mutant, storms_max: int, pipe: Connection) -> None:
     try:
-        pipe.send(play(mutant, min(storms_max, mutant.storms_max), pipe))
+        pipe.send(play(mutant, storms_max, pipe))
     except Stale as stale:
         pipe.send(Result(mutant.name, "stale", detail=str(stale)))
     except Exception:
@@ -171,7 +171,7 @@ def play(mutant: Mutant, storms_max: int, pipe: Connection | None = None) -> Res
     started = time.monotonic()
     with MonkeyPatch.context() as patch:
         mutant.take_away(patch)
-        result = _play_broken(mutant, storms_max, pipe)
+        result = _play_broken(mutant, min(storms_max, mutant.storms_max), pipe)
     if result.is_caught:
         result = _play_whole(mutant, result)
     return result._replace(seconds=time.monotonic() - started)

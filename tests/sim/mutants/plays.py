@@ -1,7 +1,10 @@
-"""Tests that fail without a rule, as what a mutant plays: for rules that no storm over brokers can miss.
+"""What a mutant plays that is no storm: a story, or a test that fails without its rule.
 
-The tests run in a process of their own, forked, so that the patch is in it and pytest leaves nothing behind. A test that
-fails before its own lines run, or none that runs at all, says nothing about the rule: `Stale`.
+    by_story   only a few things in one order miss the rule; told with other timings each time
+    by_test    no storm over brokers can miss it, or only one in thousands; the same every time
+
+A test runs in a process of its own, forked, so that the patch is in it and pytest leaves nothing behind. One that fails
+before its own lines run, or none that runs at all, says nothing about the rule: `Stale`.
 """
 
 import contextlib
@@ -16,6 +19,7 @@ import pytest
 from sim.checks import Breach
 from sim.mutant import Break, Mutant, Stale
 from sim.storm import Outcome, Plan
+from sim.story import Story
 
 CHECKOUT: Final = Path(__file__).resolve().parents[3]
 UNIT: Final = "unit"
@@ -37,8 +41,13 @@ class UnitTest(NamedTuple):
         return Outcome(plan, breach, 0, 0, 0, 0, 0.0, [])
 
 
+def by_story(
+    name: str, breaks: Break, caught_by: tuple[str, ...], story: Story, beside: tuple[Break, str] | None = None
+) -> Mutant:
+    return Mutant(name, breaks, caught_by, story.plan, play=story.play, beside=beside)
+
+
 def by_test(name: str, breaks: Break, test: str, beside: tuple[Break, str] | None = None) -> Mutant:
-    """A mutant that a test misses."""
     unit = UnitTest(test)
     return Mutant(name, breaks, (UNIT,), unit.plan, play=unit.play, beside=beside, storms_max=1)
 
@@ -62,8 +71,9 @@ def _run_apart(test: str, verbose: bool) -> str | None:
 
 def _run(test: str, verbose: bool, pipe: Connection) -> None:
     failures = _Failures()
-    # `-p no:…`: nothing is written into the checkout, and no worker processes without the patch.
-    arguments = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", _IMPORTED_BEFORE, test]
+    # No plugins but one: there are many, and most of a short test would be loading them.
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    arguments = ["-q", "-x", "-p", "no:cacheprovider", "-p", "pytest_timeout", "-W", _IMPORTED_BEFORE, test]
     with contextlib.ExitStack() as stack:
         if not verbose:
             silence = stack.enter_context(open(os.devnull, "w"))
