@@ -21,6 +21,7 @@ from sim.mutant import Mutant, edit
 from sim.mutants.plans import GROUPS, HANGS, HASTY, SAFETY, TRANSACTIONS, UNSEEN
 from sim.mutants.plays import by_test
 
+IN_TRANSACTION = "tests/unit/broker/test_broker_transactions.py"
 TROUBLE = "tests/sim/test_coordinators_in_trouble.py"
 
 ALL = (*SAFETY, *HANGS, *UNSEEN, "one-owner", "no-offset-lost", "no-bug")
@@ -45,6 +46,11 @@ def new_coordinators_serve_at_once(patch: MonkeyPatch) -> None:
         return
 
     patch.setattr(LoggedCoordinator, "_until_committed", at_once)
+
+
+def replies_do_not_wait_for_what_was_loaded(patch: MonkeyPatch) -> None:
+    """The first replies of a new coordinator wait for the end of the log that it loaded."""
+    edit(patch, LoggedCoordinator.load, ("self._seen_end = end", "pass"))
 
 
 def decisions_are_not_stored(patch: MonkeyPatch) -> None:
@@ -192,7 +198,15 @@ def accepted_damage_is_for_ever(patch: MonkeyPatch) -> None:
 
 COORDINATION = (
     Mutant("replies-do-not-wait", replies_do_not_wait, ALL, TRANSACTIONS, (GROUPS,)),
-    Mutant("new-coordinators-serve-at-once", new_coordinators_serve_at_once, ALL, TRANSACTIONS, (GROUPS,)),
+    by_test(
+        "new-coordinators-serve-at-once",
+        new_coordinators_serve_at_once,
+        "tests/sim/test_new_coordinators.py::test_what_is_loaded_is_told_when_it_is_committed",
+        beside=(
+            replies_do_not_wait_for_what_was_loaded,
+            "its first replies wait for the same; taken away with that",
+        ),
+    ),
     Mutant("decisions-are-not-stored", decisions_are_not_stored, ALL, GROUPS),
     Mutant(
         "former-leaders-coordinate",
@@ -206,11 +220,15 @@ COORDINATION = (
             "than a thousand partitions; taken away with that",
         ),
     ),
-    Mutant("generations-do-not-matter", generations_do_not_matter, ALL, GROUPS),
+    by_test(
+        "generations-do-not-matter",
+        generations_do_not_matter,
+        "tests/unit/groups/test_groups_offsets.py::test_members_commit_in_their_generation",
+    ),
     Mutant("partitions-have-two-readers", partitions_have_two_readers, ALL, GROUPS),
     Mutant("some-offsets-are-forgotten", some_offsets_are_forgotten, ALL, GROUPS),
-    Mutant("markers-void-no-verification", markers_void_no_verification, ALL, HASTY, (TRANSACTIONS,)),
-    Mutant("verifications-are-for-everybody", verifications_are_for_everybody, ALL, HASTY, (TRANSACTIONS,)),
+    Mutant("markers-void-no-verification", markers_void_no_verification, (*ALL, "bounded"), HASTY, (TRANSACTIONS,)),
+    by_test("verifications-are-for-everybody", verifications_are_for_everybody, IN_TRANSACTION),
     Mutant("uncommitted-markers-decide", uncommitted_markers_decide, ALL, TRANSACTIONS, (HASTY,)),
     Mutant("late-markers-end-the-next", late_markers_end_the_next, ALL, HASTY, (TRANSACTIONS,)),
     Mutant("markers-of-older-epochs", markers_of_older_epochs, ALL, HASTY, (TRANSACTIONS,)),

@@ -157,13 +157,13 @@ STORAGE = (
     by_test(
         "cuts-leave-the-recovery-point",
         cuts_leave_the_recovery_point,
-        "tests/sim/test_found.py::test_no_checkpoint_comes_between_a_lower_recovery_point_and_its_cut",
+        f"{PARTITIONS}::test_a_lower_recovery_point_is_on_disk_before_a_cut",
     ),
     Mutant("states-survive-cuts", states_survive_cuts, ALL, CUTS, (MIXED,)),
     by_test(
         "snapshots-survive-cuts",
         snapshots_survive_cuts,
-        "tests/unit/log/test_log_snapshots.py::test_a_snapshot_of_a_history_that_was_cut_is_never_used",
+        "tests/sim/test_log_crashes.py::test_synced_batches_survive_any_crash[0]",
     ),
     by_test(
         "segments-need-not-join", segments_need_not_join, f"{RECOVERY}::test_a_missing_segment_ends_the_log_before_it"
@@ -181,7 +181,7 @@ STORAGE = (
     by_test(
         "damage-below-the-recovery-point-is-not-seen",
         damage_below_the_recovery_point_is_not_seen,
-        f"{PARTITIONS}::test_a_directory_that_vanished_is_damage",
+        f"{PARTITIONS}::test_a_log_that_ends_below_its_recovery_point_is_damaged",
     ),
     by_test(
         "rot-is-taken-for-a-torn-end",

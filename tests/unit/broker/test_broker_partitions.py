@@ -19,6 +19,7 @@ from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.image import Image
 from headrace.cluster.rejoin import Doubt
+from headrace.log import checkpoint
 from headrace.wire.codes import ErrorCode
 from sim.disk import SimDisk
 from sim.host import SimClock
@@ -186,6 +187,18 @@ def test_rot_below_the_recovery_point_is_damage(machine: SimDisk) -> None:
     assert again.partitions.doubts == {(b"a" * 16, 0): Doubt.DAMAGED}
 
 
+@pytest.mark.parametrize("same_boot", [True, False], ids=["killed", "power cut"])
+def test_a_log_that_ends_below_its_recovery_point_is_damaged(machine: SimDisk, same_boot: bool) -> None:
+    life = Life(machine)
+    life.show(topic())
+    life.write(count=5)
+    life.save()
+    cut_off_the_end(life)
+    again = Life(machine, same_boot=same_boot)
+    again.show(topic())
+    assert again.partitions.doubts == {(b"a" * 16, 0): Doubt.DAMAGED}
+
+
 @pytest.mark.parametrize(
     ("same_boot", "doubt"), [(True, Doubt.DAMAGED), (False, Doubt.UNSURE)], ids=["killed", "power cut"]
 )
@@ -234,6 +247,24 @@ def test_a_recovery_point_is_never_above_what_is_synced(machine: SimDisk) -> Non
     again.show(topic())
     assert not again.partitions.doubts
     assert again.end_of() == 3
+
+
+def test_a_lower_recovery_point_is_on_disk_before_a_cut(machine: SimDisk) -> None:
+    """After a crash in the midst of it recovery must scan from there."""
+    life = Life(machine)
+    life.show(topic())
+    life.write(count=5)
+    life.save()
+    partition = life.partitions.hosted("orders", 0)
+    written: list[int] = []
+
+    def cut() -> None:
+        points = checkpoint.load(life.disk, "/data/recovery-points").offsets
+        written.append(points[partition.written_as])
+        partition.truncate(2, NOW)
+
+    life.loop.run(life.partitions.cut(partition, 2, cut))
+    assert written == [2]
 
 
 def test_a_torn_end_is_no_damage(machine: SimDisk) -> None:
