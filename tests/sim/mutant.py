@@ -50,17 +50,22 @@ class Mutant(NamedTuple):
 
     @property
     def rule(self) -> str:
-        return " ".join((self.breaks.__doc__ or "").split())
+        """In words; with the one that is taken away beside it."""
+        rule = " ".join((self.breaks.__doc__ or "").split())
+        return rule if self.beside is None else f"{rule} ({self.beside[1]})"
 
     def take_away(self, patch: MonkeyPatch) -> None:
         self.breaks(patch)
         if self.beside is not None:
             self.beside[0](patch)
 
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        return self.plan, *self.others
+
     def storm(self, number: int) -> Plan:
         """The plan of the storm of this number, from 1 on."""
-        plans = (self.plan, *self.others)
-        return plans[(number - 1) % len(plans)]._replace(seed=number)
+        return self.plans[(number - 1) % len(self.plans)]._replace(seed=number)
 
     def check(self, breach: Breach) -> None:
         """Raises Stale for a breach that does not come from the missing rule."""

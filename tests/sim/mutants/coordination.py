@@ -228,7 +228,11 @@ COORDINATION = (
     Mutant("partitions-have-two-readers", partitions_have_two_readers, ALL, GROUPS),
     Mutant("some-offsets-are-forgotten", some_offsets_are_forgotten, ALL, GROUPS),
     Mutant("markers-void-no-verification", markers_void_no_verification, (*ALL, "bounded"), HASTY, (TRANSACTIONS,)),
-    by_test("verifications-are-for-everybody", verifications_are_for_everybody, IN_TRANSACTION),
+    by_test(
+        "verifications-are-for-everybody",
+        verifications_are_for_everybody,
+        f"{IN_TRANSACTION}::test_a_marker_makes_a_verification_void",
+    ),
     Mutant("uncommitted-markers-decide", uncommitted_markers_decide, ALL, TRANSACTIONS, (HASTY,)),
     Mutant("late-markers-end-the-next", late_markers_end_the_next, ALL, HASTY, (TRANSACTIONS,)),
     Mutant("markers-of-older-epochs", markers_of_older_epochs, ALL, HASTY, (TRANSACTIONS,)),

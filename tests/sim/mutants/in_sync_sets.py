@@ -157,7 +157,11 @@ IN_SYNC_SETS = (
     ),
     by_test("doubts-are-not-ended", doubts_are_not_ended, f"{KEEPER}::test_a_proposal_in_doubt_outlives_its_joiner"),
     Mutant("proposals-outlive-their-state", proposals_outlive_their_state, ALL, CHURN),
-    Mutant("conflicts-hold-up-others", conflicts_hold_up_others, ALL, WIDE_CHURN),
+    by_test(
+        "conflicts-hold-up-others",
+        conflicts_hold_up_others,
+        f"{KEEPER}::test_of_several_that_conflict_each_is_sent_again_alone",
+    ),
     Mutant("no-answer-is-a-refusal", no_answer_is_a_refusal, ALL, CHURN, (WIDE_CHURN,)),
     by_test(
         "dead-joiners-are-committed",

@@ -220,7 +220,7 @@ REPLICATION = (
     by_story("partitions-are-not-compared", partitions_are_not_compared, (*LACKING, "one-leader"), stories.LATE_LEADER),
     Mutant("elections-are-not-compared", elections_are_not_compared, ALL, CUTS, (CHURN,)),
     by_story("old-lives-count", old_lives_count, LACKING, stories.LAST_LIFE),
-    Mutant("fetches-of-other-epochs-count", fetches_of_other_epochs_count, ALL, CUTS, (CHURN,)),
+    by_story("fetches-of-other-epochs-count", fetches_of_other_epochs_count, LACKING, handovers.LATE_FETCH),
     Mutant("leaders-from-outside", leaders_from_outside, ALL, DARK, (MIXED,)),
     by_story("nobody-is-eligible", nobody_is_eligible, ("goes-on",), stories.ALONE),
     by_story("eligible-for-ever", eligible_for_ever, ("goes-on",), stories.AWAY),

@@ -5,16 +5,19 @@ from pytest import MonkeyPatch
 from headrace.base import whole_sync
 from headrace.broker.checkpoints import Checkpoints
 from headrace.broker.disk_room import DiskRoom
+from headrace.broker.partition import Partition
 from headrace.broker.partitions import Partitions
 from headrace.broker.spare_room import SpareRoom
 from headrace.cluster import config_changes
 from headrace.log.log import Log
+from headrace.log.retention import start_by_size
 from headrace.log.snapshots import Snapshots
 from headrace.log.state import LogState
 from headrace.stores import frozen_groups, process_life
 from sim.absence_teeth import absent_replicas_are_forgotten
 from sim.full_disk_teeth import FULL_DISK_TEETH
-from sim.mutant import edit
+from sim.mutant import Mutant, edit
+from sim.mutants.plans import MIXED, THREE
 from sim.mutants.plays import by_test
 from sim.test_clocks import all_ages_are_known, no_clock_is_doubted
 
@@ -85,6 +88,16 @@ def producers_are_without_number(patch: MonkeyPatch) -> None:
 def clocks_age_producers(patch: MonkeyPatch) -> None:
     """A producer is forgotten when it has not written for long, whatever the wall clock is set to."""
     patch.setattr(Log, "_steady", lambda self, now: now.wall)
+
+
+def retention_takes_too_much(patch: MonkeyPatch) -> None:
+    """Retention by size leaves as much as the topic is to keep."""
+    edit(patch, start_by_size, (" - retention_bytes", ""))
+
+
+def times_find_a_later_record(patch: MonkeyPatch) -> None:
+    """A time finds the first record that is not older."""
+    edit(patch, Partition.find_by_time, ("return found[1], found[0]", "return found[1], found[0] + 1"))
 
 
 def every_syncfs_is_a_proof(patch: MonkeyPatch) -> None:
@@ -160,6 +173,8 @@ UPKEEP = (
         f"{BOUNDS}::test_whoever_has_not_written_for_longest_is_forgotten_first",
     ),
     by_test("clocks-age-producers", clocks_age_producers, f"{BOUNDS}::test_a_clock_that_is_set_forgets_no_producer"),
+    Mutant("retention-takes-too-much", retention_takes_too_much, ("retained",), MIXED._replace(gap=0.4)),
+    Mutant("times-find-a-later-record", times_find_a_later_record, ("by-time",), THREE),
     by_test(
         "every-syncfs-is-a-proof",
         every_syncfs_is_a_proof,
