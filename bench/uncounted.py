@@ -26,7 +26,7 @@ COUNTERS = {
     "records_out",
     "sync_files",
 }
-ROUTE_COUNTER = ("headrace.broker.dispatch", "count")
+ROUTE_COUNTER = ("headrace.broker.net.dispatch", "count")
 NOTED = "last_request"
 OBSERVE = "observe"
 
@@ -57,7 +57,7 @@ class _Loader(SourceFileLoader):
 
 class _Finder(MetaPathFinder):
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if not name.startswith("headrace.broker."):
+        if not name.startswith(("headrace.broker.", "headrace.partition.")):
             return None
         spec = PathFinder.find_spec(name, path, target)
         loader: Loader | Any = spec.loader if spec is not None else None

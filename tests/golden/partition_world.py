@@ -3,8 +3,6 @@
 from typing import Any
 
 from batches import NOW, batch
-from partition_rig import PartitionRig
-
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
 from headrace.cluster.entities import PartitionState
@@ -12,6 +10,7 @@ from headrace.replica.leader import Proposal
 from headrace.wire.batch import parse_header
 from headrace.wire.codes import ErrorCode
 from headrace.wire.records import Marker
+from partition_rig import PartitionRig
 
 ME = 1
 
@@ -48,8 +47,8 @@ class PartitionWorld:
         try:
             verification = None
             if transactional == "yes":
-                verification = self.partition.begin_verification(int(producer), int(epoch))
-            placed = self.partition.append(memoryview(content), wanted, 9, self.now, verification)
+                verification = self.partition.verifications.begin(int(producer), int(epoch))
+            placed = self.partition.appends.append(memoryview(content), wanted, 9, self.now, verification)
         except Refused as refusal:
             return self._refused(refusal)
         waits = wanted != 0 and self.partition.wait(placed.end_offset, wanted, self, name)
@@ -60,7 +59,9 @@ class PartitionWorld:
 
     def marker(self, producer: str, outcome: str = "commit", epoch: str = "0") -> list[str]:
         try:
-            end = self.partition.append_marker(Marker(outcome == "commit", 0), int(producer), int(epoch), 1, self.now)
+            end = self.partition.appends.append_marker(
+                Marker(outcome == "commit", 0), int(producer), int(epoch), 1, self.now
+            )
         except Refused as refusal:
             return self._refused(refusal)
         self.said.append(f"the marker ends at {end}")
@@ -68,11 +69,11 @@ class PartitionWorld:
 
     def fetch(self, replica: str, offset: str, registration: str = "1") -> list[str]:
         """A follower's fetch, which proves what it has."""
-        self.partition.on_follower_fetch(int(replica), int(registration), int(offset), self.now)
+        self.partition.in_sync.on_follower_fetch(int(replica), int(registration), int(offset), self.now)
         return self._status()
 
     def check_lag(self, seconds: str = "30") -> list[str]:
-        self.partition.check_followers({}, float(seconds), self.now)
+        self.partition.in_sync.check_followers({}, float(seconds), self.now)
         return self._status()
 
     def commit(self) -> list[str]:
@@ -85,7 +86,7 @@ class PartitionWorld:
     def refuse(self) -> list[str]:
         """The store refuses what was proposed."""
         self.rig.proposals.clear()
-        self.partition.on_proposal_refused()
+        self.partition.in_sync.on_proposal_refused()
         return self._status()
 
     # -- as a follower -------------------------------------------------------------------------------------------------
@@ -93,12 +94,12 @@ class PartitionWorld:
     def copy(self, records: str = "1", epoch: str = "1", watermark: str = "0", start: str = "0") -> list[str]:
         """What the leader answered to a fetch from our end."""
         content = batch(*[b"v"] * int(records), leader_epoch=int(epoch), base_offset=self.partition.log.end_offset)
-        self.partition.append_copies(memoryview(content), (parse_header(content),), self.now)
-        self.partition.on_leader_word(int(watermark), int(start), self.partition.log.end_offset)
+        self.partition.following.append_copies(memoryview(content), (parse_header(content),), self.now)
+        self.partition.following.on_leader_word(int(watermark), int(start), self.partition.log.end_offset)
         return self._status()
 
     def cut(self, offset: str) -> list[str]:
-        self.partition.truncate(int(offset), self.now)
+        self.partition.following.truncate(int(offset), self.now)
         return self._status()
 
     # -- what happens to both ------------------------------------------------------------------------------------------
@@ -118,14 +119,14 @@ class PartitionWorld:
 
     def read(self, offset: str, by: str = "consumer", isolation: str = "uncommitted") -> list[str]:
         try:
-            found = self.partition.read(int(offset), 1 << 20, True, by == "follower", isolation == "committed")
+            found = self.partition.reads.read(int(offset), 1 << 20, True, by == "follower", isolation == "committed")
         except Refused as refusal:
             return self._refused(refusal)
         return ["nothing"] if found is None else [f"offsets {offset} to {found.next_offset - 1}"]
 
     def delete_records(self, before: str) -> list[str]:
         try:
-            self.partition.delete_records(int(before))
+            self.partition.upkeep.delete_records(int(before))
         except Refused as refusal:
             return self._refused(refusal)
         return self._status()
@@ -156,6 +157,7 @@ class PartitionWorld:
         return [*said, f"refused: {ErrorCode(refusal.code).name}: {refusal.message}"]
 
     def _status(self) -> list[str]:
+        self.rig.carry_out()
         each = self.partition
         said, self.said = self.said, []
         said += [f"proposes in-sync set {','.join(map(str, proposal.isr))}" for _, proposal in self.rig.proposals]

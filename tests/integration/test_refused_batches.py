@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from headrace.base.errors import Refused
-from headrace.broker.partition import Appended, Partition
+from headrace.partition.appends import Appended, Appends
 from headrace.testing import Broker
 from headrace.wire.codes import ErrorCode
 
@@ -23,16 +23,16 @@ PASSING = [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_ENOUGH_REPLICAS, Erro
 
 
 def refuse_now_and_then(monkeypatch: pytest.MonkeyPatch, code: ErrorCode) -> None:
-    append, calls = Partition.append, count(1)
+    append, calls = Appends.append, count(1)
 
-    def refusing(self: Partition, *batch: Any) -> Appended:
-        if self.id.topic == TOPIC and next(calls) % REFUSED_EVERY == 0:
+    def refusing(self: Appends, *batch: Any) -> Appended:
+        if self._role.id.topic == TOPIC and next(calls) % REFUSED_EVERY == 0:
             # The broker stands still meanwhile, so that more batches are on their way before the client knows.
             time.sleep(STILL_SECONDS)
             raise Refused(code, "for a moment")
         return append(self, *batch)
 
-    monkeypatch.setattr(Partition, "append", refusing)
+    monkeypatch.setattr(Appends, "append", refusing)
 
 
 def write_transactions(bootstrap: str) -> None:

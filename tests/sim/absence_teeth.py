@@ -2,7 +2,7 @@
 
 from pytest import MonkeyPatch
 
-from headrace.broker.cleaner import Cleaner
+from headrace.broker.upkeep.cleaner import Cleaner
 
 
 def absent_replicas_are_forgotten(patch: MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ left_over   when all is calm and everybody done: nobody waits any more, and noth
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.broker.waiters import SWEPT_FROM
+from headrace.partition.waiters import SWEPT_FROM
 
 if TYPE_CHECKING:
     from sim.host import Host
@@ -21,7 +21,7 @@ def overgrown(partition: Any) -> str:
     bounds = {
         "producers": (len(log._state.producers), log.config.producers_max + len(transactions.open)),
         "snapshots": (len(log._snapshots), SNAPSHOTS_MAX),
-        "waiters": (len(partition._hw_waiters), 2 * SWEPT_FROM),
+        "waiters": (len(partition.waits), 4 * SWEPT_FROM),
     }
     return ", ".join(f"{count} {name}, {most} at most" for name, (count, most) in bounds.items() if count > most)
 
@@ -29,8 +29,9 @@ def overgrown(partition: Any) -> str:
 def left_over(host: "Host") -> str:
     """After the calm. Members of groups still wait for answers, and for those only."""
     for partition in host.partitions():
-        queues = partition._hw_waiters._queue, partition._synced_waiters._queue
+        queues = [queue._queue for queue in (partition.waits._committed, partition.waits._synced) if queue is not None]
         gone = sum(not waiter.is_waiting(part) for queue in queues for _, waiter, part in queue)
-        if gone or partition._verifying:
-            return f"{host.name}: {partition.id} has {gone} who wait no more, {len(partition._verifying)} verifications"
+        verifying = len(partition.verifications)
+        if gone or verifying:
+            return f"{host.name}: {partition.id} has {gone} who wait no more, {verifying} verifications"
     return ""

@@ -325,7 +325,7 @@ class Checks:
     def _check_kept(self, host: Host, partition: Any) -> None:
         topic, index = partition.id
         # Half, since a fail-over may take an uncommitted end away that was counted.
-        start, kept = partition.start_offset, self.kept_bytes[topic]
+        start, kept = partition.log.start_offset, self.kept_bytes[topic]
         if start > self.deleted.get((topic, index), 0):
             if partition.is_leader and partition.log.size_bytes < kept // 2:
                 self.fail(

@@ -4,9 +4,9 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
-from headrace.broker.disk_watch import DiskWatch
-from headrace.broker.known_replicas import KnownReplicas
-from headrace.broker.metadata import Metadata
+from headrace.broker.disk.known_replicas import KnownReplicas
+from headrace.broker.disk.watch import DiskWatch
+from headrace.broker.membership.metadata import Metadata
 from headrace.broker.partitions import Partitions
 from headrace.log.log import Log
 from sim.storm import Plan

@@ -4,10 +4,11 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
-from headrace.broker.isr_keeper import IsrKeeper
-from headrace.broker.partition import Partition
+from headrace.broker.replication.isr_keeper import IsrKeeper
+from headrace.partition.in_sync import InSync
 from headrace.replica.leader import LeaderReplica
 from sim.isr_stories import SETTING
+from sim.mutant import edit
 from sim.storm import plan_for
 from sim.teeth import Tooth
 
@@ -30,12 +31,8 @@ def doubtful_proposals_are_given_up(patch: MonkeyPatch) -> None:
 def nobody_looks_after_a_proposal_was_given_up(patch: MonkeyPatch) -> None:
     """When a proposal is given up, the watermark is looked at again."""
     doubtful_proposals_are_given_up(patch)
-    patch.setattr(Partition, "withdraw_proposal", lambda self: self.leader is None or self.leader.withdraw_proposal())
-    patch.setattr(
-        Partition,
-        "on_proposal_refused",
-        lambda self: None if self.leader is None else self.leader.on_proposal_refused(),
-    )
+    edit(patch, InSync.withdraw_proposal, ("self._role.advance()", "pass"))
+    edit(patch, InSync.on_proposal_refused, ("self._role.advance()", "pass"))
 
 
 def the_smaller_set_counts(patch: MonkeyPatch) -> None:
@@ -54,7 +51,7 @@ def the_smaller_set_counts(patch: MonkeyPatch) -> None:
 
 def any_conflict_ends_a_proposal(patch: MonkeyPatch) -> None:
     """A conflict on the partition's own key does not end a proposal."""
-    patch.setattr(IsrKeeper, "_on_conflict", lambda self, partition, conflict: partition.on_proposal_refused())
+    patch.setattr(IsrKeeper, "_on_conflict", lambda self, partition, conflict: partition.in_sync.on_proposal_refused())
 
 
 def joiners_need_only_the_watermark(patch: MonkeyPatch) -> None:

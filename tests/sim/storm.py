@@ -335,8 +335,8 @@ class Storm:
             for index, state in enumerate(topic.partitions):
                 for broker_id in state.replicas:
                     replica = self._world.hosts[broker_id - 1].partition(topic.name, index)
-                    if replica is None or replica.last_stable_offset != replica.log.end_offset:
-                        where = "absent" if replica is None else f"stable up to {replica.last_stable_offset}"
+                    if replica is None or replica.reads.last_stable_offset != replica.log.end_offset:
+                        where = "absent" if replica is None else f"stable up to {replica.reads.last_stable_offset}"
                         return f"{topic.name}-{index} on broker {broker_id} is {where}"
         return ""
 

@@ -8,14 +8,17 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
-from headrace.broker import follow_session
 from headrace.broker.broker import Broker
 from headrace.broker.handlers.fetch import ActiveFetch
-from headrace.broker.partition import Partition
 from headrace.cluster import elect
 from headrace.cluster.entities import PartitionState
 from headrace.log import scan
 from headrace.log.producers import Producers
+from headrace.partition import follow_session
+from headrace.partition.following import Following
+from headrace.partition.partition import Partition
+from headrace.partition.reads import Reads
+from headrace.partition.sequences import Sequences
 from headrace.replica.leader import LeaderReplica
 from sim.disk import Mount
 from sim.inodes import Directory, Inode
@@ -83,25 +86,25 @@ def producers_are_forgotten(patch: MonkeyPatch) -> None:
 
 def batches_are_skipped(patch: MonkeyPatch) -> None:
     """A reader is given every batch."""
-    read = Partition.read
+    read = Reads.read
 
-    def skipping(self: Partition, offset: int, *rest: Any) -> Any:
-        return read(self, offset + (offset % 7 == 3 and offset + 1 < self.high_watermark), *rest)
+    def skipping(self: Reads, offset: int, *rest: Any) -> Any:
+        return read(self, offset + (offset % 7 == 3 and offset + 1 < self._role.high_watermark), *rest)
 
-    patch.setattr(Partition, "read", skipping)
+    patch.setattr(Reads, "read", skipping)
 
 
 def readers_see_the_log_end(patch: MonkeyPatch) -> None:
     """A reader sees nothing above the high watermark."""
-    read = Partition.read
+    read = Reads.read
     patch.setattr(
-        Partition, "read", lambda self, offset, max_bytes, first, *rest: read(self, offset, max_bytes, first, True)
+        Reads, "read", lambda self, offset, max_bytes, first, *rest: read(self, offset, max_bytes, first, True)
     )
 
 
 def a_handler_fails(patch: MonkeyPatch) -> None:
     """No request makes its handler fail."""
-    patch.setattr(Partition, "epoch_at", lambda self, offset: {}[offset])
+    patch.setattr(Reads, "epoch_at", lambda self, offset: {}[offset])
 
 
 def followers_report_their_log_end(patch: MonkeyPatch) -> None:
@@ -114,7 +117,7 @@ def followers_report_their_log_end(patch: MonkeyPatch) -> None:
 
 def followers_do_not_cut(patch: MonkeyPatch) -> None:
     """A follower cuts what its leader does not have."""
-    patch.setattr(Partition, "truncate", lambda self, offset, now: None)
+    patch.setattr(Following, "truncate", lambda self, offset, now: None)
 
 
 def leaders_do_not_look_at_epochs(patch: MonkeyPatch) -> None:
@@ -134,7 +137,7 @@ def watermark_of_the_largest_replica(patch: MonkeyPatch) -> None:
 
 def watermark_before_it_is_known(patch: MonkeyPatch) -> None:
     """A new leader names no watermark before it knows how far its predecessor had come."""
-    patch.setattr(Partition, "is_watermark_known", True)
+    patch.setattr(Reads, "is_watermark_known", True)
 
 
 def nobody_joins_the_isr(patch: MonkeyPatch) -> None:
@@ -160,7 +163,7 @@ def leases_do_not_matter(patch: MonkeyPatch) -> None:
 
 def gaps_are_called_gaps_at_once(patch: MonkeyPatch) -> None:
     """A gap that a change of leader made is not called out of order."""
-    patch.setattr(Partition, "_excuse_gap", lambda self, *batch: None)
+    patch.setattr(Sequences, "_excuse_gap", lambda self, *batch: None)
 
 
 def unclean_elections(patch: MonkeyPatch) -> None:

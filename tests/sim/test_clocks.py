@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from headrace.broker import credible_time
-from headrace.broker.credible_time import CredibleTime
-from headrace.broker.logged_coordinator import LoggedCoordinator
+from headrace.broker.coordinators.logged import LoggedCoordinator
+from headrace.broker.upkeep import credible_time
+from headrace.broker.upkeep.credible_time import CredibleTime
 from sim.cluster import TOPIC
 from sim.host import DAY_SECONDS
 from sim.test_coordinators_in_trouble import OFFSET, OFFSETS, Coordinated

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from headrace.broker import log_reading
-from headrace.broker.logged_coordinator import LoggedCoordinator
-from headrace.broker.partition import Partition
+from headrace.broker.coordinators.logged import LoggedCoordinator
+from headrace.broker.disk import log_reading
+from headrace.partition.partition import Partition
 from sim.test_coordinators_in_trouble import OFFSET, OFFSETS, Coordinated, cluster, one, three
 
 __all__ = ["cluster"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace.broker.log_reading import LogReading
+from headrace.broker.disk.log_reading import LogReading
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.coordinators import FindCoordinatorRequest
 from headrace.wire.messages.group_offsets import (

@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from headrace.broker.disk_watch import DiskWatch
-from headrace.broker.membership import Membership
+from headrace.broker.disk.watch import DiskWatch
+from headrace.broker.membership.membership import Membership
 from sim.clients import Directory, Producer, create_topic, delete_records, elect_preferred, move_partition
 from sim.cluster import LEASE_SECONDS, TOPIC, Cluster
 from sim.disk_teeth import DISK_TEETH, an_unclean_start_trusts_names

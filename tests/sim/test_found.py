@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace.broker.membership import MARGIN_SHARE
+from headrace.broker.membership.membership import MARGIN_SHARE
 from headrace.cluster.store import Lease
 from headrace.log import checkpoint
 from headrace.wire.codes import ErrorCode
@@ -194,12 +194,12 @@ def test_a_partition_that_has_moved_away_has_nothing_for_readers_that_still_wait
     cluster.produce(1.5)
     leader = cluster.state.leader
     moved = cluster.partition(leader)
-    assert moved.available_bytes(0) > 0
+    assert moved.reads.available_bytes(0) > 0
     loop = cluster.world.client_loop("mover")
     others = [host.id for host in cluster.world.hosts if host.id != leader]
     cluster.world.spawn(loop, move_partition(Directory(cluster.world, loop, Random(1)), TOPIC, 0, others[:3]))
     cluster.until(lambda: cluster.partition(leader) is None)
-    assert moved.available_bytes(0) == 0
+    assert moved.reads.available_bytes(0) == 0
     assert moved.leader is None
 
 
@@ -216,7 +216,7 @@ def test_no_checkpoint_comes_between_a_lower_recovery_point_and_its_cut(cluster:
 
     async def cut_beside_the_janitor() -> None:
         def cut() -> None:
-            partition.truncate(2, host.clock.now())
+            partition.following.truncate(2, host.clock.now())
 
         await asyncio.gather(partitions.cut(partition, 2, cut), partitions.save_checkpoints())
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headrace.broker import janitor
+from headrace.broker.upkeep import janitor
 from headrace.wire.batch import iter_headers
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.coordinators import FindCoordinatorRequest
@@ -159,7 +159,7 @@ def commit_meanwhile(cluster: Keyed) -> None:
     cluster.come_back(away)
     for broker_id in (1, 2, 3):
         replica = cluster.partition(broker_id)
-        assert replica.last_stable_offset == replica.log.end_offset, f"it stands still on broker {broker_id}"
+        assert replica.reads.last_stable_offset == replica.log.end_offset, f"it stands still on broker {broker_id}"
 
 
 def test_a_deleted_key_stays_deleted(cluster: Keyed) -> None:

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from headrace.base.ids import TopicPartition
-from headrace.broker.partition_directories import PartitionDirectories
+from headrace.broker.disk.partition_directories import PartitionDirectories
 from headrace.wire.batch import iter_headers
 from sim.clients import Directory, Producer, create_topic
 from sim.cluster import TOPIC, Cluster

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from headrace.broker import membership
-from headrace.broker.partition import Partition
-from headrace.broker.seen_revision import SeenRevision
+from headrace.broker.membership import membership
+from headrace.broker.membership.seen_revision import SeenRevision
 from headrace.cluster.store import Entry
+from headrace.partition.partition import Partition
 from sim.cluster import Cluster
 from sim.host import Host
 
@@ -129,7 +129,7 @@ def epochs_go_back(patch: pytest.MonkeyPatch) -> None:
     careful = Partition.on_state
 
     def careless(self: Partition, state: Any, now: Any) -> None:
-        if state.leader == self._broker_id:
+        if state.leader == self.broker_id:
             with pytest.MonkeyPatch.context() as blind:
                 blind.setattr(type(self.log), "active_epoch", -1)
                 return careful(self, state, now)

@@ -2,12 +2,13 @@
 
 from pytest import MonkeyPatch
 
-from headrace.broker.first_writes import FirstWrites
-from headrace.broker.markers import Markers
-from headrace.broker.partition import Partition
-from headrace.broker.refused_batches import RefusedBatches
+from headrace.broker.coordinators.markers import Markers
+from headrace.broker.handlers.first_writes import FirstWrites
 from headrace.groups.offsets import CommittedOffsets
 from headrace.log.log import Log
+from headrace.partition.reads import Reads
+from headrace.partition.refusals import RefusedBatches
+from headrace.partition.verification import Verifications
 from headrace.txns.coordinator import Transactions
 from headrace.txns.outcome import nothing
 from sim.storm import Plan
@@ -16,7 +17,7 @@ from sim.teeth import Tooth
 
 def open_transactions_are_shown(patch: MonkeyPatch) -> None:
     """A read_committed reader sees nothing of an open transaction."""
-    patch.setattr(Partition, "last_stable_offset", property(lambda self: self.high_watermark))
+    patch.setattr(Reads, "last_stable_offset", property(lambda self: self._role.high_watermark))
 
 
 def aborted_transactions_are_not_listed(patch: MonkeyPatch) -> None:
@@ -51,10 +52,10 @@ def offsets_count_at_once(patch: MonkeyPatch) -> None:
 def epochs_do_not_part_transactions(patch: MonkeyPatch) -> None:
     """A transaction of an older epoch is not open for its producer."""
 
-    def careless(self: Partition, producer_id: int, producer_epoch: int) -> bool:
-        return self.log.transaction_start(producer_id) is not None
+    def careless(self: Verifications, producer_id: int, producer_epoch: int) -> bool:
+        return self._role.log.transaction_start(producer_id) is not None
 
-    patch.setattr(Partition, "is_in_transaction", careless)
+    patch.setattr(Verifications, "is_in_transaction", careless)
 
 
 def refused_batches_are_forgotten(patch: MonkeyPatch) -> None:

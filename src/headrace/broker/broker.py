@@ -13,36 +13,33 @@ from headrace.base.clock import Clock, Now
 from headrace.base.disk import Disk
 from headrace.base.errors import Refused, StoreUnreachable
 from headrace.base.probe import Probes
-from headrace.broker.cleaner import Cleaner
-from headrace.broker.clock_watch import ClockWatch
-from headrace.broker.controller import Controller
-from headrace.broker.coordinators import GroupCoordinators
-from headrace.broker.credible_time import CredibleTime
-from headrace.broker.deadlines import Deadlines
-from headrace.broker.disk_room import DiskRoom
-from headrace.broker.disk_watch import DiskWatch
-from headrace.broker.dispatch import Dispatch
-from headrace.broker.fetchers import Fetchers
+from headrace.broker.coordinators.groups import GroupCoordinators
+from headrace.broker.coordinators.markers import Markers
+from headrace.broker.coordinators.producer_ids import ProducerIdBlocks
+from headrace.broker.coordinators.transactions import TransactionCoordinators
+from headrace.broker.disk.room import DiskRoom
+from headrace.broker.disk.watch import DiskWatch
 from headrace.broker.handlers import HANDLERS
-from headrace.broker.hung_peers import HungPeers
-from headrace.broker.isr_keeper import IsrKeeper
-from headrace.broker.leaderless import Leaderless
-from headrace.broker.listener import Listener
-from headrace.broker.markers import Markers
-from headrace.broker.membership import Membership
-from headrace.broker.metadata import Metadata, Plan
-from headrace.broker.new_leaders import NewLeaders
-from headrace.broker.partition import Partition
+from headrace.broker.membership.clock_watch import ClockWatch
+from headrace.broker.membership.controller import Controller
+from headrace.broker.membership.leaderless import Leaderless
+from headrace.broker.membership.membership import Membership
+from headrace.broker.membership.metadata import Metadata, Plan
+from headrace.broker.membership.new_leaders import NewLeaders
+from headrace.broker.membership.seen_revision import SeenRevision
+from headrace.broker.net.deadlines import Deadlines
+from headrace.broker.net.dispatch import Dispatch
+from headrace.broker.net.hung_peers import HungPeers
+from headrace.broker.net.listener import Listener
+from headrace.broker.net.peers import Peers
 from headrace.broker.partitions import Partitions
-from headrace.broker.peers import Peers
-from headrace.broker.producer_ids import ProducerIdBlocks
-from headrace.broker.refused_batches import RefusedBatches
-from headrace.broker.retention import Retention
-from headrace.broker.rot import Rot
-from headrace.broker.seen_revision import SeenRevision
-from headrace.broker.sessions import FetchSessions
+from headrace.broker.replication.fetchers import Fetchers
+from headrace.broker.replication.isr_keeper import IsrKeeper
+from headrace.broker.replication.rot import Rot
 from headrace.broker.tasks import Tasks
-from headrace.broker.transaction_coordinators import TransactionCoordinators
+from headrace.broker.upkeep.cleaner import Cleaner
+from headrace.broker.upkeep.credible_time import CredibleTime
+from headrace.broker.upkeep.retention import Retention
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.changes import Creation, NewTopic, create_topic
 from headrace.cluster.entities import INTERNAL_TOPICS, Topic
@@ -51,6 +48,9 @@ from headrace.cluster.image import Image
 from headrace.cluster.registration import listed_brokers
 from headrace.cluster.room import reluctant_leaders
 from headrace.cluster.store import Commit, MetaStore
+from headrace.partition.fetch_session import FetchSessions
+from headrace.partition.partition import Partition
+from headrace.partition.refusals import RefusedBatches
 from headrace.wire.codes import ErrorCode
 
 log = logging.getLogger("headrace.broker")
@@ -224,6 +224,10 @@ class Broker:
             self.fence("it could not renew its lease in time")
         return now
 
+    def has_lease(self) -> bool:
+        self.check_lease()
+        return not self.partitions.is_fenced
+
     def fence(self, cause: str) -> None:
         """From here on nothing is answered as a leader, and who waits is sent to look for one."""
         if not self.partitions.is_fenced:
@@ -274,7 +278,7 @@ class Broker:
         leader, brokers = partition.leader, self.image.brokers
         if leader is None or self.id not in brokers or brokers[self.id].rack == rack:
             return None
-        if offset < partition.start_offset:
+        if offset < partition.log.start_offset:
             # Nobody has it, and only from us does the reader learn where to go on.
             return None
         for replica in leader.isr:

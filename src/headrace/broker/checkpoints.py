@@ -15,11 +15,11 @@ from typing import Any
 from headrace.base.disk import Disk
 from headrace.base.errors import DiskFull
 from headrace.base.ids import TopicPartition
-from headrace.broker.disk_watch import DiskWatch
-from headrace.broker.known_replicas import KnownReplicas
-from headrace.broker.partition import Partition
-from headrace.broker.spare_room import SpareRoom
+from headrace.broker.disk.known_replicas import KnownReplicas
+from headrace.broker.disk.spare_room import SpareRoom
+from headrace.broker.disk.watch import DiskWatch
 from headrace.log import checkpoint
+from headrace.partition.partition import Partition
 
 PER_TURN = 1000
 UNLINK_PER_TURN = 50
@@ -113,7 +113,7 @@ class Checkpoints:
         for count, partition in enumerate(partitions, 1):
             if not partition.is_gone:
                 self._note(partition)
-                noted[partition] = partition.start_offset
+                noted[partition] = partition.log.start_offset
             if count % PER_TURN == 0:
                 await asyncio.sleep(0)
         starts, points, watermarks = map(dict, (self.start_offsets, self.recovery_points, self.high_watermarks))
@@ -131,8 +131,8 @@ class Checkpoints:
         name = partition.written_as
         self.recovery_points[name] = partition.log.synced_end
         self.high_watermarks[name] = partition.high_watermark
-        if partition.start_offset:
-            self.start_offsets[name] = partition.start_offset
+        if partition.log.start_offset:
+            self.start_offsets[name] = partition.log.start_offset
         else:
             self.start_offsets.pop(name, None)
 

@@ -22,38 +22,41 @@ from headrace.base.file_sync import Job
 from headrace.base.ids import format_id
 from headrace.base.probe import Probes
 from headrace.broker.broker import Broker
-from headrace.broker.clean_process import Cleaning
-from headrace.broker.cleaner import Cleaner
-from headrace.broker.connection_limits import SocketBuffers, connection_limits
-from headrace.broker.descriptors import Descriptors, descriptor_limit
-from headrace.broker.directory import DataDirectory
-from headrace.broker.disk_room import DiskRoom
-from headrace.broker.disk_watch import DiskWatch
-from headrace.broker.dispatch import Dispatch
-from headrace.broker.doubtful_copies import DoubtfulCopies
-from headrace.broker.flusher import Flusher
-from headrace.broker.hand_over import hand_over
+from headrace.broker.disk.directory import DataDirectory
+from headrace.broker.disk.flusher import Flusher
+from headrace.broker.disk.room import DiskRoom
+from headrace.broker.disk.sync_threads import THREADS, SyncThreads
+from headrace.broker.disk.watch import DiskWatch
 from headrace.broker.handlers import HANDLERS
-from headrace.broker.image_turns import image_of
-from headrace.broker.janitor import Janitor
-from headrace.broker.listener import Listener
-from headrace.broker.loop_lag import LoopLag
-from headrace.broker.membership import Membership
-from headrace.broker.metrics import MetricsServer
+from headrace.broker.membership.hand_over import hand_over
+from headrace.broker.membership.image_turns import image_of
+from headrace.broker.membership.membership import Membership
+from headrace.broker.membership.room_to_lead import RoomToLead
+from headrace.broker.membership.seen_revision import SeenRevision
+from headrace.broker.metrics.loop_lag import LoopLag
+from headrace.broker.metrics.server import MetricsServer
+from headrace.broker.net.connection_limits import SocketBuffers, connection_limits
+from headrace.broker.net.descriptors import Descriptors, descriptor_limit
+from headrace.broker.net.dispatch import Dispatch
+from headrace.broker.net.listener import Listener
+from headrace.broker.net.traces import Traces, open_traces
 from headrace.broker.partitions import Partitions
-from headrace.broker.retention import Retention
-from headrace.broker.room_to_lead import RoomToLead
-from headrace.broker.seen_revision import SeenRevision
-from headrace.broker.stall_watch import StallWatch
-from headrace.broker.sync_threads import THREADS, SyncThreads
+from headrace.broker.replication.doubtful_copies import DoubtfulCopies
+from headrace.broker.replication.stall_watch import StallWatch
 from headrace.broker.tasks import Tasks
-from headrace.broker.traces import Traces, open_traces
+from headrace.broker.turn import Turn
+from headrace.broker.upkeep.clean_process import Cleaning
+from headrace.broker.upkeep.cleaner import Cleaner
+from headrace.broker.upkeep.janitor import Janitor
+from headrace.broker.upkeep.retention import Retention
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.image import Image
 from headrace.cluster.registration import found_cluster
 from headrace.cluster.store import Conflict, MetaStore
 from headrace.log.clean_job import CleanJob
+from headrace.partition.partition import Partition
+from headrace.partition.ready import Ready
 
 log = logging.getLogger("headrace.node")
 
@@ -134,12 +137,22 @@ class Node:
         self._watch = self.broker.disk_watch = DiskWatch(
             loop, self._sync_threads, self._probe_disk, self._config.number("log.disk.hang.timeout.ms")
         )
-        self._flusher = Flusher(
+        self._ready: Ready[Partition] = Ready()
+        flusher = Flusher(
             loop,
             self._clock,
             self._watch.watched(self._syncs.run),
             self.probes,
-            self.broker.check_lease,
+            self._ready.sync,
+            self._on_failure,
+        )
+        self._turn = Turn(
+            loop,
+            self._ready,
+            flusher,
+            self.broker.has_lease,
+            self.broker.isr_keeper.propose,
+            self.probes,
             self._on_failure,
         )
         try:
@@ -179,11 +192,10 @@ class Node:
             path=self.settings.data,
             disk=self._disk,
             clock=self._clock,
-            flusher=self._flusher,
+            ready=self._ready,
             threads=self._sync_threads,
             watch=self._watch,
             probes=self.probes,
-            propose=broker.isr_keeper.propose,
             on_opened=broker.on_opened,
             clean_start=self._was_clean,
             kept_page_cache=self._is_same_boot(image),
@@ -193,7 +205,7 @@ class Node:
         await broker.partitions.open_wanted()
         broker.partitions.set_strays_aside(broker.image)
         # What a crash left in the page cache only is on disk before anybody asks: offsets that were seen are not unseen.
-        await self._flusher.until_idle()
+        await self._turn.until_synced()
 
     def _probe_disk(self) -> None:
         self._disk.write_atomic(f"{self.settings.data}/disk-watch", b"1")
@@ -329,11 +341,11 @@ class Node:
         for _ in range(DRAIN_SECONDS_MAX):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1.0):
-                    return await self._flusher.until_idle()
+                    return await self._turn.until_synced()
         raise DiskTooSlow(f"the disk did not take everything in {DRAIN_SECONDS_MAX} s")
 
     async def _close_logs(self) -> None:
-        await self.broker.partitions.close_all()
+        await self.broker.partitions.close_all(self._turn.until_synced)
         await self.broker.partitions.save_checkpoints()
         await self.broker.seen_revision.save(self.broker.image.revision)
         self._directory.leave_clean_mark()

@@ -13,7 +13,7 @@ with the next image. So is one that is opened late with a hole in it, as long as
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
 from concurrent.futures import Executor
 from itertools import islice
 from typing import NamedTuple
@@ -24,11 +24,9 @@ from headrace.base.errors import DiskFull, Refused
 from headrace.base.ids import TopicPartition
 from headrace.base.probe import Probes
 from headrace.broker.checkpoints import Checkpoints
-from headrace.broker.disk_watch import DiskWatch
-from headrace.broker.flusher import Flusher
-from headrace.broker.partition import Partition, checkpoint_name
-from headrace.broker.partition_directories import PartitionDirectories, Unclaimed, Vanished
-from headrace.broker.removals import Removals
+from headrace.broker.disk.partition_directories import PartitionDirectories, Unclaimed, Vanished
+from headrace.broker.disk.watch import DiskWatch
+from headrace.broker.upkeep.removals import Removals
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.damage import must_stand_down
 from headrace.cluster.entities import PartitionState, Topic
@@ -39,7 +37,9 @@ from headrace.log.config import LogConfig
 from headrace.log.log import Log
 from headrace.log.pool import FilePool
 from headrace.log.recovery import RecoveryReport
-from headrace.replica.leader import Proposal
+from headrace.partition.partition import Partition
+from headrace.partition.ready import Ready
+from headrace.partition.role import checkpoint_name
 from headrace.wire.batch import CorruptBatch
 from headrace.wire.codes import ErrorCode
 
@@ -73,11 +73,10 @@ class Partitions:
         path: str,
         disk: Disk,
         clock: Clock,
-        flusher: Flusher,
+        ready: Ready[Partition],
         threads: Executor,
         watch: DiskWatch,
         probes: Probes,
-        propose: Callable[[Partition, Proposal], None],
         on_opened: Callable[[list[Partition]], None],
         clean_start: bool,
         kept_page_cache: bool,
@@ -89,18 +88,16 @@ class Partitions:
         self.path = self._directories.path
         self._disk = disk
         self._clock = clock
-        self._flusher = flusher
+        self._ready = ready
         self._removals = Removals(disk, threads)
         self._watch = watch
         self._probes = probes
-        self._propose = propose
         self._on_opened = on_opened
         self._clean_start = clean_start
         self._kept_page_cache = kept_page_cache
         self._hosted: dict[tuple[str, int], Partition] = {}
         # Partitions enter themselves here when they change; from here they go to who looks after them, and is done
         # with each when it is settled. Of a hundred thousand most are quiet, and cost nothing.
-        self._moved: dict[Partition, None] = {}
         self._restless: dict[Partition, None] = {}
         # What the image gives us and is not open yet, and what is being opened now.
         self._wanted: dict[TopicPartition, None] = {}
@@ -215,7 +212,7 @@ class Partitions:
         """Whether it is in another state."""
         now = self._clock.now()
         if partition.config is not settings:
-            partition.on_config(settings, log_config(settings, partition.log.config), now)
+            partition.on_config(settings, log_config(settings, partition.log.config))
         if partition.state is state:
             return False
         partition.on_state(state, now)
@@ -412,11 +409,9 @@ class Partitions:
             store,
             settings,
             state,
-            self._flusher,
             high_watermark,
-            self._propose,
+            self._ready,
             self._clock.now(),
-            self._moved,
         )
 
     def _note_damage(self, id: TopicPartition, topic_id: bytes, report: RecoveryReport, lacks_committed: bool) -> None:
@@ -488,14 +483,15 @@ class Partitions:
     def restless(self) -> list[Partition]:
         """Those for which the passing of time matters: something about them is not settled."""
         self._take_moved()
-        for partition in [each for each in self._restless if each.is_gone or each.is_at_rest]:
+        for partition in [each for each in self._restless if each.is_gone or each.upkeep.is_at_rest]:
             del self._restless[partition]
         return list(self._restless)
 
     def _take_moved(self) -> None:
-        self._restless.update(self._moved)
-        self._checkpoints.add(self._moved)
-        self._moved.clear()
+        moved = self._ready.moved
+        self._restless.update(moved)
+        self._checkpoints.add(moved)
+        moved.clear()
 
     # -- written down ----------------------------------------------------------------------------------------------
 
@@ -511,13 +507,13 @@ class Partitions:
         """Files of segments that left their log, if their new starts are written down."""
         await self._checkpoints.remove_retired()
 
-    async def close_all(self) -> None:
-        """Blocks for nobody's disk: all logs share the rounds of the flusher."""
+    async def close_all(self, until_synced: Callable[[], Awaitable[None]]) -> None:
+        """Blocks for nobody's disk: all logs share the rounds of syncs."""
         for partition in self:
             partition.close()
             partition.log.prepare_close()
-            self._flusher.mark(partition)
-        await self._flusher.until_idle()
+            self._ready.owe_sync(partition)
+        await until_synced()
         for partition in self:
             partition.log.close()
 

@@ -3,8 +3,8 @@
 from headrace.base.clock import SystemClock
 from headrace.base.disk import RealDisk
 from headrace.base.errors import DiskFull, StoreUnreachable, UserError
-from headrace.broker.clean_process import CleanProcess
 from headrace.broker.node import Node, NodeSettings
+from headrace.broker.upkeep.clean_process import CleanProcess
 from headrace.cli.preflight import require_port
 from headrace.cli.serve_options import ServeOptions
 from headrace.stores.open import open_store

@@ -4,24 +4,26 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
-from headrace.broker import log_reading, transaction_checks
-from headrace.broker.coordinator import GroupCoordinator
-from headrace.broker.led_coordinators import LedCoordinators
-from headrace.broker.logged_coordinator import LoggedCoordinator
-from headrace.broker.partition import Partition
-from headrace.broker.rot import Rot
-from headrace.broker.transaction_coordinator import TransactionCoordinator
+from headrace.broker.coordinators import transaction_checks
+from headrace.broker.coordinators.group import GroupCoordinator
+from headrace.broker.coordinators.led import LedCoordinators
+from headrace.broker.coordinators.logged import LoggedCoordinator
+from headrace.broker.coordinators.transaction import TransactionCoordinator
+from headrace.broker.disk import log_reading
+from headrace.broker.replication.rot import Rot
 from headrace.groups.classic import ClassicGroup
 from headrace.groups.consumer import ConsumerGroup
 from headrace.groups.offsets import CommittedOffsets
 from headrace.log.producers import Producers
 from headrace.log.transactions import Transactions as LogTransactions
+from headrace.partition.appends import Appends
+from headrace.partition.verification import Verifications
 from headrace.txns import add
 from sim.mutant import Mutant, edit
 from sim.mutants.plans import GROUPS, HANGS, HASTY, SAFETY, TRANSACTIONS, UNSEEN
 from sim.mutants.plays import by_test
 
-IN_TRANSACTION = "tests/unit/broker/test_broker_transactions.py"
+IN_TRANSACTION = "tests/unit/partition/test_verification.py"
 TROUBLE = "tests/sim/test_coordinators_in_trouble.py"
 
 ALL = (*SAFETY, *HANGS, *UNSEEN, "one-owner", "no-offset-lost", "no-bug")
@@ -58,7 +60,7 @@ def decisions_are_not_stored(patch: MonkeyPatch) -> None:
     edit(
         patch,
         GroupCoordinator._append,
-        ("self._seen_end = self.partition.append_own(bytearray(self._batch_of(outcome, now)), now)", "pass"),
+        ("self._seen_end = self.partition.appends.append_own(bytearray(self._batch_of(outcome, now)), now)", "pass"),
     )
 
 
@@ -95,14 +97,14 @@ def some_offsets_are_forgotten(patch: MonkeyPatch) -> None:
 
 def markers_void_no_verification(patch: MonkeyPatch) -> None:
     """A marker voids the proof that its transaction was open."""
-    edit(patch, Partition.append_marker, ("self._verifying.pop(producer_id, None)", "pass"))
+    edit(patch, Appends.append_marker, ("self._verifications.void(producer_id)", "pass"))
 
 
 def verifications_are_for_everybody(patch: MonkeyPatch) -> None:
     """The first write of a transaction shows the proof that was made for it."""
     edit(
         patch,
-        Partition.check_in_transaction,
+        Verifications.check,
         ("if self._verifying.get(producer_id) is not verification:", "if False:"),
         ("del self._verifying[producer_id]", "self._verifying.pop(producer_id, None)"),
     )
@@ -117,19 +119,19 @@ def late_markers_end_the_next(patch: MonkeyPatch) -> None:
     """A marker that comes late ends no later transaction of its producer."""
     edit(
         patch,
-        Partition.append_marker,
+        Appends.append_marker,
         ("if producer_epoch == known.epoch and transaction_version >= EPOCH_PER_TRANSACTION_SINCE:", "if False:"),
     )
 
 
 def markers_of_older_epochs(patch: MonkeyPatch) -> None:
     """A marker of an older epoch of its producer is refused."""
-    edit(patch, Partition.append_marker, ("if producer_epoch < known.epoch:", "if False:"))
+    edit(patch, Appends.append_marker, ("if producer_epoch < known.epoch:", "if False:"))
 
 
 def markers_of_older_coordinators(patch: MonkeyPatch) -> None:
     """A marker of a coordinator that was replaced is refused."""
-    edit(patch, Partition.append_marker, ("if marker.coordinator_epoch < known.coordinator_epoch:", "if False:"))
+    edit(patch, Appends.append_marker, ("if marker.coordinator_epoch < known.coordinator_epoch:", "if False:"))
 
 
 def zombies_write(patch: MonkeyPatch) -> None:

@@ -2,15 +2,15 @@
 
 from pytest import MonkeyPatch
 
-from headrace.broker.fetcher import Fetcher
-from headrace.broker.follow_session import FollowSession
-from headrace.broker.partition import Partition
+from headrace.broker.replication.fetcher import Fetcher
+from headrace.partition.follow_session import FollowSession
+from headrace.partition.following import Following
 from headrace.replica import follower
 from sim.mutant import edit
 from sim.mutants.plays import by_test
 
 FETCHER = "tests/unit/broker/test_broker_fetcher.py"
-SESSION = "tests/unit/broker/test_broker_follow_session.py"
+SESSION = "tests/unit/partition/test_follow_session.py"
 TAKES = "tests/unit/broker/test_broker_fetcher_takes.py"
 FOLLOWER = "tests/unit/replica/test_follower.py"
 
@@ -91,15 +91,15 @@ def copies_ask_for_no_room(patch: MonkeyPatch) -> None:
 
 def starts_are_not_followed(patch: MonkeyPatch) -> None:
     """A follower lets go of what its leader let go of."""
-    edit(patch, Partition.on_leader_word, ("if start_offset > self.log.start_offset:", "if False:"))
+    edit(patch, Following.on_leader_word, ("if start_offset > role.log.start_offset:", "if False:"))
 
 
 def starts_pass_the_watermark(patch: MonkeyPatch) -> None:
     """A follower's log never starts above its own high watermark."""
     edit(
         patch,
-        Partition.on_leader_word,
-        ("self.log.advance_start(min(start_offset, self.high_watermark))", "self.log.advance_start(start_offset)"),
+        Following.on_leader_word,
+        ("role.log.advance_start(min(start_offset, role.high_watermark))", "role.log.advance_start(start_offset)"),
     )
 
 

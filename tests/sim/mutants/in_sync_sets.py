@@ -2,9 +2,9 @@
 
 from pytest import MonkeyPatch
 
-from headrace.broker.fetcher import Fetcher
-from headrace.broker.isr_keeper import IsrKeeper
-from headrace.broker.partition import Partition
+from headrace.broker.replication.fetcher import Fetcher
+from headrace.broker.replication.isr_keeper import IsrKeeper
+from headrace.partition.role import Role
 from headrace.replica.leader import LeaderReplica
 from headrace.replica.stalls import Stalls
 from sim import isr_stories as stories
@@ -80,7 +80,9 @@ def doubts_are_not_ended(patch: MonkeyPatch) -> None:
 def proposals_outlive_their_state(patch: MonkeyPatch) -> None:
     """A proposal is sent only for the state that it was made for."""
     edit(
-        patch, IsrKeeper._plan, ("if state is not partition.state or not partition.is_proposed(proposal):", "if False:")
+        patch,
+        IsrKeeper._plan,
+        ("if state is not partition.state or not partition.in_sync.is_proposed(proposal):", "if False:"),
     )
 
 
@@ -110,7 +112,7 @@ def full_followers_stay(patch: MonkeyPatch) -> None:
 
 def waiters_are_not_told_of_too_few(patch: MonkeyPatch) -> None:
     """Who waits for an ack is told when fewer than min.insync.replicas are left."""
-    edit(patch, Partition._settle, ("not self.leader.has_min_isr", "False"))
+    edit(patch, Role._settle, ("not self.leader.has_min_isr", "False"))
 
 
 IN_SYNC_SETS = (
@@ -176,6 +178,6 @@ IN_SYNC_SETS = (
     by_test(
         "waiters-are-not-told-of-too-few",
         waiters_are_not_told_of_too_few,
-        "tests/unit/broker/test_broker_leadership.py::test_whoever_waits_is_told_when_too_few_are_left_in_sync",
+        "tests/unit/partition/test_role.py::test_whoever_waits_is_told_when_too_few_are_left_in_sync",
     ),
 )

@@ -2,89 +2,95 @@
 
 from pytest import MonkeyPatch
 
-from headrace.broker.flusher import Flusher
-from headrace.broker.listener import Connection
-from headrace.broker.partition import Partition
+from headrace.broker.disk.flusher import Flusher
+from headrace.broker.net.listener import Connection
+from headrace.log.log import Log
 from headrace.log.sync import SyncState
+from headrace.partition.appends import Appends
+from headrace.partition.reads import Reads
+from headrace.partition.role import Role
+from headrace.partition.sequences import Sequences
+from headrace.partition.upkeep import Upkeep
+from headrace.partition.verification import Verifications
 from sim.mutant import Mutant, edit
 from sim.mutants.plans import HASTY, SAFETY, TRANSACTIONS, UNSEEN
 from sim.mutants.plays import by_test
 
-PARTITION = "tests/unit/broker/test_broker_partition.py"
-LEADERSHIP = "tests/unit/broker/test_broker_leadership.py"
-GAPS = "tests/unit/broker/test_broker_gaps.py"
-IN_TRANSACTION = "tests/unit/broker/test_broker_transactions.py"
+PARTITION = "tests/unit/partition/test_partition.py"
+LEADERSHIP = "tests/unit/partition/test_role.py"
+GAPS = "tests/unit/partition/test_grace.py"
+IN_TRANSACTION = "tests/unit/partition/test_verification.py"
 FLUSHER = "tests/unit/broker/test_broker_flusher.py"
 SYNC = "tests/unit/log/test_log_sync.py"
 
 
 def leaders_go_below_their_own_epoch(patch: MonkeyPatch) -> None:
     """Nobody leads below an epoch of its own log."""
-    edit(patch, Partition.on_state, (" and state.leader_epoch >= self.log.active_epoch", ""))
+    edit(patch, Role.on_state, (" and state.leader_epoch >= self.log.active_epoch", ""))
 
 
 def transactions_begin_anywhere(patch: MonkeyPatch) -> None:
     """A transaction of a producer that is not known here begins with sequence 0."""
     edit(
-        patch, Partition.append, ("if produce_version >= ADDS_SINCE and self._is_gap_of_unknown(header):", "if False:")
+        patch,
+        Appends._check_in_transaction,
+        ("if produce_version >= ADDS_SINCE and self._sequences.is_gap_of_unknown(header):", "if False:"),
     )
 
 
 def proofs_outlive_their_leader(patch: MonkeyPatch) -> None:
     """The proof that a transaction is open is void when somebody else has led meanwhile."""
-    edit(patch, Partition.on_state, ("self._verifying.clear()", "pass"))
+    edit(patch, Verifications.begin_term, ("self._verifying.clear()", "pass"))
 
 
 def excuses_outlive_their_leader(patch: MonkeyPatch) -> None:
     """Each leadership begins its moments anew, in which a gap is none."""
-    edit(patch, Partition.on_state, ("self._gaps = None", "pass"))
+    edit(patch, Sequences.begin_term, ("self._grace = None", "pass"))
 
 
 def owed_answers_do_not_count(patch: MonkeyPatch) -> None:
     """The moment in which a gap is none begins when no answer is owed to its producer."""
-    edit(patch, Partition._excuse_gap, ("self.owes(header.producer_id)", "False"))
+    edit(patch, Sequences._excuse_gap, ("self.owes(header.producer_id)", "False"))
 
 
 def relaxed_topics_are_flushed_by_count_only(patch: MonkeyPatch) -> None:
     """A relaxed topic is on disk after its flush.ms."""
-    edit(patch, Partition.on_tick, ("self._flusher.mark(self)", "pass"))
+    edit(patch, Upkeep.on_tick, ("self._role.ready.owe_sync(self._role)", "pass"))
 
 
 def relaxed_topics_are_flushed_by_time_only(patch: MonkeyPatch) -> None:
     """A relaxed topic is on disk after so many records as it says."""
-    edit(patch, Partition._on_appended, ("self.log.unsynced_messages >= self.config.flush_messages", "False"))
+    edit(patch, Role.on_appended, ("self.log.unsynced_messages >= self.config.flush_messages", "False"))
 
 
 def what_was_relaxed_stays_so(patch: MonkeyPatch) -> None:
     """A topic that becomes durable owes a sync for what it acknowledged before."""
-    edit(patch, Partition.on_config, ("self._flusher.mark(self)", "pass"))
+    edit(patch, Role.on_config, ("self.ready.owe_sync(self)", "pass"))
 
 
 def own_batches_need_no_replicas(patch: MonkeyPatch) -> None:
     """Markers and records of coordinators are refused while fewer than min.insync.replicas are in sync."""
-    edit(patch, Partition.append_own, ("if not leader.has_min_isr:", "if False:"))
+    edit(patch, Appends.append_own, ("if not leader.has_min_isr:", "if False:"))
 
 
 def markers_are_written_twice(patch: MonkeyPatch) -> None:
     """A marker that comes again is not written again."""
-    edit(patch, Partition.append_marker, ("if producer_epoch == known.epoch and not is_open:", "if False:"))
+    edit(patch, Appends.append_marker, ("if producer_epoch == known.epoch and not is_open:", "if False:"))
 
 
 def plain_batches_slip_into_transactions(patch: MonkeyPatch) -> None:
     """A producer with an open transaction writes nothing outside of it."""
-    from headrace.log.log import Log
-
     edit(patch, Log.check_producer, ("if verdict is None and not header.is_transactional:", "if False:"))
 
 
 def leaders_show_an_older_end(patch: MonkeyPatch) -> None:
     """A new leader that does not know what is committed says so when it is asked by time."""
-    edit(patch, Partition.find_by_time, ("self.check_watermark_known()", "pass"))
+    edit(patch, Reads.find_by_time, ("self.check_watermark_known()", "pass"))
 
 
 def rounds_overlap(patch: MonkeyPatch) -> None:
     """A write that lands while a round of syncs runs waits for the next one."""
-    edit(patch, Flusher.mark, ("not self._running and ", ""))
+    edit(patch, Flusher.begin, ("and not self._running ", ""))
 
 
 def failed_rounds_look_clean(patch: MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from pytest import MonkeyPatch
 
-from headrace.broker.directory import DataDirectory
+from headrace.broker.disk.directory import DataDirectory
 from headrace.broker.node import Node
 from headrace.broker.partitions import Partitions
 from headrace.cluster import elect, rejoin

@@ -2,12 +2,15 @@
 
 from pytest import MonkeyPatch
 
-from headrace.broker.fetcher import Fetcher
-from headrace.broker.follow_session import FollowSession
 from headrace.broker.handlers.fetch import ActiveFetch
-from headrace.broker.isr_keeper import IsrKeeper
-from headrace.broker.partition import Partition
+from headrace.broker.replication.fetcher import Fetcher
+from headrace.broker.replication.isr_keeper import IsrKeeper
 from headrace.cluster import elect, isr, reassign, rejoin, rewrite
+from headrace.partition.appends import Appends
+from headrace.partition.follow_session import FollowSession
+from headrace.partition.following import Following
+from headrace.partition.in_sync import InSync
+from headrace.partition.role import Role
 from headrace.replica import follower
 from headrace.replica.leader import LeaderReplica
 from sim import handover_stories as handovers
@@ -29,7 +32,7 @@ def one_is_enough_to_commit(patch: MonkeyPatch) -> None:
 
 def appends_without_min_isr(patch: MonkeyPatch) -> None:
     """A write with acks=all is refused while fewer than min.insync.replicas are in sync."""
-    edit(patch, Partition.append, ("if acks == -1 and not leader.has_min_isr:", "if False:"))
+    edit(patch, Appends.append, ("if acks == -1 and not leader.has_min_isr:", "if False:"))
 
 
 def joiners_lack_the_watermark(patch: MonkeyPatch) -> None:
@@ -49,8 +52,8 @@ def proposals_in_doubt_are_dropped(patch: MonkeyPatch) -> None:
 
 def dropped_proposals_move_nothing(patch: MonkeyPatch) -> None:
     """When a proposal is given up, the watermark is looked at again: nothing else may ever do so."""
-    edit(patch, Partition.withdraw_proposal, ("self._advance()", "pass"))
-    edit(patch, Partition.on_proposal_refused, ("self._advance()", "pass"))
+    edit(patch, InSync.withdraw_proposal, ("self._role.advance()", "pass"))
+    edit(patch, InSync.on_proposal_refused, ("self._role.advance()", "pass"))
 
 
 def registrations_are_not_compared(patch: MonkeyPatch) -> None:
@@ -63,7 +66,7 @@ def registrations_are_not_compared(patch: MonkeyPatch) -> None:
 
 def tails_count_as_the_leaders(patch: MonkeyPatch) -> None:
     """A follower's watermark covers only what a fetch has shown to be its leader's."""
-    edit(patch, Partition.on_leader_word, ("min(high_watermark, matching_end, ", "min(high_watermark, "))
+    edit(patch, Following.on_leader_word, ("min(high_watermark, matching_end, ", "min(high_watermark, "))
 
 
 def partitions_are_not_compared(patch: MonkeyPatch) -> None:
@@ -114,7 +117,7 @@ def commits_while_others_may_lead(patch: MonkeyPatch) -> None:
 
 def waiters_outlive_their_leader(patch: MonkeyPatch) -> None:
     """Who waits for an ack is told when its leader no longer leads in that epoch."""
-    edit(patch, Partition.on_state, ("self._lose_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)", "pass"))
+    edit(patch, Role.begin_term, ("self.lose_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)", "pass"))
 
 
 def restarted_leaders_go_on(patch: MonkeyPatch) -> None:
@@ -167,7 +170,7 @@ def tails_are_not_proven_first(patch: MonkeyPatch) -> None:
 
 def the_leaders_word_counts_beyond_the_log(patch: MonkeyPatch) -> None:
     """A follower's watermark never passes what it has itself."""
-    edit(patch, Partition.on_leader_word, ("min(high_watermark, matching_end, self.log.end_offset)", "high_watermark"))
+    edit(patch, Following.on_leader_word, ("min(high_watermark, matching_end, role.log.end_offset)", "high_watermark"))
 
 
 def gone_replicas_keep_their_epoch(patch: MonkeyPatch) -> None:

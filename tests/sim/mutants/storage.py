@@ -3,10 +3,11 @@
 from pytest import MonkeyPatch
 
 from headrace.broker.checkpoints import Checkpoints
-from headrace.broker.directory import DataDirectory
-from headrace.broker.flusher import Flusher
-from headrace.broker.membership import Membership
+from headrace.broker.disk.directory import DataDirectory
+from headrace.broker.disk.flusher import Flusher
+from headrace.broker.membership.membership import Membership
 from headrace.broker.partitions import Partitions
+from headrace.broker.turn import Turn
 from headrace.cluster import rejoin
 from headrace.log import recovery, scan
 from headrace.log.log import Log
@@ -116,8 +117,8 @@ def doubted_brokers_are_not_fenced_first(patch: MonkeyPatch) -> None:
 
 
 def syncs_outlive_the_lease(patch: MonkeyPatch) -> None:
-    """The lease is looked at after every round of syncs, before anything is acknowledged."""
-    edit(patch, Flusher._end_round, ("self._check_lease()", "pass"))
+    """The lease is looked at at the end of a turn, before anything is acknowledged."""
+    edit(patch, Turn._tell, ("has_lease = self._has_lease()", "has_lease = True"))
 
 
 def leases_count_from_their_answer(patch: MonkeyPatch) -> None:

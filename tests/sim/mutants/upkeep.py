@@ -4,15 +4,15 @@ from pytest import MonkeyPatch
 
 from headrace.base import whole_sync
 from headrace.broker.checkpoints import Checkpoints
-from headrace.broker.disk_room import DiskRoom
-from headrace.broker.partition import Partition
+from headrace.broker.disk.room import DiskRoom
+from headrace.broker.disk.spare_room import SpareRoom
 from headrace.broker.partitions import Partitions
-from headrace.broker.spare_room import SpareRoom
 from headrace.cluster import config_changes
 from headrace.log.log import Log
 from headrace.log.retention import start_by_size
 from headrace.log.snapshots import Snapshots
 from headrace.log.state import LogState
+from headrace.partition.reads import Reads
 from headrace.stores import frozen_groups, process_life
 from sim.absence_teeth import absent_replicas_are_forgotten
 from sim.full_disk_teeth import FULL_DISK_TEETH
@@ -97,7 +97,7 @@ def retention_takes_too_much(patch: MonkeyPatch) -> None:
 
 def times_find_a_later_record(patch: MonkeyPatch) -> None:
     """A time finds the first record that is not older."""
-    edit(patch, Partition.find_by_time, ("return found[1], found[0]", "return found[1], found[0] + 1"))
+    edit(patch, Reads.find_by_time, ("return found[1], found[0]", "return found[1], found[0] + 1"))
 
 
 def every_syncfs_is_a_proof(patch: MonkeyPatch) -> None:

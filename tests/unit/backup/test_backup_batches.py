@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from headrace.backup.batches import SPAN_MAX, Producer, Restorable, next_sequence, restorable
 from headrace.base.clock import Now
-from headrace.broker.admit import SPAN_MAX as SPAN_ADMITTED
-from headrace.broker.admit import admit
 from headrace.client.cluster_client import Aborted
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.topic_config import default_topic_config, topic_config
+from headrace.partition.admission import SPAN_MAX as SPAN_ADMITTED
+from headrace.partition.admission import admit
 from headrace.wire.batch import BatchHeader, parse_header, stamp
 from headrace.wire.records import Marker, Record, build_batch, build_marker, read_records
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from headrace.backup import folder, manifest
-from headrace.broker import directory, known_replicas, seen_revision
+from headrace.broker.disk import directory, known_replicas
+from headrace.broker.membership import seen_revision
 from headrace.cluster import records
 from headrace.gateway.idempotency import entry
 from headrace.gateway.webhooks import subscription

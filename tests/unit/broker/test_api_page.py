@@ -5,8 +5,8 @@ from pathlib import Path
 
 from kio.schema.index import api_key_map
 
-from headrace.broker.dispatch import Handler
 from headrace.broker.handlers import HANDLERS
+from headrace.broker.net.dispatch import Handler
 from headrace.wire.apis import APIS
 
 PAGE = Path(__file__).parents[3] / "docs" / "compatibility.md"

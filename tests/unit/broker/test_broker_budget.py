@@ -1,6 +1,6 @@
 """The budget of buffer bytes: bounded by its limit and one frame, fair, and never a dead end."""
 
-from headrace.broker.budget import Budget
+from headrace.broker.net.budget import Budget
 
 
 class Holder:

@@ -4,21 +4,21 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import pytest
-from batches import NOW, batch
-from partition_rig import ALONE, PartitionRig
 
+from batches import NOW, batch
 from headrace.base.clock import Now
-from headrace.broker.clean_process import CleaningFailed
-from headrace.broker.cleaner import Cleaner
-from headrace.broker.credible_time import CredibleTime
-from headrace.broker.partition import Partition
+from headrace.broker.upkeep.clean_process import CleaningFailed
+from headrace.broker.upkeep.cleaner import Cleaner
+from headrace.broker.upkeep.credible_time import CredibleTime
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PartitionState
 from headrace.log.clean_job import CleanJob, CleanReport
 from headrace.log.clean_log import clean_log
 from headrace.log.swap import CleanedGroup
+from headrace.partition.partition import Partition
 from headrace.wire.batch import iter_headers
 from headrace.wire.records import read_records
+from partition_rig import ALONE, PartitionRig
 
 DAY_MS = 86_400_000
 
@@ -81,7 +81,7 @@ class CleanerRig(PartitionRig):
         self.sync()
 
     def seal(self) -> None:
-        self.partition.roll(self.now)
+        self.partition.upkeep.roll(self.now)
         self.sync()
 
     def run(self, seconds: float = 1.0) -> None:
@@ -92,7 +92,7 @@ class CleanerRig(PartitionRig):
 
     def offsets(self) -> list[int]:
         offsets, start = [], 0
-        while (found := self.partition.read(start, 1 << 20, True)) is not None:
+        while (found := self.partition.reads.read(start, 1 << 20, True)) is not None:
             content = found.read()
             found.release()
             for at, header in iter_headers(content):
@@ -221,8 +221,8 @@ def test_one_that_fails_is_tried_again_later() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda rig: rig.partition.truncate(3, NOW),
-        lambda rig: rig.partition.restart_at(100, NOW),
+        lambda rig: rig.partition.following.truncate(3, NOW),
+        lambda rig: rig.partition.following.restart_at(100, NOW),
         lambda rig: rig.partition.end(),
     ],
     ids=["cut", "restart", "gone"],
@@ -248,7 +248,7 @@ def test_a_log_that_changes_meanwhile_is_not_swapped(change: Callable[[CleanerRi
 def test_a_log_that_was_cut_since_it_was_looked_at_is_left_alone() -> None:
     rig = dirty()
     (due,) = rig.loop.run(rig.cleaner._due())
-    rig.partition.restart_at(100, NOW)
+    rig.partition.following.restart_at(100, NOW)
     rig.loop.run(rig.cleaner._clean(due))
     assert (rig.begun, rig.cleaner.runs, rig.cleaner.failures) == ([], 0, 0)
 

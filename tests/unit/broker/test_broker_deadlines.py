@@ -1,9 +1,9 @@
 """Deadlines in virtual time: never early, at most a grain late, and independent of one another."""
 
 import pytest
-from quiet_loop import QuietLoop
 
-from headrace.broker.deadlines import GRAIN, Deadlines
+from headrace.broker.net.deadlines import GRAIN, Deadlines
+from quiet_loop import QuietLoop
 
 
 @pytest.fixture

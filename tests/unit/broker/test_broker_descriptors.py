@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.broker.descriptors import FILES_MAX, RESERVED, Descriptors
+from headrace.broker.net.descriptors import FILES_MAX, RESERVED, Descriptors
 
 
 @pytest.mark.parametrize("limit", [64, 256, 1024, 20_000, 1 << 20])

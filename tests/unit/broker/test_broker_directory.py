@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from headrace.base.errors import UserError
-from headrace.broker.directory import DataDirectory
+from headrace.broker.disk.directory import DataDirectory
 from sim.disk import SimDisk
 
 PATH = "/srv/data/broker-1"

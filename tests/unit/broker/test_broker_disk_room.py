@@ -4,7 +4,7 @@ import pytest
 
 from headrace.base.errors import DiskFull, Refused
 from headrace.base.probe import Probes
-from headrace.broker.disk_room import COPIES_SHARE, LEAD_AGAIN_SHARE, RESERVE_BYTES, DiskRoom
+from headrace.broker.disk.room import COPIES_SHARE, LEAD_AGAIN_SHARE, RESERVE_BYTES, DiskRoom
 from headrace.wire.codes import ErrorCode
 
 GIB = 1 << 30

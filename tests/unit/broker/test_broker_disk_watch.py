@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from quiet_loop import QuietLoop
 
 from headrace.base.errors import DiskFull
-from headrace.broker.disk_watch import FORGIVEN_SECONDS, TIMES_OLDEST, DiskWatch
+from headrace.broker.disk.watch import FORGIVEN_SECONDS, TIMES_OLDEST, DiskWatch
+from quiet_loop import QuietLoop
 
 PATIENCE = 2.0
 

@@ -5,10 +5,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from batches import NOW, batch
-from partition_rig import PartitionRig
-
-from headrace.broker.fetcher import Fetcher
+from headrace.broker.replication.fetcher import Fetcher
 from headrace.cluster.entities import PartitionState
+from partition_rig import PartitionRig
 
 LED = PartitionState((1, 2, 3), (1, 2), 1, 5)
 FOLLOWED = LED._replace(leader=2, leader_epoch=6)

@@ -6,17 +6,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from batches import NOW, batch
-from partition_rig import ID, PartitionRig
 
+from batches import NOW, batch
 from headrace.base.errors import DiskFull
-from headrace.broker.catch_up import CatchUp
-from headrace.broker.fetcher import Fetcher
-from headrace.broker.partition import Partition
+from headrace.broker.replication.catch_up import CatchUp
+from headrace.broker.replication.fetcher import Fetcher
 from headrace.cluster.entities import PartitionState
+from headrace.partition.partition import Partition
 from headrace.wire.batch import stamp
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from partition_rig import ID, PartitionRig
 
 ME, LEADER, ANOTHER = 1, 2, 3
 FOLLOWED = PartitionState((LEADER, ME, ANOTHER), (LEADER, ME, ANOTHER), LEADER, 5)
@@ -114,21 +114,20 @@ def test_one_that_leads_by_now_takes_nothing(follower: Follower) -> None:
 
 def test_a_log_that_ends_before_the_leaders_begins_starts_over_there(follower: Follower) -> None:
     follower.refuse(log_start_offset=100)
-    assert (follower.partition.start_offset, follower.end_offset) == (100, 100)
+    assert (follower.partition.log.start_offset, follower.end_offset) == (100, 100)
 
 
 def test_a_log_that_the_leader_has_all_of_is_kept_when_it_is_refused(follower: Follower) -> None:
     follower.refuse(log_start_offset=1)
-    assert (follower.partition.start_offset, follower.end_offset) == (0, 3)
+    assert (follower.partition.log.start_offset, follower.end_offset) == (0, 3)
 
 
 def test_a_log_that_lost_its_beginning_starts_over_where_nobody_counts_on_it() -> None:
     follower = Follower(OUT_OF_SYNC)
-    follower.partition.delete_records(0)
     follower.partition.log.advance_start(2)
     follower.partition.log.lacks_head = True
     follower.take()
-    assert (follower.partition.start_offset, follower.end_offset) == (0, 0)
+    assert (follower.partition.log.start_offset, follower.end_offset) == (0, 0)
 
 
 def test_a_log_that_lost_its_beginning_stays_while_it_counts_as_in_sync(follower: Follower) -> None:
@@ -147,10 +146,10 @@ def test_without_room_for_copies_it_takes_none_and_leaves_the_in_sync_set(follow
 
 def test_it_starts_where_its_leader_starts(follower: Follower) -> None:
     follower.take(high_watermark=3, log_start_offset=2)
-    assert follower.partition.start_offset == 2
+    assert follower.partition.log.start_offset == 2
 
 
 def test_its_start_never_passes_its_watermark(follower: Follower) -> None:
     """What is above may be cut yet."""
     follower.take(high_watermark=1, log_start_offset=2)
-    assert (follower.partition.high_watermark, follower.partition.start_offset) == (1, 1)
+    assert (follower.partition.high_watermark, follower.partition.log.start_offset) == (1, 1)

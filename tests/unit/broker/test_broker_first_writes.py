@@ -4,16 +4,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from batches import batch
-from partition_rig import ID, PartitionRig
 
+from batches import batch
 from headrace.base.errors import Refused
-from headrace.broker import first_writes
-from headrace.broker.first_writes import FirstWrites
+from headrace.broker.handlers import first_writes
+from headrace.broker.handlers.first_writes import FirstWrites
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.txns.questions import AddPartitions
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from partition_rig import ID, PartitionRig
 
 VERIFIES, ADDS = 11, 12
 AGAIN = ErrorCode.NOT_ENOUGH_REPLICAS

@@ -1,12 +1,12 @@
 """Group commit: one round at a time, later writes in the next, and after a failure none."""
 
 import pytest
-from quiet_loop import QuietLoop
 
 from headrace.base.errors import DiskFailed
 from headrace.base.probe import Probes
-from headrace.broker.flusher import Flusher
-from headrace.broker.sync_threads import THREADS, SyncThreads
+from headrace.broker.disk.flusher import Flusher
+from headrace.broker.disk.sync_threads import THREADS, SyncThreads
+from quiet_loop import QuietLoop
 from sim.host import SimClock
 
 
@@ -52,17 +52,15 @@ class Rounds:
         self.loop = QuietLoop()
         self.probes = Probes()
         self.failures: list[BaseException] = []
-        self.lease_checks = 0
         clock = SimClock(self.loop.agenda, "test")
         run_jobs = SyncThreads(self.loop, clock, None).run
-        self.flusher = Flusher(self.loop, clock, run_jobs, self.probes, self._check_lease, self.failures.append)
-
-    def _check_lease(self) -> None:
-        self.lease_checks += 1
+        self.dirty: dict[Syncable, None] = {}
+        self.flusher = Flusher(self.loop, clock, run_jobs, self.probes, self.dirty, self.failures.append)
 
     def write(self, syncable: Syncable) -> None:
         syncable.written += 1
-        self.flusher.mark(syncable)
+        self.dirty[syncable] = None
+        self.loop.call_soon(self.flusher.begin)
 
 
 @pytest.fixture
@@ -113,21 +111,6 @@ def test_a_write_that_an_acknowledgement_brings_about_begins_one_round(rounds: R
     rounds.loop.pass_time(1.0)
     assert rounds.failures == []
     assert (first.synced, second.synced) == (1, 2)
-
-
-def test_the_lease_is_checked_before_anything_is_acknowledged(rounds: Rounds) -> None:
-    syncable = Syncable()
-    rounds.write(syncable)
-    checks = []
-    original = syncable.on_synced
-
-    def acknowledge(ticket: Ticket) -> None:
-        checks.append(rounds.lease_checks)
-        original(ticket)
-
-    syncable.on_synced = acknowledge
-    rounds.loop.run_ready()
-    assert checks == [1]
 
 
 @pytest.mark.parametrize("files", [1, THREADS - 1, THREADS, THREADS + 1, 5 * THREADS])

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from headrace.broker.health import UNTRIED_SECONDS_MAX, liveness, readiness
-from headrace.broker.metrics import MetricsServer
+from headrace.broker.metrics.health import UNTRIED_SECONDS_MAX, liveness, readiness
+from headrace.broker.metrics.server import MetricsServer
 from headrace.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 from sim.host import PORT, Host
 from sim.wireclient import WireClient

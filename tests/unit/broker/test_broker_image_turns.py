@@ -1,14 +1,14 @@
 import asyncio
 
 import pytest
-from quiet_loop import QuietLoop
 
-from headrace.broker import image_turns
-from headrace.broker.image_turns import image_of
+from headrace.broker.membership import image_turns
+from headrace.broker.membership.image_turns import image_of
 from headrace.cluster.entities import PartitionState
 from headrace.cluster.image import Image
 from headrace.cluster.records import TopicRecord, encode, partition_key, topic_key
 from headrace.cluster.store import Entry, Snapshot
+from quiet_loop import QuietLoop
 
 TOPICS, PARTITIONS = 10, 7
 MANY = 1000

@@ -6,17 +6,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from batches import NOW, batch, config
-from partition_rig import ID, PartitionRig
 
+from batches import NOW, batch, config
 from headrace.base.errors import StoreUnreachable
-from headrace.broker.isr_keeper import IsrKeeper
 from headrace.broker.partitions import log_config
+from headrace.broker.replication.isr_keeper import IsrKeeper
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PartitionState
 from headrace.cluster.records import broker_key, partition_key
 from headrace.cluster.store import Conflict
 from headrace.log.config import LogConfig
+from partition_rig import ID, PartitionRig
 
 OUTSIDE = PartitionState((1, 2, 3), (1, 2), 1, 5, revision=9)
 OWN_KEY = partition_key(b"i" * 16, 0)
@@ -74,28 +74,31 @@ class Rig:
         )
         self.keeper = IsrKeeper(broker)
         self.waiter = Waiter()
-        self.partition.on_follower_fetch(3, 7, 0, NOW)
+        self.partition.in_sync.on_follower_fetch(3, 7, 0, NOW)
+        self.rig.carry_out()
         ((_, self.proposal),) = self.rig.proposals
         appended = self.rig.append(batch(b"a"))
         self.partition.wait(appended.end_offset, -1, self.waiter, None)
         self.rig.sync()
-        self.partition.on_follower_fetch(2, 1, 1, NOW)
+        self.partition.in_sync.on_follower_fetch(2, 1, 1, NOW)
+        self.rig.carry_out()
         assert self.waiter.told == [], "the joiner counts from the moment it is proposed"
 
     def commit(self) -> None:
         asyncio.run(self.keeper._commit({self.partition: self.proposal}))
+        self.rig.carry_out()
 
 
 @pytest.fixture
 def rig(monkeypatch: pytest.MonkeyPatch) -> Rig:
-    monkeypatch.setattr("headrace.broker.isr_keeper.RETRY_SECONDS", 0)
+    monkeypatch.setattr("headrace.broker.replication.isr_keeper.RETRY_SECONDS", 0)
     return Rig()
 
 
 def test_a_changed_setting_does_not_end_a_proposal(rig: Rig) -> None:
     changed = config(min_insync_replicas=2, retention_ms=5)
-    rig.partition.on_config(changed, log_config(changed, LogConfig()), NOW)
-    assert rig.partition.is_proposed(rig.proposal)
+    rig.partition.on_config(changed, log_config(changed, LogConfig()))
+    assert rig.partition.in_sync.is_proposed(rig.proposal)
     assert rig.waiter.told == []
 
 
@@ -117,7 +120,7 @@ def test_of_several_that_conflict_each_is_sent_again_alone(rig: Rig) -> None:
     rig.store.outcomes = [Conflict([broker_key(3)])]
     asyncio.run(rig.keeper._commit({rig.partition: rig.proposal, other.partition: other.proposal}))
     assert len(rig.store.seen) == 3
-    assert rig.partition.is_proposed(rig.proposal), "nobody has refused this one"
+    assert rig.partition.in_sync.is_proposed(rig.proposal), "nobody has refused this one"
 
 
 def test_a_newer_state_of_the_partition_is_waited_for(rig: Rig) -> None:
@@ -125,6 +128,7 @@ def test_a_newer_state_of_the_partition_is_waited_for(rig: Rig) -> None:
     rig.commit()
     assert rig.waiter.told == []
     rig.partition.on_state(OUTSIDE._replace(revision=10), NOW)
+    rig.rig.carry_out()
     assert rig.waiter.told == ["reached"]
 
 
@@ -141,6 +145,7 @@ def test_a_proposal_in_doubt_outlives_its_joiner(rig: Rig, died: str) -> None:
     puts, expect = rig.store.seen[-1]
     assert (list(puts), expect) == ([OWN_KEY], {OWN_KEY: 9}), "the state of now, once more"
     rig.partition.on_state(OUTSIDE._replace(revision=10), NOW)
+    rig.rig.carry_out()
     assert rig.waiter.told == ["reached"]
 
 
@@ -150,14 +155,16 @@ def test_the_state_that_a_proposal_in_doubt_became_is_waited_for(rig: Rig) -> No
     del rig.live[3]
     rig.commit()
     rig.partition.on_state(OUTSIDE._replace(isr=(1, 2, 3), revision=10), NOW)
+    rig.rig.carry_out()
     assert rig.waiter.told == [], "now it is in sync, and does not have the record"
-    rig.partition.on_follower_fetch(3, 7, 1, NOW)
+    rig.partition.in_sync.on_follower_fetch(3, 7, 1, NOW)
+    rig.rig.carry_out()
     assert rig.waiter.told == ["reached"]
 
 
 def test_the_leaders_word_counts_as_far_as_the_fetch_has_shown_our_log_to_be_its_own() -> None:
     follower = PartitionRig(OUTSIDE._replace(leader=1)).partition
-    follower.append(memoryview(batch(b"a", b"b", b"c")), 1, 9, NOW)
+    follower.appends.append(memoryview(batch(b"a", b"b", b"c")), 1, 9, NOW)
     follower.on_state(OUTSIDE._replace(leader=2, leader_epoch=6), NOW)
-    follower.on_leader_word(3, 0, matching_end=1)
+    follower.following.on_leader_word(3, 0, matching_end=1)
     assert follower.high_watermark == 1

@@ -1,6 +1,6 @@
 """How many partitions of the cluster nobody leads, as images come and go."""
 
-from headrace.broker.leaderless import Leaderless
+from headrace.broker.membership.leaderless import Leaderless
 from headrace.cluster.entities import NO_LEADER, PartitionState, Topic
 from headrace.cluster.image import Image
 

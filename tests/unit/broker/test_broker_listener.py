@@ -3,12 +3,11 @@
 import struct
 
 import pytest
-from quiet_loop import QuietLoop, Wire
 
 from headrace.base.errors import DiskFailed, PeerError
 from headrace.base.probe import Probes
-from headrace.broker.descriptors import Descriptors
-from headrace.broker.listener import (
+from headrace.broker.net.descriptors import Descriptors
+from headrace.broker.net.listener import (
     KEEP_BUFFER_SECONDS,
     OWED_REPLIES_MAX,
     PIPELINE_BUFFER,
@@ -19,6 +18,7 @@ from headrace.broker.listener import (
     Listener,
     Pending,
 )
+from quiet_loop import QuietLoop, Wire
 
 MIB = 1 << 20
 

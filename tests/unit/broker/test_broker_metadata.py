@@ -3,16 +3,16 @@
 import asyncio
 
 import pytest
-from quiet_loop import QuietLoop
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
-from headrace.broker.metadata import CHANGE_TRIES, Metadata
+from headrace.broker.membership.metadata import CHANGE_TRIES, Metadata
 from headrace.cluster.image import Image
 from headrace.cluster.registration import found_cluster
 from headrace.cluster.store import Commit
 from headrace.stores.memory import MemoryShelf, MemoryStore
 from headrace.wire.codes import ErrorCode
+from quiet_loop import QuietLoop
 
 KEY = "producer-ids"
 SLOW_SECONDS = 10.0

@@ -4,8 +4,8 @@ import re
 
 from headrace.base.exposition import Metric, histogram_samples, labels_of, render
 from headrace.base.probe import Histogram
-from headrace.broker.metrics import metrics_of
-from headrace.broker.topic_metrics import partition_metrics
+from headrace.broker.metrics.server import metrics_of
+from headrace.broker.metrics.topics import partition_metrics
 from headrace.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 from sim.host import PORT
 from sim.wireclient import WireClient

@@ -1,26 +1,28 @@
 """All partitions of a broker on a simulated disk: opened and closed by the image, each for itself."""
 
 import pytest
-from batches import NOW, batch
-from partition_rig import formatted_disk
-from quiet_loop import QuietLoop
 
+from batches import NOW, batch
 from headrace.base.errors import DiskFull, Refused
 from headrace.base.ids import format_id
 from headrace.base.probe import Probes
 from headrace.broker.checkpoints import UNLINK_PER_TURN
-from headrace.broker.disk_watch import DiskWatch
-from headrace.broker.fetcher import Syncing
-from headrace.broker.flusher import Flusher
-from headrace.broker.partition import Partition
+from headrace.broker.disk.flusher import Flusher
+from headrace.broker.disk.sync_threads import SyncThreads
+from headrace.broker.disk.watch import DiskWatch
 from headrace.broker.partitions import Partitions
-from headrace.broker.sync_threads import SyncThreads
+from headrace.broker.replication.fetcher import Syncing
+from headrace.broker.turn import Turn
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.image import Image
 from headrace.cluster.rejoin import Doubt
 from headrace.log import checkpoint
+from headrace.partition.partition import Partition
+from headrace.partition.ready import Ready
 from headrace.wire.codes import ErrorCode
+from partition_rig import formatted_disk
+from quiet_loop import QuietLoop
 from sim.disk import SimDisk
 from sim.host import SimClock
 
@@ -55,17 +57,20 @@ class Life:
         self.disk = machine.mount()
         clock = SimClock(self.loop.agenda, "test")
         run_jobs = SyncThreads(self.loop, clock, None).run
-        self.flusher = Flusher(self.loop, clock, run_jobs, Probes(), lambda: None, self._fail)
+        ready: Ready[Partition] = Ready()
+        flusher = Flusher(self.loop, clock, run_jobs, Probes(), ready.sync, self._fail)
+        self.turn = Turn(
+            self.loop, ready, flusher, lambda: True, lambda partition, proposal: None, Probes(), self._fail
+        )
         self.partitions = Partitions(
             broker_id=ME,
             path="/data",
             disk=self.disk,
             clock=Clock(),
-            flusher=self.flusher,
+            ready=ready,
             threads=None,
             watch=DiskWatch(self.loop, None, lambda: None, 2000),
             probes=Probes(),
-            propose=lambda partition, proposal: None,
             on_opened=self._on_opened,
             clean_start=clean,
             kept_page_cache=same_boot,
@@ -89,7 +94,7 @@ class Life:
 
     def write(self, name: str = "orders", count: int = 1) -> None:
         for _ in range(count):
-            self.partitions.hosted(name, 0).append(memoryview(batch()), -1, 9, NOW)
+            self.partitions.hosted(name, 0).appends.append(memoryview(batch()), -1, 9, NOW)
         self.loop.run_ready()
 
     def save(self) -> None:
@@ -135,7 +140,7 @@ def test_a_topic_made_again_under_its_name_begins_anew(machine: SimDisk, saved: 
     life = Life(machine)
     life.show(topic())
     life.write(count=10)
-    life.partitions.hosted("orders", 0).delete_records(8)
+    life.partitions.hosted("orders", 0).upkeep.delete_records(8)
     life.save()
     life.show()
     life.show(topic(id=b"b" * 16))
@@ -145,26 +150,26 @@ def test_a_topic_made_again_under_its_name_begins_anew(machine: SimDisk, saved: 
     again = Life(machine)
     again.show(topic(id=b"b" * 16))
     assert not again.partitions.doubts
-    assert (again.partitions.hosted("orders", 0).start_offset, again.end_of()) == (0, 2)
+    assert (again.partitions.hosted("orders", 0).log.start_offset, again.end_of()) == (0, 2)
 
 
 def test_start_and_recovery_points_survive(machine: SimDisk) -> None:
     life = Life(machine)
     life.show(topic())
     life.write(count=5)
-    life.partitions.hosted("orders", 0).delete_records(3)
+    life.partitions.hosted("orders", 0).upkeep.delete_records(3)
     life.save()
     again = Life(machine)
     again.show(topic())
     partition = again.partitions.hosted("orders", 0)
-    assert (partition.start_offset, partition.log.end_offset, partition.high_watermark) == (3, 5, 5)
+    assert (partition.log.start_offset, partition.log.end_offset, partition.high_watermark) == (3, 5, 5)
 
 
 def test_a_clean_stop_leaves_nothing_to_do(machine: SimDisk) -> None:
     life = Life(machine)
     life.show(topic())
     life.write(count=5)
-    life.loop.run(life.partitions.close_all())
+    life.loop.run(life.partitions.close_all(life.turn.until_synced))
     life.save()
     again = Life(machine, clean=True)
     again.show(topic())
@@ -240,7 +245,7 @@ def test_a_recovery_point_is_never_above_what_is_synced(machine: SimDisk) -> Non
     life = Life(machine)
     life.show(topic())
     life.write(count=3)
-    life.partitions.hosted("orders", 0).append(memoryview(batch()), -1, 9, NOW)
+    life.partitions.hosted("orders", 0).appends.append(memoryview(batch()), -1, 9, NOW)
     life.save()
     cut_off_the_end(life)
     again = Life(machine)
@@ -261,7 +266,7 @@ def test_a_lower_recovery_point_is_on_disk_before_a_cut(machine: SimDisk) -> Non
     def cut() -> None:
         points = checkpoint.load(life.disk, "/data/recovery-points").offsets
         written.append(points[partition.written_as])
-        partition.truncate(2, NOW)
+        partition.following.truncate(2, NOW)
 
     life.loop.run(life.partitions.cut(partition, 2, cut))
     assert written == [2]
@@ -294,7 +299,7 @@ def test_one_that_cannot_be_opened_holds_up_nobody_and_keeps_its_checkpoint(mach
     life = Life(machine)
     life.show(*topics)
     life.write(count=5)
-    life.partitions.hosted("orders", 0).delete_records(2)
+    life.partitions.hosted("orders", 0).upkeep.delete_records(2)
     life.save()
     life.disk.write_atomic("/data/logs/orders-0/topic.id", b"garbage")
     second = Life(machine)
@@ -310,7 +315,7 @@ def test_one_that_cannot_be_opened_holds_up_nobody_and_keeps_its_checkpoint(mach
     third = Life(machine)
     third.show(*topics)
     partition = third.partitions.hosted("orders", 0)
-    assert (partition.start_offset, partition.log.end_offset) == (2, 5)
+    assert (partition.log.start_offset, partition.log.end_offset) == (2, 5)
 
 
 def test_a_topic_made_on_a_full_disk_is_opened_when_there_is_room(machine: SimDisk) -> None:
@@ -361,7 +366,7 @@ def test_checkpoints_are_written_one_after_the_other(machine: SimDisk) -> None:
     first.cancel()
     second = life.loop.create_task(life.partitions.save_checkpoints())
     life.loop.pass_time(0.1)
-    life.partitions.hosted("orders", 0).append(memoryview(batch()), -1, 9, NOW)
+    life.partitions.hosted("orders", 0).appends.append(memoryview(batch()), -1, 9, NOW)
     life.loop.pass_time(60.0)
     assert first.cancelled() and second.done()
     again = Life(machine)
@@ -410,9 +415,9 @@ def test_only_what_is_not_settled_is_looked_at_as_time_passes(machine: SimDisk) 
     life.show(topic(), topic("behind", b"b" * 16, (behind,)), topic("quiet", b"c" * 16))
     for _ in range(2):
         assert [each.id.topic for each in life.partitions.restless()] == ["behind"], "its follower was not heard of yet"
-    life.partitions.hosted("behind", 0).on_follower_fetch(OTHER, 1, 0, NOW)
+    life.partitions.hosted("behind", 0).in_sync.on_follower_fetch(OTHER, 1, 0, NOW)
     assert life.partitions.restless() == []
-    life.partitions.hosted("behind", 0).append(memoryview(batch()), -1, 9, NOW)
+    life.partitions.hosted("behind", 0).appends.append(memoryview(batch()), -1, 9, NOW)
     assert [each.id.topic for each in life.partitions.restless()] == ["behind"]
     life.show(topic())
     assert life.partitions.restless() == []
@@ -509,8 +514,8 @@ def in_segments(life: Life, count: int) -> Partition:
     partition = life.partitions.hosted("orders", 0)
     for number in range(count):
         if number:
-            partition.roll(NOW)
-        partition.append(memoryview(batch(b"v" * 1000)), -1, 9, NOW)
+            partition.upkeep.roll(NOW)
+        partition.appends.append(memoryview(batch(b"v" * 1000)), -1, 9, NOW)
         life.loop.run_ready()
     return partition
 
@@ -519,9 +524,9 @@ def test_segments_go_below_the_start_that_was_written_down_and_not_below_a_later
     life = Life(machine)
     life.show(topic())
     partition = in_segments(life, 5)
-    partition.delete_records(2)
+    partition.upkeep.delete_records(2)
     life.save()
-    partition.delete_records(4)
+    partition.upkeep.delete_records(4)
     life.loop.run(life.partitions.remove_retired())
     assert partition.log.segments[0].base_offset == 2, "a power cut now would start at 2"
     life.save()
@@ -534,7 +539,7 @@ def test_many_segments_go_a_few_at_a_time(machine: SimDisk) -> None:
     life = Life(machine)
     life.show(topic())
     partition = in_segments(life, 3 * UNLINK_PER_TURN)
-    partition.delete_records(partition.high_watermark)
+    partition.upkeep.delete_records(partition.high_watermark)
     life.save()
     life.loop.work_seconds = 1.0
     life.loop.create_task(life.partitions.remove_retired())
@@ -568,7 +573,7 @@ def test_a_disk_full_to_the_last_byte_can_be_emptied(machine: SimDisk) -> None:
     with pytest.raises(DiskFull):
         life.save()
     assert life.disk.exists("/data/spare-room"), "it is given up only for what makes room"
-    partition.delete_records(4)
+    partition.upkeep.delete_records(4)
     life.save()
     life.loop.run(life.partitions.remove_retired())
     assert partition.log.segments[0].base_offset == 4
@@ -583,7 +588,7 @@ def test_who_waits_for_a_partition_that_is_gone_waits_for_nothing(machine: SimDi
     life = Life(machine)
     life.show(topic())
     partition = life.partitions.hosted("orders", 0)
-    partition.append(memoryview(batch()), 1, 9, NOW)
+    partition.appends.append(memoryview(batch()), 1, 9, NOW)
     syncing = Syncing()
     assert partition.until_proven(syncing)
     reconcile(life)

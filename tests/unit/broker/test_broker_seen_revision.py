@@ -4,7 +4,7 @@ import pytest
 
 from headrace.base.errors import UserError
 from headrace.base.headed_text import checksum
-from headrace.broker.seen_revision import SeenRevision
+from headrace.broker.membership.seen_revision import SeenRevision
 from sim.disk import SimDisk
 
 

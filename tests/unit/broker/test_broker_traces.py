@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from headrace.broker.handlers import HANDLERS
-from headrace.broker.traces import codes_of, is_of_follower, open_traces, topics_of
+from headrace.broker.net.traces import codes_of, is_of_follower, open_traces, topics_of
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.wire.messages.fetch import FetchRequest, FetchTopic, ReplicaState
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic

@@ -1,4 +1,4 @@
-from headrace.broker.clock_watch import ClockWatch, Skew
+from headrace.broker.membership.clock_watch import ClockWatch, Skew
 from headrace.cluster.entities import FENCED, Broker
 
 HOUR = 3_600_000

@@ -1,7 +1,7 @@
 """Which wall clock retention and expiry go by."""
 
 from headrace.base.clock import Now
-from headrace.broker.credible_time import CredibleTime
+from headrace.broker.upkeep.credible_time import CredibleTime
 
 START = Now(1000.0, 1_700_000_000_000)
 HOUR, DAY = 3600, 86_400

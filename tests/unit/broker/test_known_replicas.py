@@ -5,8 +5,8 @@ import pytest
 from headrace.base.errors import UserError
 from headrace.base.headed_text import checksum
 from headrace.base.ids import TopicPartition
-from headrace.broker import known_replicas
-from headrace.broker.known_replicas import KnownReplicas
+from headrace.broker.disk import known_replicas
+from headrace.broker.disk.known_replicas import KnownReplicas
 from sim.disk import SimDisk
 
 ONE, TWO, THREE = (TopicPartition("topic-id", number) for number in (1, 2, 3))

@@ -1,6 +1,5 @@
 """One function per API, and the table of all that work. An API is advertised because it is in this table."""
 
-from headrace.broker.dispatch import Access, Handler
 from headrace.broker.handlers.api_versions import handle_api_versions
 from headrace.broker.handlers.cluster import handle_describe_cluster, handle_unregister_broker
 from headrace.broker.handlers.config_resources import handle_list_config_resources
@@ -57,6 +56,7 @@ from headrace.broker.handlers.transactions import (
     handle_init_producer_id,
 )
 from headrace.broker.handlers.txn_offsets import handle_txn_offset_commit
+from headrace.broker.net.dispatch import Access, Handler
 from headrace.wire.messages.acls import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 from headrace.wire.messages.api_versions import ApiVersionsRequest
 from headrace.wire.messages.cluster import (

@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING
 
-from headrace.broker.dispatch import Request
+from headrace.broker.net.dispatch import Request
 from headrace.cluster.features import SUPPORTED, epoch, levels
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.api_versions import ApiVersionsResponse, FinalizedFeatureKey, SupportedFeatureKey

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
-from headrace.broker.dispatch import Request
+from headrace.broker.net.dispatch import Request
 from headrace.cluster.image import Image
 from headrace.cluster.registration import unregister_broker
 from headrace.cluster.rewrite import each_partition

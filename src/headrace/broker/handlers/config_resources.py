@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from headrace.broker.dispatch import Request
+from headrace.broker.net.dispatch import Request
 from headrace.cluster.image import Image
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.configs import ConfigResource, ListConfigResourcesResponse

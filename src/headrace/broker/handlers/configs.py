@@ -5,9 +5,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
-from headrace.broker.dispatch import Request
 from headrace.broker.handlers.static_settings import static_settings
-from headrace.broker.metadata import Plan
+from headrace.broker.membership.metadata import Plan
+from headrace.broker.net.dispatch import Request
 from headrace.cluster.broker_config import BrokerConfig, Effective
 from headrace.cluster.config_changes import (
     Edit,

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
-from headrace.broker.dispatch import Request
+from headrace.broker.net.dispatch import Request
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.coordinators import Coordinator, FindCoordinatorResponse
 

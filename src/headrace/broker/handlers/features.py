@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
-from headrace.broker.dispatch import Request
+from headrace.broker.net.dispatch import Request
 from headrace.cluster.features import Update, update_features
 from headrace.cluster.image import Image
 from headrace.cluster.store import Commit

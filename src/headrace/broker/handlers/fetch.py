@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
-from headrace.broker.dispatch import Request
 from headrace.broker.handlers.hints import leader_hint, node_endpoints
-from headrace.broker.listener import Pending
-from headrace.broker.partition import Partition
-from headrace.broker.sessions import FetchEntry, FetchSession
+from headrace.broker.net.dispatch import Request
+from headrace.broker.net.listener import Pending
+from headrace.partition.fetch_session import FetchEntry, FetchSession
+from headrace.partition.partition import Partition
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.fetch import (
     AbortedTransaction,
@@ -114,9 +114,9 @@ class ActiveFetch:
         self, part: PartitionData, partition: Partition, entry: FetchEntry, max_bytes: int, at_least_one: bool
     ) -> None:
         self._check_may_read(partition, entry)
-        part.high_watermark, part.last_stable_offset = partition.high_watermark, partition.last_stable_offset
-        part.log_start_offset = partition.start_offset
-        if self._follower is None and not partition.is_watermark_known:
+        part.high_watermark, part.last_stable_offset = partition.high_watermark, partition.reads.last_stable_offset
+        part.log_start_offset = partition.log.start_offset
+        if self._follower is None and not partition.reads.is_watermark_known:
             part.high_watermark = part.last_stable_offset = UNKNOWN_OFFSET
         if self._committed_only:
             part.aborted_transactions = []
@@ -130,7 +130,9 @@ class ActiveFetch:
         elif self._request.body.rack_id and self._is_nearer_elsewhere(part, partition, entry):
             return
         committed_only = self._committed_only
-        found = partition.read(entry.fetch_offset, max_bytes, at_least_one, self._session.is_follower, committed_only)
+        found = partition.reads.read(
+            entry.fetch_offset, max_bytes, at_least_one, self._session.is_follower, committed_only
+        )
         if found is not None:
             part.records = found
             if committed_only:
@@ -152,7 +154,7 @@ class ActiveFetch:
             partition.check_leader(entry.current_leader_epoch)
         if self._follower is None and partition.leader is not None and partition.leader.has_min_isr:
             # For a moment only. With too few replicas it may not be known for long: what is committed is served then.
-            partition.check_watermark_known()
+            partition.reads.check_watermark_known()
 
     def _note_progress(self, partition: Partition, entry: FetchEntry) -> None:
         """Counted once for each time the follower names an offset, not again when a parked fetch is answered."""
@@ -162,7 +164,7 @@ class ActiveFetch:
             # and on a quiet partition never name an offset again.
             raise Refused(ErrorCode.UNKNOWN_LEADER_EPOCH, f"broker {self._follower[0]} is no replica here yet")
         if self._pending is None and entry.fetch_offset <= partition.log.end_offset:
-            partition.on_follower_fetch(*self._follower, entry.fetch_offset, self._now)
+            partition.in_sync.on_follower_fetch(*self._follower, entry.fetch_offset, self._now)
 
     def _is_nearer_elsewhere(self, part: PartitionData, partition: Partition, entry: FetchEntry) -> bool:
         nearest = self._broker.nearest_replica(partition, self._request.body.rack_id, entry.fetch_offset)
@@ -174,7 +176,7 @@ class ActiveFetch:
     def _diverging(self, partition: Partition, entry: FetchEntry) -> EpochEndOffset | None:
         if entry.last_fetched_epoch < 0:
             return None
-        epoch, end_offset = partition.epoch_end(entry.last_fetched_epoch)
+        epoch, end_offset = partition.reads.epoch_end(entry.last_fetched_epoch)
         if epoch == entry.last_fetched_epoch and end_offset >= entry.fetch_offset:
             return None
         if not partition.is_leader:
@@ -247,7 +249,7 @@ class ActiveFetch:
         )
 
     def _available_in(self, partition: Partition, entry: FetchEntry) -> int:
-        return partition.available_bytes(entry.fetch_offset, self._session.is_follower, self._committed_only)
+        return partition.reads.available_bytes(entry.fetch_offset, self._session.is_follower, self._committed_only)
 
     def _hurry(self) -> None:
         """Nothing to copy, but the watermark moved: its readers should not wait half a second to see that."""

@@ -6,9 +6,9 @@ A request about several groups is taken apart by group, since their coordinators
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headrace.broker.coordinator import GroupCoordinator
-from headrace.broker.dispatch import Request
-from headrace.broker.listener import Pending
+from headrace.broker.coordinators.group import GroupCoordinator
+from headrace.broker.net.dispatch import Request
+from headrace.broker.net.listener import Pending
 from headrace.cluster.image import Image
 from headrace.groups.refusals import FETCH_MANY_GROUPS_SINCE, refused
 from headrace.wire.codes import ErrorCode

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.broker.dispatch import Request
+from headrace.broker.net.dispatch import Request
 from headrace.cluster.image import Image
 from headrace.cluster.leadership import Outcome, elect_leaders
 from headrace.cluster.room import full_brokers

@@ -7,9 +7,9 @@ import os.path
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from headrace.broker.dispatch import Request
 from headrace.broker.handlers.static_settings import log_directory
-from headrace.broker.partition import Partition
+from headrace.broker.net.dispatch import Request
+from headrace.partition.partition import Partition
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.cluster import (
     AlterReplicaLogDirPartitionResult,
@@ -51,7 +51,7 @@ def _wanted(broker: "Broker", topics: list[DescribableLogDirTopic] | None) -> It
 
 
 def _described(partition: Partition) -> DescribeLogDirsPartition:
-    return DescribeLogDirsPartition(partition.id.partition, partition.log.size_bytes, partition.lag, False)
+    return DescribeLogDirsPartition(partition.id.partition, partition.log.size_bytes, partition.following.lag, False)
 
 
 def handle_alter_replica_log_dirs(broker: "Broker", request: Request) -> AlterReplicaLogDirsResponse:

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from headrace.broker.dispatch import Request
-from headrace.broker.listener import Pending
-from headrace.broker.marker_appends import MarkerAppends
+from headrace.broker.coordinators.marker_appends import MarkerAppends
+from headrace.broker.net.dispatch import Request
+from headrace.broker.net.listener import Pending
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.base.errors import Refused
 from headrace.base.ids import ZERO_ID
-from headrace.broker.dispatch import Request
+from headrace.broker.net.dispatch import Request
 from headrace.cluster.changes import NewTopic
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.entities import PartitionState, Topic

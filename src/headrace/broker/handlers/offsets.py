@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import DiskFull, Refused
-from headrace.broker.dispatch import Request
-from headrace.broker.partition import Partition
+from headrace.broker.net.dispatch import Request
+from headrace.partition.partition import Partition
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.offsets import (
     DeleteRecordsPartitionResult,
@@ -56,7 +56,7 @@ def _list_offset(
         timestamp, offset = _find(partition, wanted.timestamp, committed_only)
     except Refused as refusal:
         return ListOffsetsPartitionResponse(wanted.partition_index, refusal.code)
-    epoch = -1 if offset < 0 else partition.epoch_at(offset)
+    epoch = -1 if offset < 0 else partition.reads.epoch_at(offset)
     return ListOffsetsPartitionResponse(wanted.partition_index, 0, timestamp, offset, epoch)
 
 
@@ -64,17 +64,17 @@ def _find(partition: Partition, timestamp: int, committed_only: bool) -> tuple[i
     """(timestamp, offset) that answers the question; both -1 when there is no such record."""
     match timestamp:
         case -1:
-            partition.check_watermark_known()
-            return -1, partition.visible_end(False, committed_only)
+            partition.reads.check_watermark_known()
+            return -1, partition.reads.visible_end(False, committed_only)
         case -2 | -4:
-            return -1, partition.start_offset
+            return -1, partition.log.start_offset
         case -3:
-            return partition.find_max_timestamp()
+            return partition.reads.find_max_timestamp()
         case -5 | -6:
             return -1, -1
         case _ if timestamp < 0:
             raise Refused(ErrorCode.INVALID_REQUEST, f"there is no offset for the special timestamp {timestamp}")
-    return partition.find_by_time(timestamp, committed_only)
+    return partition.reads.find_by_time(timestamp, committed_only)
 
 
 def handle_offset_for_leader_epoch(broker: "Broker", request: Request) -> OffsetForLeaderEpochResponse:
@@ -95,7 +95,7 @@ def _epoch_end(broker: "Broker", topic: str, wanted: OffsetForLeaderPartition) -
         partition.check_leader(wanted.current_leader_epoch)
     except Refused as refusal:
         return EpochEndOffset(refusal.code, wanted.partition)
-    epoch, end_offset = partition.epoch_end(wanted.leader_epoch)
+    epoch, end_offset = partition.reads.epoch_end(wanted.leader_epoch)
     return EpochEndOffset(0, wanted.partition, epoch, end_offset)
 
 
@@ -124,6 +124,6 @@ def _delete(broker: "Broker", topic: str, index: int, before: int) -> DeleteReco
         partition = broker.partitions.hosted(topic, index)
         partition.check_leader()
         broker.check_may_delete(topic)
-        return DeleteRecordsPartitionResult(index, partition.delete_records(before), 0)
+        return DeleteRecordsPartitionResult(index, partition.upkeep.delete_records(before), 0)
     except Refused as refusal:
         return DeleteRecordsPartitionResult(index, -1, refusal.code)

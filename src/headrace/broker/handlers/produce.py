@@ -3,12 +3,14 @@
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import DiskFull, Refused
-from headrace.broker.admit import RecordsRefused
-from headrace.broker.dispatch import Request
-from headrace.broker.first_writes import FirstWrites
+from headrace.broker.handlers.first_writes import FirstWrites
 from headrace.broker.handlers.hints import leader_hint, node_endpoints
-from headrace.broker.listener import Pending
-from headrace.broker.partition import Appended, Partition, Verification
+from headrace.broker.net.dispatch import Request
+from headrace.broker.net.listener import Pending
+from headrace.partition.admission import RecordsRefused
+from headrace.partition.appends import Appended
+from headrace.partition.partition import Partition
+from headrace.partition.verification import Verification
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -110,7 +112,7 @@ class ProduceAnswer:
 
     def _append_to(self, partition: Partition, records: memoryview, verification: Verification | None) -> Appended:
         try:
-            return partition.append(records, self._acks, self._request.version, self._now, verification)
+            return partition.appends.append(records, self._acks, self._request.version, self._now, verification)
         except DiskFull as full:
             # From here on refused before it is tried.
             self._broker.disk_room.look()

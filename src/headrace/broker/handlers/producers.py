@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 from headrace.base.errors import Refused
-from headrace.broker.dispatch import Request
 from headrace.broker.handlers.groups import Gathering
 from headrace.broker.handlers.transactions import ask
-from headrace.broker.listener import Pending
+from headrace.broker.net.dispatch import Request
+from headrace.broker.net.listener import Pending
 from headrace.groups.expression import BadExpression, compile_expression
 from headrace.txns.questions import Answer, DescribeTransaction, Listed, ListTransactions
 from headrace.txns.state import TxnState

@@ -12,7 +12,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from headrace.base.ids import ZERO_ID, parse_id
-from headrace.broker.dispatch import Request
+from headrace.broker.net.dispatch import Request
 from headrace.client.connection import Disconnected
 from headrace.cluster.entities import Broker as Registration
 from headrace.wire.codes import ErrorCode

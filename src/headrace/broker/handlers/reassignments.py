@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.broker.dispatch import Request
+from headrace.broker.net.dispatch import Request
 from headrace.cluster.image import Image
 from headrace.cluster.reassign import Reassignment, list_reassignments, reassign
 from headrace.cluster.store import OPERATIONS_MAX, Commit

@@ -7,7 +7,7 @@ to describe. New credentials are refused here, since nobody would ever be asked 
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from headrace.broker.dispatch import Request
+from headrace.broker.net.dispatch import Request
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.acls import (
     AclCreationResult,

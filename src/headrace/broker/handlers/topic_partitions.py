@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
-from headrace.broker.dispatch import Request
 from headrace.broker.handlers.metadata import describe_partitions
+from headrace.broker.net.dispatch import Request
 from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.topic_names import check_topic_name
 from headrace.wire.codes import ErrorCode

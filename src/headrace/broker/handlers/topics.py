@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
 from headrace.base.ids import ZERO_ID
-from headrace.broker.dispatch import Request
+from headrace.broker.net.dispatch import Request
 from headrace.cluster.changes import NewTopic, create_partitions, delete_topic
 from headrace.cluster.entities import Topic
 from headrace.cluster.topic_config import effective_topic_config

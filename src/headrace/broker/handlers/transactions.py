@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused, StoreUnreachable
-from headrace.broker.dispatch import Request
+from headrace.broker.coordinators.transaction import TransactionCoordinator
+from headrace.broker.coordinators.transaction_checks import codes_of
 from headrace.broker.handlers.groups import Gathering
-from headrace.broker.listener import Pending
-from headrace.broker.transaction_checks import codes_of
-from headrace.broker.transaction_coordinator import TransactionCoordinator
+from headrace.broker.net.dispatch import Request
+from headrace.broker.net.listener import Pending
 from headrace.txns.questions import AddPartitions, Answer, BeginProducer, EndTransaction, Question
 from headrace.txns.state import TopicPartition
 from headrace.wire.codes import ErrorCode

@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.broker.coordinator import GroupCoordinator
-from headrace.broker.dispatch import Request
+from headrace.broker.coordinators.group import GroupCoordinator
+from headrace.broker.coordinators.transaction_checks import COME_BACK, until_checked
 from headrace.broker.handlers.groups import take_out_unknown
-from headrace.broker.listener import Pending
-from headrace.broker.partition import Verification
-from headrace.broker.transaction_checks import COME_BACK, until_checked
+from headrace.broker.net.dispatch import Request
+from headrace.broker.net.listener import Pending
 from headrace.groups.refusals import refused_commit
 from headrace.groups.transactional_commit import TransactionalCommit
+from headrace.partition.verification import Verification
 from headrace.txns.questions import AddPartitions
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.group_offsets import (
@@ -52,8 +52,8 @@ async def _commit(broker: "Broker", request: Request, pending: Pending) -> None:
         answer(refused_commit(asked.commit, code))
         return
     verification, code = None, ErrorCode.NONE
-    if not coordinator.partition.is_in_transaction(asked.producer_id, asked.producer_epoch):
-        verification = coordinator.partition.begin_verification(asked.producer_id, asked.producer_epoch)
+    if not coordinator.partition.verifications.is_in_transaction(asked.producer_id, asked.producer_epoch):
+        verification = coordinator.partition.verifications.begin(asked.producer_id, asked.producer_epoch)
         code = await _until_checked(broker, request, coordinator, verification)
     if code is not ErrorCode.NONE:
         answer(refused_commit(asked.commit, code))
@@ -80,7 +80,7 @@ async def _until_checked(
     code = (await until_checked(broker, question))[partition]
     if code is ErrorCode.NONE:
         return code
-    coordinator.partition.drop_verification(body.producer_id, verification)
+    coordinator.partition.verifications.drop(body.producer_id, verification)
     if code in COME_BACK:
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     if code is ErrorCode.PRODUCER_FENCED:

@@ -1,0 +1,1 @@
+"""Coordinators of groups and transactions, each over a partition of an internal topic, and their markers."""

@@ -1,0 +1,85 @@
+"""The group coordinators of this broker, one for each partition of `__consumer_offsets` that it leads."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from headrace.broker.coordinators.group import GroupCoordinator
+from headrace.broker.coordinators.led import LedCoordinators
+from headrace.cluster.changes import NewTopic
+from headrace.groups.coordinator import Groups
+from headrace.groups.settings import MINUTE_MS, GroupSettings
+from headrace.groups.topics import NO_TOPICS, Topics
+from headrace.partition.partition import Partition
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+OFFSETS_TOPIC = "__consumer_offsets"
+
+
+class GroupCoordinators(LedCoordinators[GroupCoordinator]):
+    topic = OFFSETS_TOPIC
+
+    def __init__(self, broker: "Broker") -> None:
+        super().__init__(broker)
+        self._topic_names: Mapping[bytes, str] = {}
+        self._topics = NO_TOPICS
+
+    def reconcile(self) -> None:
+        self._look_at_topics()
+        super().reconcile()
+        self._forget_deleted_topics()
+
+    def _make(self, partition: Partition) -> GroupCoordinator:
+        groups = Groups(self._settings())
+        groups.on_topics(self._topics)
+        return GroupCoordinator(self._broker, partition, groups)
+
+    def _look_at_topics(self) -> None:
+        image = self._broker.image
+        if image.topics is not self._topics.by_name:
+            self._topics = Topics(image.topics, image.topic_names)
+            for coordinator in self:
+                coordinator.on_topics(self._topics)
+
+    def _settings(self) -> GroupSettings:
+        config = self._broker.config
+        assignors = config.value("group.consumer.assignors")
+        assert isinstance(assignors, tuple)
+        return GroupSettings(
+            config.number("group.min.session.timeout.ms"),
+            config.number("group.max.session.timeout.ms"),
+            config.number("group.initial.rebalance.delay.ms"),
+            config.number("group.max.size"),
+            config.number("offset.metadata.max.bytes"),
+            config.number("offsets.retention.minutes") * MINUTE_MS,
+            assignors or GroupSettings().consumer_assignors,
+            config.number("group.consumer.session.timeout.ms"),
+            config.number("group.consumer.heartbeat.interval.ms"),
+            config.number("group.consumer.assignment.interval.ms"),
+            config.number("group.consumer.max.size"),
+            config.string("group.consumer.migration.policy") or "bidirectional",
+        )
+
+    def _forget_deleted_topics(self) -> None:
+        before, self._topic_names = self._topic_names, self._broker.image.topic_names
+        # The same object as long as no topic comes or goes, however many partitions change.
+        if before is not self._topic_names and before.keys() - self._topic_names.keys():
+            for coordinator in self:
+                coordinator.forget_deleted_topics()
+
+    def expire(self) -> None:
+        for coordinator in self:
+            coordinator.expire()
+
+    def _new_topic(self) -> NewTopic:
+        config = self._broker.config
+        # A cluster that gives its topics fewer replicas, such as one broker alone, gives this one no more.
+        replicas = min(config.number("offsets.topic.replication.factor"), config.number("default.replication.factor"))
+        settings = {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "flush.messages": "1",
+            "segment.bytes": str(config.number("offsets.topic.segment.bytes")),
+        }
+        return NewTopic(self.topic, config.number("offsets.topic.num.partitions"), replicas, settings)

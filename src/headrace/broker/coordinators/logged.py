@@ -1,0 +1,290 @@
+"""One partition of an internal topic in the hands of its leader, and the event-sourced core whose state it holds.
+
+    request → core decides → records appended as one batch → applied → replies, once the watermark has reached the end
+                                                                       of the log that the decision had seen
+
+So nothing is answered that a fail-over could take back, reads included. An append that is refused ends this coordinator:
+what it decided is dropped, and whoever leads next, perhaps this broker again, reads the log. Nothing is ever undone.
+
+Which core, and what its records look like, is for `GroupCoordinator` and `TransactionCoordinator` to say.
+"""
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from headrace.base.clock import Now
+from headrace.base.errors import DiskFull, Refused
+from headrace.broker.disk.log_reading import LogReading, RotFound
+from headrace.broker.net.deadlines import Deadline
+from headrace.broker.upkeep.credible_time import DOUBT_SECONDS
+from headrace.partition.partition import Partition
+from headrace.wire.batch import BatchHeader, CorruptBatch
+from headrace.wire.codes import ErrorCode
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+log = logging.getLogger("headrace.coordinator")
+
+# Some hundred records, a few milliseconds: the loop serves others in between.
+LOAD_BYTES = 1 << 14
+TimerKey = tuple[str, ...]
+NO_TICKET = 0
+
+
+class Asked(NamedTuple):
+    """A question that is not answered yet."""
+
+    request: Any
+    version: int
+    answer: Callable[[Any], None]
+
+
+class ReplyLike(Protocol):
+    @property
+    def ticket(self) -> int: ...
+
+    @property
+    def response(self) -> Any: ...
+
+
+class TimerLike(Protocol):
+    @property
+    def key(self) -> TimerKey: ...
+
+    @property
+    def at(self) -> float | None: ...
+
+
+class OutcomeLike(Protocol):
+    """What every core's decision has: see `groups.outcome`."""
+
+    @property
+    def records(self) -> Sequence[Any]: ...
+
+    @property
+    def replies(self) -> Sequence[ReplyLike]: ...
+
+    @property
+    def timers(self) -> Sequence[TimerLike]: ...
+
+
+class LoggedCoordinator(ABC):
+    def __init__(self, broker: "Broker", partition: Partition) -> None:
+        self.partition = partition
+        self.leader_epoch = partition.leader_epoch
+        self.is_active = False
+        self._over = asyncio.Event()
+        self._broker = broker
+        self._asked: dict[int, Asked] = {}
+        self._asked_early: dict[int, Any] = {}
+        self._next_ticket = 0
+        self._timers: dict[TimerKey, Deadline] = {}
+        self._seen_end = 0
+        self._began_at = broker.clock.mono()
+
+    # -- the core --------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _replay(self, batch: memoryview, header: BatchHeader) -> None:
+        """Apply a batch of the log."""
+
+    @abstractmethod
+    def _on_loaded(self) -> None: ...
+
+    @abstractmethod
+    def _handle(self, command: Any) -> None: ...
+
+    @abstractmethod
+    def _decide_timer(self, key: TimerKey, now: Now) -> OutcomeLike: ...
+
+    @abstractmethod
+    def _batch_of(self, outcome: Any, now: Now) -> bytes: ...
+
+    @abstractmethod
+    def _apply(self, outcome: Any) -> None: ...
+
+    @abstractmethod
+    def _refusal(self, request: Any, version: int, code: ErrorCode) -> Any: ...
+
+    # -- beginning and end -------------------------------------------------------------------------------------------
+
+    async def load(self) -> None:
+        """Read everything that was ever decided; serve once all of it is committed.
+
+        A damaged batch ends this coordinator: served without it, a group would go back to an older offset and a
+        transaction to an older outcome. `Rot` finds a replica that has it.
+        """
+        end = self.partition.log.end_offset
+        try:
+            await self._replay_all(end)
+        except RotFound as found:
+            self._broker.rot.on_found(self.partition, found)
+            self.give_up()
+            return
+        self._seen_end = end
+        await self._until_committed(end)
+        if not self.is_over:
+            self.is_active = True
+            self._on_loaded()
+            self._answer_early()
+
+    async def _replay_all(self, end: int) -> None:
+        reading = LogReading(self.partition.log, end, self._broker.rot.accepted_end(self.partition))
+        is_read = False
+        while not self.is_over and not is_read:
+            # A broker that takes over may have fifty logs to read. A stretch of each in one turn of the loop would cost
+            # it its lease, and the next life would begin with the same.
+            async with self._broker.loading:
+                is_read = not self._replay_stretch(reading)
+                await asyncio.sleep(0)
+
+    def _replay_stretch(self, reading: LogReading) -> bool:
+        """Whether there may be more behind it."""
+        batches = reading.next(LOAD_BYTES)
+        for header, batch in batches or ():
+            try:
+                self._replay(batch, header)
+            except CorruptBatch as error:
+                reading.on_rot(header.base_offset, str(error))
+        return batches is not None
+
+    def _answer_early(self) -> None:
+        commands, self._asked_early = self._asked_early, {}
+        for command in commands.values():
+            if self.is_active:
+                self._handle(command)
+
+    async def _until_committed(self, end: int) -> None:
+        committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.partition.wait(end, -1, _Committed(committed), None):
+            await committed
+
+    @property
+    def is_over(self) -> bool:
+        return self._over.is_set()
+
+    @property
+    def _leads_still(self) -> bool:
+        return self.partition.is_leader and self.partition.leader_epoch == self.leader_epoch
+
+    async def until_over(self) -> None:
+        await self._over.wait()
+
+    def give_up(self) -> None:
+        """Somebody else coordinates, or will. Whoever waits is sent to look for them."""
+        if self.is_over:
+            return
+        self._over.set()
+        self.is_active = False
+        for timer in self._timers.values():
+            timer.cancel()
+        asked, self._asked = self._asked, {}
+        for each in asked.values():
+            each.answer(self._refusal(each.request, each.version, ErrorCode.NOT_COORDINATOR))
+
+    # -- asking ------------------------------------------------------------------------------------------------------
+
+    def _take_ticket(self, asked: Asked) -> int:
+        self._next_ticket += 1
+        self._asked[self._next_ticket] = asked
+        return self._next_ticket
+
+    def withdraw(self, ticket: int) -> None:
+        """Who asked no longer waits. What was decided meanwhile stays decided."""
+        self._asked.pop(ticket, None)
+        self._asked_early.pop(ticket, None)
+
+    def _handle_when_active(self, command: Any) -> None:
+        if self.is_active:
+            self._handle(command)
+        else:
+            # It waits for the log to be read: librdkafka, once refused, comes back only after three seconds.
+            self._asked_early[command.ticket] = command
+
+    def _on_timer(self, key: TimerKey) -> None:
+        self._timers.pop(key, None)
+        if self.is_active:
+            self._carry_out(self._decide_timer(key, self._now()))
+
+    def _now(self) -> Now:
+        return self._broker.check_lease()
+
+    def _now_to_forget(self) -> Now:
+        return self._broker.credible_time.of(self._now())
+
+    def _knows_ages(self, kept_ms: int) -> bool:
+        """Not in the first hour, of what is kept for so long: the clock of another broker has said how old it is, and one of
+        the two may be wrong."""
+        return self._broker.clock.mono() - self._began_at >= min(kept_ms / 1000, DOUBT_SECONDS)
+
+    # -- doing what was decided --------------------------------------------------------------------------------------
+
+    def _carry_out(self, outcome: OutcomeLike) -> None:
+        if not self._leads_still:
+            # In another epoch somebody else may have written meanwhile: what we know need not be what the log says.
+            self.give_up()
+            return
+        try:
+            if outcome.records:
+                self._append(outcome)
+        except (Refused, DiskFull) as error:
+            log.warning(
+                "%(topic)s-%(partition)d: cannot store what was decided, starting over: %(cause)s",
+                {**self.partition.id._asdict(), "epoch": self.partition.leader_epoch, "cause": error},
+            )
+            self.give_up()
+            return
+        for timer in outcome.timers:
+            self._set_timer(timer)
+        if outcome.replies and not self.partition.wait(self._seen_end, -1, self, outcome.replies):
+            self._send(outcome.replies)
+
+    def _append(self, outcome: OutcomeLike) -> None:
+        now = self._now()
+        self._seen_end = self.partition.appends.append_own(bytearray(self._batch_of(outcome, now)), now)
+        self._apply(outcome)
+
+    def _set_timer(self, timer: TimerLike) -> None:
+        known = self._timers.pop(timer.key, None)
+        if known is not None:
+            known.cancel()
+        if timer.at is not None:
+            key = timer.key
+            seconds = max(0.0, timer.at - self._broker.clock.now().mono)
+            self._timers[key] = self._broker.deadlines.after(seconds, lambda: self._on_timer(key))
+
+    def _send(self, replies: Sequence[ReplyLike]) -> None:
+        for reply in replies:
+            asked = self._asked.pop(reply.ticket, None)
+            if asked is not None:
+                asked.answer(reply.response)
+
+    # -- as a waiter on the watermark --------------------------------------------------------------------------------
+
+    def is_waiting(self, replies: Sequence[ReplyLike]) -> bool:
+        return any(reply.ticket in self._asked for reply in replies)
+
+    def on_reached(self, replies: Sequence[ReplyLike]) -> None:
+        self._send(replies)
+
+    def on_lost(self, replies: Sequence[ReplyLike], code: int) -> None:
+        self.give_up()
+
+
+class _Committed:
+    def __init__(self, future: "asyncio.Future[None]") -> None:
+        self._future = future
+
+    def is_waiting(self, part: object) -> bool:
+        return not self._future.done()
+
+    def on_reached(self, part: object) -> None:
+        if not self._future.done():
+            self._future.set_result(None)
+
+    def on_lost(self, part: object, code: int) -> None:
+        self.on_reached(part)

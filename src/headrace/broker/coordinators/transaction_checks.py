@@ -1,0 +1,108 @@
+"""Before a transaction's first write to a partition, its coordinator is asked (KIP-890): a batch that comes after the
+transaction has ended would otherwise open one that nobody ever ends, and readers would wait for ever.
+
+    verify    the client has added the partition itself: is it there?
+    add       the client leaves that to us (Produce 12 and TxnOffsetCommit 5 onwards)
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from headrace.broker.coordinators.transaction import TransactionCoordinator
+from headrace.client.connection import Disconnected
+from headrace.txns.questions import AddPartitions, Answer
+from headrace.txns.state import TopicPartition
+from headrace.wire.codes import CODES, ErrorCode
+from headrace.wire.messages.transactions import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+VERSION = 5
+SECONDS_MAX = 3.0
+# For how long a peer is asked again while the last transaction's markers are on their way, and how often.
+AGAIN_SECONDS_MAX = 1.0
+AGAIN_SECONDS = (0.003, 0.005, 0.01, 0.02)
+Codes = dict[TopicPartition, ErrorCode]
+# Who is asked is not, or not yet, or no longer the coordinator, or has a transaction to finish first.
+COME_BACK = (
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
+
+
+async def until_checked(broker: "Broker", question: AddPartitions, seconds_max: float = SECONDS_MAX) -> Codes:
+    """A code for each partition: NONE to go on, one of COME_BACK, or why not. Nobody waits for longer than `seconds_max`."""
+    coordinator = broker.transactions.of(question.transactional_id)
+    if coordinator is not None:
+        return codes_of(question, await _ask_here(coordinator, question, seconds_max))
+    index = broker.transactions.index_of(question.transactional_id)
+    if index is None:
+        return dict.fromkeys(question.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    state = broker.image.partition(broker.transactions.topic, index)
+    if state is None or state.leader not in broker.live or state.leader == broker.id:
+        return dict.fromkeys(question.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return await _ask_peer_until_free(broker, state.leader, question, seconds_max)
+
+
+async def _ask_here(coordinator: TransactionCoordinator, question: AddPartitions, seconds_max: float) -> Answer:
+    """Our own coordinator may be reading its log, or waiting for the markers of the last transaction: for how long, it
+    cannot say, and the client's connection stands still meanwhile."""
+    future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+    ticket = coordinator.ask(question, lambda answer: None if future.done() else future.set_result(answer))
+    try:
+        async with asyncio.timeout(seconds_max):
+            return await future
+    except TimeoutError:
+        return Answer(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    finally:
+        coordinator.withdraw(ticket)
+
+
+def codes_of(question: AddPartitions, answer: Answer) -> Codes:
+    codes = dict.fromkeys(question.partitions, answer.code)
+    codes.update(dict.fromkeys(answer.missing, ErrorCode.TRANSACTION_ABORTABLE))
+    return codes
+
+
+async def _ask_peer_until_free(broker: "Broker", peer: int, question: AddPartitions, seconds_max: float) -> Codes:
+    """The peer does not let us wait: one answer that is late would hold up all others on the connection."""
+    waited, pauses = 0.0, iter(AGAIN_SECONDS)
+    while True:
+        codes = await _ask_peer(broker, peer, question, min(SECONDS_MAX, seconds_max))
+        if ErrorCode.CONCURRENT_TRANSACTIONS not in codes.values() or waited >= min(AGAIN_SECONDS_MAX, seconds_max):
+            return codes
+        pause = next(pauses, AGAIN_SECONDS[-1])
+        await asyncio.sleep(pause)
+        waited += pause
+
+
+async def _ask_peer(broker: "Broker", peer: int, question: AddPartitions, seconds_max: float) -> Codes:
+    topics: dict[str, list[int]] = {}
+    for topic, index in sorted(question.partitions):
+        topics.setdefault(topic, []).append(index)
+    transaction = AddPartitionsToTxnTransaction(
+        question.transactional_id,
+        question.producer_id,
+        question.producer_epoch,
+        question.verify_only,
+        [AddPartitionsToTxnTopic(topic, indexes) for topic, indexes in topics.items()],
+    )
+    request = AddPartitionsToTxnRequest([transaction])
+    codes = dict.fromkeys(question.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    try:
+        response = await broker.peers.ask(peer, request, AddPartitionsToTxnResponse, VERSION, seconds_max)
+    except Disconnected:
+        return codes
+    for result in response.results_by_transaction:
+        for topic_result in result.topic_results:
+            for part in topic_result.results_by_partition:
+                codes[topic_result.name, part.partition_index] = CODES[part.partition_error_code]
+    return codes

@@ -1,0 +1,1 @@
+"""The data directory, room on it, how it is watched, and who syncs."""

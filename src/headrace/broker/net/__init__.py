@@ -1,0 +1,1 @@
+"""Connections: bytes in and out, requests to their handlers, deadlines, and other brokers as peers."""

@@ -1,0 +1,552 @@
+"""Connections: bytes become frames, frames become requests, replies leave in the order of their requests.
+
+    socket → buffer → frame ─▶ dispatch ─▶ reply now ──────────────┐
+                                  │                                ├─▶ outbox
+                                  └─▶ Pending … complete(reply) ───┘
+
+A connection owns one buffer. It grows with the bytes that really arrive, never with the length that a frame claims, and
+is used again for the next frame: a handler that keeps a view of its frame must be done with it when it returns, or be a
+coroutine (no later frame is decoded while one runs). Not here: what requests mean (`dispatch`), how bytes leave (`outbox`).
+"""
+
+import asyncio
+import logging
+import os
+from collections import deque
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor
+from struct import Struct
+from typing import Any, Protocol, cast
+
+from headrace.base.errors import DiskFailed, PeerError
+from headrace.base.probe import Probes
+from headrace.broker.net.budget import Budget
+from headrace.broker.net.connection_limits import KERNELS_CHOICE, SocketBuffers
+from headrace.broker.net.descriptors import Descriptors
+from headrace.broker.net.outbox import Chunk, Outbox, SocketOutbox, TransportOutbox, release_ranges
+
+log = logging.getLogger("headrace.listener")
+
+_LENGTH = Struct(">i")
+SMALL_BUFFER = 4096
+# For a client that sends many small requests without waiting: one read and one send for all that has come.
+PIPELINE_BUFFER = 32768
+# A client may have this many requests unanswered, or this many reply bytes unread; beyond it we stop reading from it.
+OWED_REPLIES_MAX = 1000
+QUEUED_REPLY_BYTES_MAX = 8 << 20
+# How much of one connection is worked off before it is somebody else's turn: so many small requests, fewer large replies.
+TURN_FRAMES = 64
+REPLY_BYTES_PER_FRAME = 4096
+# A large buffer is kept for the next frame this long; less when others wait for room.
+KEEP_BUFFER_SECONDS = 2.0
+RECLAIM_SECONDS = 0.01
+
+
+class Pending:
+    """A reply that is owed: completed later, sent when its turn comes."""
+
+    __slots__ = ("_connection", "_frame", "chunks", "held_bytes", "on_abandoned")
+
+    def __init__(self, connection: "Connection", frame: Callable[[Any], list[Chunk]]) -> None:
+        self.chunks: list[Chunk] | None = None
+        # What its chunks weigh while they wait behind a reply that is not ready.
+        self.held_bytes = 0
+        self.on_abandoned: Callable[[], None] | None = None
+        self._connection = connection
+        self._frame = frame
+
+    def complete(self, response: Any) -> None:
+        assert self.chunks is None, "a request is answered once"
+        self.on_abandoned = None
+        self.chunks = self._frame(response)
+        self._connection.on_reply_ready(self)
+
+    def fail(self, error: Exception) -> None:
+        """No reply can be made: as if the handler itself had raised this."""
+        self.on_abandoned = None
+        self._connection.on_failure(error)
+
+    def abandon(self) -> None:
+        """The connection is gone: nobody waits any more."""
+        if self.chunks is not None:
+            release_ranges(self.chunks)
+        elif self.on_abandoned is not None:
+            self.on_abandoned()
+
+
+class Dispatcher(Protocol):
+    def dispatch(self, connection: "Connection", frame: memoryview) -> None: ...
+
+
+class Connection(asyncio.BufferedProtocol):
+    __slots__ = (
+        "_buffer",
+        "_end",
+        "_held_bytes",
+        "_is_ending",
+        "_listener",
+        "_outgoing",
+        "_owed",
+        "_reading_paused",
+        "_scheduled",
+        "_start",
+        "_task",
+        "_transport",
+        "_turn_left",
+        "_view",
+        "_waits_for_budget",
+        "_waits_for_turn",
+        "client_software",
+        "frame_since",
+        "ip",
+        "last_active",
+        "outbox",
+        "peer",
+        "principal",
+    )
+
+    def __init__(self, listener: "Listener") -> None:
+        self._listener = listener
+        self._buffer = bytearray(SMALL_BUFFER)
+        self._view = memoryview(self._buffer)
+        self._start = 0
+        self._end = 0
+        self._owed: deque[Pending] = deque()
+        self._held_bytes = 0
+        self._outgoing: list[Chunk] = []
+        self._scheduled = False
+        self._waits_for_budget = False
+        self._waits_for_turn = False
+        self._turn_left = TURN_FRAMES
+        self._reading_paused = False
+        self._is_ending = False
+        self._task: asyncio.Task[None] | None = None
+        self._transport: asyncio.Transport | None = None
+        self.peer = self.ip = "?"
+        self.principal = "User:ANONYMOUS"
+        self.client_software = ""
+        self.last_active = self.frame_since = listener.loop.time()
+
+    # -- asyncio's side ------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are not asyncio.Transport by type, only by what they can do.
+        self._transport = transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        if peer:
+            self.ip, self.peer = peer[0], f"{peer[0]}:{peer[1]}"
+        self.outbox = self._listener.open_outbox(transport, self._read_frames)
+        self._listener.on_open(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self.outbox.close()
+        if self._task is not None:
+            self._task.cancel()
+        owed, self._owed = self._owed, deque()
+        for pending in owed:
+            pending.abandon()
+        release_ranges(self._outgoing)
+        self._outgoing = []
+        self._start = self._end = 0
+        self._waits_for_budget = False
+        self._listener.budget.forget(self)
+        self.shrink()
+        self._listener.on_closed(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._view[self._end :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.last_active = self._listener.loop.time()
+        if self._start == self._end:
+            self.frame_since = self.last_active
+        self._end += nbytes
+        self._listener.probes.bytes_received += nbytes
+        self._read_frames()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def resume_writing(self) -> None:
+        self._read_frames()
+
+    # -- frames in -----------------------------------------------------------------------------------------------
+
+    def _read_frames(self) -> None:
+        """Decode what has arrived, send what is ready, and read on unless something holds this connection back."""
+        self._turn_left = TURN_FRAMES
+        may_go_on = True
+        while may_go_on and self._transport is not None:
+            # First, since replies that leave may end the holding back: whole frames must not be left lying in a buffer
+            # that we then go on to fill.
+            self._flush()
+            progressed = False
+            while not (is_held := self._is_held) and self._next_frame():
+                progressed = True
+            may_go_on = is_held and progressed
+        self._flush()
+        if self._turn_left <= 0 and not self._waits_for_turn:
+            self._waits_for_turn = True
+            self._listener.loop.call_soon(self._on_turn)
+        self.set_reading()
+
+    def _on_turn(self) -> None:
+        self._waits_for_turn = False
+        self._read_frames()
+
+    def _next_frame(self) -> bool:
+        available = self._end - self._start
+        if available < 4:
+            self._make_room(4)
+            return False
+        (size,) = _LENGTH.unpack_from(self._buffer, self._start)
+        if not 0 < size <= self._listener.frame_bytes_max:
+            self.close_bad_peer(
+                f"frame of {size} bytes; allowed are 1 to {self._listener.frame_bytes_max} (socket.request.max.bytes)"
+                f"{_other_protocol(self._view[self._start : self._start + 4])}"
+            )
+            return False
+        if available < 4 + size:
+            self._make_room(4 + size)
+            return False
+        begin = self._start + 4
+        self._start = begin + size
+        self._turn_left -= 1
+        self.frame_since = self.last_active
+        self._dispatch(self._view[begin : begin + size])
+        return self._transport is not None
+
+    def _dispatch(self, frame: memoryview) -> None:
+        try:
+            self._listener.dispatcher.dispatch(self, frame)
+        except Exception as error:
+            self.on_failure(error, self._listener.probes.last_request)
+
+    def on_failure(self, error: Exception, request: object = None) -> None:
+        """A request ended in this. Our own bug costs the connection only: one poison request must not stop broker after
+        broker as its client retries elsewhere."""
+        match error:
+            case PeerError():
+                self.close_bad_peer(str(error), request)
+            case DiskFailed():
+                self._listener.on_disk_failed(error)
+            case _:
+                self._listener.probes.handler_failures += 1
+                fields = {"peer": self.peer, "request": str(request or "")}
+                log.error("request failed; closing the connection", fields, exc_info=error)
+                self.close()
+
+    def _make_room(self, frame_bytes: int) -> None:
+        """Have space to receive more of a frame of this size: doubling as bytes arrive, so a claim costs nothing."""
+        if self._start and self._listener.budget.is_contended:
+            # Between two frames is the moment to queue up for room like everybody else.
+            self.shrink()
+        held = self._end - self._start
+        capacity = len(self._buffer)
+        is_pipelined = self._start > 0 and self._end == capacity < PIPELINE_BUFFER
+        if is_pipelined and self._listener.budget.take_spare(PIPELINE_BUFFER - capacity):
+            self._move_to(bytearray(PIPELINE_BUFFER))
+            return
+        if self._start + frame_bytes <= capacity and held:
+            return
+        fresh = self._buffer
+        if frame_bytes > capacity and held * 2 > capacity:
+            wanted = min(frame_bytes, max(2 * capacity, 65536))
+            if not self._listener.budget.take(wanted - capacity, self):
+                self._waits_for_budget = True
+                self._listener.reclaim()
+                return
+            fresh = bytearray(wanted)
+        self._move_to(fresh)
+
+    def _move_to(self, fresh: bytearray) -> None:
+        """What is held moves to the front of `fresh`, which may be the buffer that it is in."""
+        held = self._end - self._start
+        view = self._view if fresh is self._buffer else memoryview(fresh)
+        view[:held] = self._view[self._start : self._end]
+        self._buffer, self._view = fresh, view
+        self._start, self._end = 0, held
+
+    def shrink(self) -> None:
+        """Give back what a large buffer has beyond the bytes in it. Before more is received, there must be room again."""
+        extra = len(self._buffer) - max(SMALL_BUFFER, self._end - self._start)
+        if extra > 0:
+            self._move_to(bytearray(len(self._buffer) - extra))
+            self._listener.budget.give_back(extra, self)
+
+    def shrink_if_idle(self, idle_since: float) -> None:
+        if self.last_active <= idle_since and not self.is_mid_frame and not self._waits_for_budget:
+            self.shrink()
+
+    def on_budget(self) -> None:
+        if self._waits_for_budget:
+            self._waits_for_budget = False
+            self._read_frames()
+
+    # -- replies out ---------------------------------------------------------------------------------------------
+
+    def reply(self, chunks: list[Chunk]) -> None:
+        """Answer the current request at once (it still waits behind earlier ones)."""
+        self._turn_left -= sum(map(len, chunks)) // REPLY_BYTES_PER_FRAME
+        if self._owed:
+            done = Pending(self, lambda response: [])
+            done.chunks = chunks
+            self._owed.append(done)
+            self._hold(done)
+        else:
+            self._outgoing += chunks
+
+    def owe(self, pending: Pending) -> None:
+        self._owed.append(pending)
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """A handler that must wait before it can change anything: no later frame is decoded until it is done."""
+        self._task = self._listener.loop.create_task(self._guard(work, self._listener.probes.last_request))
+        self._task.add_done_callback(self._on_task_done)
+
+    async def _guard(self, work: Coroutine[Any, Any, None], request: object) -> None:
+        try:
+            await work
+        except Exception as error:
+            self.on_failure(error, request)
+
+    def _on_task_done(self, task: asyncio.Task[None]) -> None:
+        self._task = None
+        self._read_frames()
+
+    def on_reply_ready(self, pending: Pending) -> None:
+        if self._owed and self._owed[0] is not pending:
+            self._hold(pending)
+        # One flush for all the replies that one sync round or one append made ready.
+        if not self._scheduled:
+            self._scheduled = True
+            self._listener.loop.call_soon(self._flush_scheduled)
+
+    def _hold(self, ready: Pending) -> None:
+        """It waits behind an earlier reply, and its bytes count as unread ones do."""
+        assert ready.chunks is not None
+        ready.held_bytes = sum(map(len, ready.chunks))
+        self._held_bytes += ready.held_bytes
+
+    def _flush_scheduled(self) -> None:
+        self._scheduled = False
+        if self._reading_paused:
+            self._read_frames()
+        else:
+            self._flush()
+
+    def _flush(self) -> None:
+        owed = self._owed
+        while owed and (ready := owed[0].chunks) is not None:
+            self._held_bytes -= owed.popleft().held_bytes
+            self._outgoing += ready
+        if self._outgoing and self._transport is not None:
+            chunks, self._outgoing = self._outgoing, []
+            self.outbox.send(chunks)
+        self.end_if_answered()
+
+    # -- pressure and endings ------------------------------------------------------------------------------------
+
+    @property
+    def _is_held(self) -> bool:
+        """Others' turn, a running handler, too many replies owed or unread, or no buffer budget: nothing is decoded."""
+        return (
+            self._turn_left <= 0
+            or self._task is not None
+            or len(self._owed) >= OWED_REPLIES_MAX
+            or self._waits_for_budget
+            or self._held_bytes + self.outbox.queued_bytes > QUEUED_REPLY_BYTES_MAX
+            or self._is_ending
+            or self._listener.is_draining
+        )
+
+    def set_reading(self) -> None:
+        if self._transport is None or self._is_held == self._reading_paused:
+            return
+        self._reading_paused = not self._reading_paused
+        if self._reading_paused:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._owed and self._task is None
+
+    @property
+    def is_mid_frame(self) -> bool:
+        """The rest of a frame is for the peer to send: nothing of ours holds it back."""
+        return self._end > self._start and not self._reading_paused
+
+    def close_bad_peer(self, cause: str, request: object = None) -> None:
+        self._listener.probes.peer_errors += 1
+        self.close_because(cause, request)
+
+    def close_because(self, cause: str, request: object = None) -> None:
+        fields = {"cause": cause, "peer": self.peer, "request": str(request or "")}
+        log.warning("closing a connection: %(cause)s", fields)
+        self.close()
+
+    def close_when_answered(self) -> None:
+        """What was read is answered, and nothing more is read: what the client sends meanwhile was never received."""
+        self._is_ending = True
+        self._read_frames()
+
+    def end_if_answered(self) -> None:
+        if self._is_ending and self.is_idle and not self.outbox.queued_bytes:
+            self.close()
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self.outbox.close()
+            self._transport.abort()
+            self._transport = None
+
+
+class Listener:
+    """One listening address, its protocol, and the connections that came in on it."""
+
+    def __init__(
+        self,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        dispatcher: Dispatcher,
+        probes: Probes,
+        readers: Executor,
+        frame_bytes_max: int,
+        buffer_bytes_max: int,
+        connections_max: int,
+        connections_per_ip_max: int,
+        descriptors: Descriptors,
+        idle_seconds_max: float,
+        frame_seconds_max: float = 30.0,
+        backlog: int = 1024,
+        socket_buffers: SocketBuffers = KERNELS_CHOICE,
+        on_disk_failed: Callable[[DiskFailed], None],
+    ) -> None:
+        self.loop = loop
+        self.dispatcher = dispatcher
+        self.probes = probes
+        self.frame_bytes_max = frame_bytes_max
+        self.budget = Budget(buffer_bytes_max)
+        # Ordered: whom a stop closes first must not depend on addresses, or no simulation could be replayed.
+        self.connections: dict[Connection, None] = {}
+        self.is_draining = False
+        self.addresses: list[tuple[str, int]] = []
+        self.on_disk_failed = on_disk_failed
+        self._readers = readers
+        self._connections_max = connections_max
+        self._connections_per_ip_max = connections_per_ip_max
+        self._descriptors = descriptors
+        self._idle_seconds_max = idle_seconds_max
+        self._backlog = backlog
+        self._socket_buffers = socket_buffers
+        self._connections_of: dict[str, int] = {}
+        self._frame_seconds_max = frame_seconds_max
+        self._reclaiming = False
+        self._server: asyncio.Server | None = None
+
+    async def bind(self, host: str, port: int) -> int:
+        """Take the address, without answering yet; the port that it became."""
+        self._server = await self.loop.create_server(
+            lambda: Connection(self), host, port, backlog=self._backlog, start_serving=False
+        )
+        self.addresses = [each.getsockname()[:2] for each in self._server.sockets]
+        bound: int = self._server.sockets[0].getsockname()[1]
+        return bound
+
+    def set_limits(self, connections_max: int, connections_per_ip_max: int, idle_seconds_max: float) -> None:
+        """From now on: who is connected stays so."""
+        self._connections_max = connections_max
+        self._connections_per_ip_max = connections_per_ip_max
+        self._idle_seconds_max = idle_seconds_max
+
+    async def serve(self) -> None:
+        assert self._server is not None, "bind first"
+        await self._server.start_serving()
+
+    def stop_accepting(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    def stop_reading(self) -> None:
+        """Take no more requests; replies still leave."""
+        self.is_draining = True
+        for connection in self.connections:
+            connection.set_reading()
+
+    def close_connections(self) -> None:
+        for connection in list(self.connections):
+            connection.close()
+
+    def open_outbox(self, transport: asyncio.Transport, on_drained: Callable[[], None]) -> Outbox:
+        plain = transport.get_extra_info("socket")
+        if plain is not None:
+            self._socket_buffers.apply(plain)
+        if plain is None or transport.get_extra_info("sslcontext") is not None or not hasattr(os, "sendfile"):
+            return TransportOutbox(transport, self.probes)
+        return SocketOutbox(
+            transport, self.loop, self._readers, self.probes, self._descriptors, on_drained, self.on_disk_failed
+        )
+
+    def on_open(self, connection: Connection) -> None:
+        self.probes.connections_accepted += 1
+        if len(self.connections) >= self._connections_max:
+            self._refuse(connection, "max.connections is reached")
+        elif self._connections_of.get(connection.ip, 0) >= self._connections_per_ip_max:
+            self._refuse(connection, "max.connections.per.ip is reached")
+        elif not self._descriptors.take():
+            self._refuse(connection, "no descriptors are left (ulimit -n)")
+        else:
+            self.connections[connection] = None
+            self._connections_of[connection.ip] = self._connections_of.get(connection.ip, 0) + 1
+            self.probes.connections_open = len(self.connections)
+
+    def _refuse(self, connection: Connection, cause: str) -> None:
+        self.probes.connections_refused += 1
+        connection.close_because(cause)
+
+    def on_closed(self, connection: Connection) -> None:
+        if connection in self.connections:
+            del self.connections[connection]
+            self._connections_of[connection.ip] -= 1
+            if not self._connections_of[connection.ip]:
+                del self._connections_of[connection.ip]
+            self._descriptors.give_back()
+            self.probes.connections_open = len(self.connections)
+
+    def reclaim(self) -> None:
+        """Somebody waits for buffer space: soon take back what lies in buffers that are not in use."""
+        if not self._reclaiming:
+            self._reclaiming = True
+            self.loop.call_later(RECLAIM_SECONDS, self._reclaim)
+
+    def _reclaim(self) -> None:
+        self._reclaiming = False
+        for connection in list(self.connections):
+            connection.shrink_if_idle(self.loop.time())
+
+    def sweep(self) -> None:
+        """Called every second or so: close who has been silent too long, take back buffers that are not needed."""
+        now = self.loop.time()
+        for connection in list(self.connections):
+            # A frame that comes slowly does no harm, unless its memory is what others wait for.
+            since = connection.frame_since if self.budget.is_waited_for else connection.last_active
+            if connection.is_mid_frame and now - since > self._frame_seconds_max:
+                connection.close_bad_peer(f"a frame was begun and not finished in {self._frame_seconds_max:.0f} s")
+            elif connection.is_idle and now - connection.last_active > self._idle_seconds_max:
+                connection.close()
+            else:
+                connection.end_if_answered()
+                connection.shrink_if_idle(now - KEEP_BUFFER_SECONDS)
+
+
+def _other_protocol(first: memoryview) -> str:
+    """What somebody may have meant, who connects to the wrong port."""
+    start = bytes(first)
+    if start in (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI"):
+        return ": this is HTTP, and this port speaks Kafka"
+    if start[:2] == b"\x16\x03":
+        return ": this is TLS, and this listener is plain (security.protocol=PLAINTEXT)"
+    return ""

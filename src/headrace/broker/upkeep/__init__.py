@@ -1,0 +1,1 @@
+"""What is done though nobody asks: retention, compaction, checkpoints, expiry."""

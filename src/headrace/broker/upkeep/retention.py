@@ -1,0 +1,120 @@
+"""Retention on this broker: segments that a topic no longer keeps, by age or by size, leave the logs it leads.
+
+Only a leader decides; followers follow the start of its log. The new starts of a round are written down at its end, and
+the files below them go after that, so that no start goes back. Each round gives every log a bounded number of segments to
+lose, and goes on soon when that was not all.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.base.clock import Now
+from headrace.base.errors import DiskFull
+from headrace.log.retention import UNLIMITED, start_by_size, start_by_time
+from headrace.partition.partition import Partition
+from headrace.wire.batch import CorruptBatch
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+log = logging.getLogger("headrace.retention")
+
+PER_TURN = 200
+SEGMENTS_PER_ROUND = 50
+FIRST_SECONDS_MAX = 30.0
+GO_ON_SECONDS = 1.0
+
+
+class Pressure(NamedTuple):
+    """Of the partitions of one topic that we lead, the one that is nearest to losing something."""
+
+    fill: float
+    """Bytes kept as a share of `retention.bytes`; 0 without that limit."""
+    oldest_due_ms: int
+    """When its oldest segment is too old; 0 when nothing is."""
+
+
+class Retention:
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self.segments_dropped = 0
+        self.pressure: Mapping[str, Pressure] = {}
+
+    async def run(self) -> None:
+        interval = self._broker.config.number("log.retention.check.interval.ms") / 1000
+        wait = min(interval, FIRST_SECONDS_MAX)
+        while True:
+            await asyncio.sleep(wait)
+            dropped = self.segments_dropped
+            wait = min(interval, GO_ON_SECONDS) if await self._round() else interval
+            if self.segments_dropped > dropped:
+                await self._write_down()
+
+    async def _write_down(self) -> None:
+        try:
+            await self._broker.partitions.save_checkpoints()
+        except DiskFull as full:
+            log.error("less is deleted, since not all could be written down: %(cause)s", {"cause": full})
+        # Below the starts that could be written down.
+        await self._broker.partitions.remove_retired()
+
+    async def _round(self) -> bool:
+        """Whether there is more to do."""
+        now = self._broker.credible_time.of(self._broker.clock.now())
+        pressure: dict[str, Pressure] = {}
+        is_more = False
+        for count, partition in enumerate(list(self._broker.partitions), 1):
+            if partition.is_leader and partition.config.deletes:
+                try:
+                    dropped, has_more = forget_old(partition, now)
+                    self.segments_dropped += dropped
+                    is_more |= has_more
+                    _press(pressure, partition)
+                except (CorruptBatch, DiskFull) as error:
+                    log.error(
+                        "retention of %(topic)s-%(partition)d has to wait: %(cause)s",
+                        {**partition.id._asdict(), "cause": error},
+                    )
+            if count % PER_TURN == 0:
+                await asyncio.sleep(0)
+        self.pressure = pressure
+        return is_more
+
+
+def forget_old(partition: Partition, now: Now) -> tuple[int, bool]:
+    """Moves the start past what the topic no longer keeps: how many segments that is, and whether there are more."""
+    store, config = partition.log, partition.config
+    segments = [segment for segment in store.segments if segment.next_offset > store.start_offset] or store.segments
+    by_time = start_by_time(segments, config.retention_ms, now.wall)
+    start = min(max(by_time, start_by_size(segments, config.retention_bytes)), partition.high_watermark)
+    ends = [segment.next_offset for segment in segments if store.start_offset < segment.next_offset <= start]
+    if not ends:
+        return 0, False
+    end = ends[:SEGMENTS_PER_ROUND][-1]
+    if end > segments[-1].base_offset:
+        # Only a sealed segment can go.
+        partition.upkeep.roll(now)
+    partition.upkeep.delete_records(end)
+    return min(len(ends), SEGMENTS_PER_ROUND), len(ends) > SEGMENTS_PER_ROUND
+
+
+def _press(pressure: dict[str, Pressure], partition: Partition) -> None:
+    config, segments = partition.config, partition.log.segments
+    oldest = segments[0]
+    fill = partition.log.size_bytes / config.retention_bytes if config.retention_bytes > 0 else 0.0
+    due = 0
+    if config.retention_ms != UNLIMITED and oldest.size and oldest.max_timestamp >= 0:
+        due = oldest.max_timestamp + config.retention_ms
+    before = pressure.get(partition.id.topic)
+    if before is not None:
+        fill = max(fill, before.fill)
+        due = min(filter(None, (due, before.oldest_due_ms)), default=0)
+    pressure[partition.id.topic] = Pressure(fill, due)
+
+
+def rows(pressure: Mapping[str, Pressure]) -> Iterator[tuple[str, float, float]]:
+    """(labels, fill, unix seconds) for the metrics."""
+    for topic, each in pressure.items():
+        yield f'{{topic="{topic}"}}', each.fill, each.oldest_due_ms / 1000
