@@ -9,12 +9,12 @@ from headrace.cluster import elect, rejoin
 from headrace.log import recovery, scan
 from headrace.log.log import Log
 from sim.disk_teeth import vanished_replicas_are_new
-from sim.mutant import Mutant, edit
-from sim.mutants.plans import HANGS, RELAXED, SAFETY
-from sim.mutants.plays import by_test
+from sim.isr_stories import DARK
+from sim.mutant import edit
+from sim.mutants.plans import SAFETY
+from sim.mutants.plays import by_story, by_test
 from sim.test_restored_store import epochs_go_back, nobody_knows_that_it_went_back
 
-ALL = (*SAFETY, *HANGS, "no-bug")
 RECOVERY = "tests/unit/log/test_log_recovery.py"
 DIRECTORY = "tests/unit/broker/test_broker_directory.py"
 REJOIN = "tests/unit/cluster/test_rejoin.py"
@@ -156,8 +156,8 @@ OPENINGS = (
         ends_below_the_watermark_are_no_damage,
         f"{PARTITIONS}::test_a_relaxed_log_that_ends_below_what_was_committed",
     ),
-    Mutant("every-boot-is-the-same", every_boot_is_the_same, ALL, RELAXED),
-    Mutant("lost-page-caches-are-not-told", lost_page_caches_are_not_told, ALL, RELAXED),
+    by_story("every-boot-is-the-same", every_boot_is_the_same, SAFETY, DARK),
+    by_story("lost-page-caches-are-not-told", lost_page_caches_are_not_told, SAFETY, DARK),
     by_test(
         "internal-topics-are-left-out",
         internal_topics_are_left_out,
