@@ -5,11 +5,10 @@
     python tools/verify.py --table         runs nothing: the table of the parts that ran on this commit so far
 
 The simulator needs processors but no clock, so its parts run at low priority beside the tests of real processes, which
-mostly wait: 10,000 seeds are 70 minutes of one processor, 2,000 of transactions 25, the stores 10, the mutants 20, which is two
-hours of one in all. Of the tests those run by name only that are long and not about the core. A part that fails does not stop the
-others, and nothing is run a second time: a test that fails now and then
-is a bug. Each part ends with a line that names its outcome and the commit, and is remembered by commit in build/verify,
-so that parts that ran alone add up to one table. The exit code is 0 only if all that was asked for passed, in time.
+mostly wait: 10,000 seeds are 70 minutes of one processor, 2,000 of transactions 25, the stores 10, the mutants 20, two hours
+of one in all. Of the tests those run by name only that are long and not about the core. A part that fails does not stop the
+others, and nothing is run a second time: a test that fails now and then is a bug. Each part ends with a line that names its
+outcome and the commit, and is remembered by commit in build/verify, so that parts that ran alone add up to one table. The exit code is 0 only if all that was asked for passed, in time.
 """
 
 import argparse

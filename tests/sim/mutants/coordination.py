@@ -210,12 +210,10 @@ COORDINATION = (
         ),
     ),
     Mutant("decisions-are-not-stored", decisions_are_not_stored, ALL, GROUPS),
-    Mutant(
+    by_test(
         "former-leaders-coordinate",
         former_leaders_coordinate,
-        ALL,
-        GROUPS,
-        (TRANSACTIONS,),
+        "tests/sim/test_new_coordinators.py::test_one_whose_broker_leads_no_more_sends_everybody_away",
         beside=(
             former_coordinators_stay,
             "a broker drops its coordinators as soon as it hears that it leads no more, unless the same news changes more "
