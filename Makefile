@@ -55,7 +55,7 @@ sim: $(DEV_STAMP) ## Storms over the real broker on virtual time: SEEDS=1000, or
 mutants: $(DEV_STAMP) ## Each rule taken away until a storm notices: ARGS="NAME --storms 50", "--part 1/4", "--list"
 	@$(BIN)/python -m tests.sim.mutants $(ARGS)
 
-tools: $(DEV_STAMP) # kcat, Java, Maven and Go, and the client programs the tests drive
+tools: $(DEV_STAMP) # kcat, Java, Maven, Go and Rust, and the client programs the tests drive
 	@$(BIN)/python tools/ensure_tools.py
 
 clean: ## Remove .venv, caches and build output; data/ stays

@@ -1,4 +1,4 @@
-"""Puts what the tests drive on this machine: kcat, Java, Maven, Go, etcd, Chromium, the jars and the client programs.
+"""Puts what the tests drive on this machine: kcat, Java, Maven, Go, Rust, etcd, Chromium, the jars and the client programs.
 
 As root on Debian a missing program is installed; elsewhere the command to install it is printed and nothing is changed.
 It never fails by itself: a test whose tool is missing skips, and under CI=true a skip fails (tests/conftest.py).
@@ -27,6 +27,8 @@ PROGRAMS = (
     Program("javac", "openjdk-17-jdk-headless", "the Java client and Kafka's console tools"),
     Program("mvn", "maven", "fetching Kafka's jars"),
     Program("go", "golang-go", "the franz-go client"),
+    # Debian's plain cargo is from before rskafka; this one follows what browsers need.
+    Program("cargo", "cargo-web", "the program on rskafka"),
     Program("etcd", "etcd-server", "the metadata store of many hosts"),
     Program("systemd-analyze", "systemd", "the check of the systemd units"),
     Program("chromium", "chromium", "the browser that walks through the UI"),

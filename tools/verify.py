@@ -8,7 +8,8 @@ The simulator needs processors but no clock, so its parts run at low priority be
 mostly wait: 10,000 seeds are 70 minutes of one processor, 2,000 of transactions 25, the stores 10, the mutants 20, two hours
 of one in all. Of the tests those run by name only that are long and not about the core. A part that fails does not stop the
 others, and nothing is run a second time: a test that fails now and then is a bug. Each part ends with a line that names its
-outcome and the commit, and is remembered by commit in build/verify, so that parts that ran alone add up to one table. The exit code is 0 only if all that was asked for passed, in time.
+outcome and the commit, and is remembered by commit in build/verify, so that parts that ran alone add up to one table. The
+exit code is 0 only if all that was asked for passed, in time.
 """
 
 import argparse
@@ -91,7 +92,7 @@ def steps() -> list[Step]:
 def _apart() -> Iterator[Step]:
     for step in (
         _tests("scale", "10,000 partitions at RF 3, 100,000 at RF 1", "long", "tests/scale"),
-        _tests("ecosystem", "Kafka Streams, Connect, Sarama, kafka-go while a broker dies", "long", "tests/ecosystem"),
+        _tests("ecosystem", "nine projects of Kafka's ecosystem while a broker dies", "long", "tests/ecosystem"),
         _tests("spark", "kills of queries, clusters, Spark Connect, the official connector", "long", "tests/spark"),
     ):
         yield step._replace(is_apart=True)

@@ -12,27 +12,61 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headrace import aio as aio
-    from headrace.api import ApiError as ApiError
-    from headrace.api import Client as Client
-    from headrace.api import Consumer as Consumer
-    from headrace.api import Delivered as Delivered
-    from headrace.api import Delivery as Delivery
-    from headrace.api import Message as Message
-    from headrace.api import Producer as Producer
-    from headrace.api import TransactionalProducer as TransactionalProducer
-    from headrace.api import connect as connect
-    from headrace.api import salted as salted
-    from headrace.api import unsalted as unsalted
+    from headrace import aio
+    from headrace.api import (
+        ApiError,
+        Client,
+        Closed,
+        Consumer,
+        Delivered,
+        Delivery,
+        DeliveryFailed,
+        Lag,
+        Message,
+        Partition,
+        Producer,
+        Topic,
+        Transaction,
+        TransactionAborted,
+        TransactionalProducer,
+        TransactionMisused,
+        UnknownOption,
+        Unserialisable,
+        Webhook,
+        connect,
+        salted,
+        unsalted,
+    )
 
 __version__ = "0.1.0"
 
-_API = frozenset(
-    {
-        "ApiError", "Client", "Consumer", "Delivered", "Delivery", "Message", "Producer", "TransactionalProducer", "connect",
-        "salted", "unsalted",
-    }
-)  # fmt: skip
+__all__ = [
+    "ApiError",
+    "Client",
+    "Closed",
+    "Consumer",
+    "Delivered",
+    "Delivery",
+    "DeliveryFailed",
+    "Lag",
+    "Message",
+    "Partition",
+    "Producer",
+    "Topic",
+    "Transaction",
+    "TransactionAborted",
+    "TransactionMisused",
+    "TransactionalProducer",
+    "UnknownOption",
+    "Unserialisable",
+    "Webhook",
+    "__version__",
+    "aio",
+    "connect",
+    "salted",
+    "unsalted",
+]
+_API = frozenset(__all__) - {"__version__", "aio"}
 
 
 def __getattr__(name: str) -> Any:
@@ -49,4 +83,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_API, "aio"})
+    return sorted({*globals(), *__all__})

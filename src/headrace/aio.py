@@ -1,4 +1,4 @@
-"""`headrace` for asyncio, with the same names:
+"""`headrace` for asyncio, with the same names; results, messages and errors are the same classes:
 
 import headrace
 
@@ -9,12 +9,56 @@ async with headrace.aio.connect("127.0.0.1:9092") as client:
 from headrace.base.extras import explained
 
 try:
-    from headrace.api.aio import Client as Client
-    from headrace.api.aio import Consumer as Consumer
-    from headrace.api.aio import Delivery as Delivery
-    from headrace.api.aio import Producer as Producer
-    from headrace.api.aio import Transaction as Transaction
-    from headrace.api.aio import TransactionalProducer as TransactionalProducer
-    from headrace.api.aio import connect as connect
+    from headrace.api import (
+        ApiError,
+        Closed,
+        Delivered,
+        DeliveryFailed,
+        Lag,
+        Message,
+        Partition,
+        Topic,
+        TransactionAborted,
+        TransactionMisused,
+        UnknownOption,
+        Unserialisable,
+        Webhook,
+        salted,
+        unsalted,
+    )
+    from headrace.api.aio import (
+        Client,
+        Consumer,
+        Delivery,
+        Producer,
+        Transaction,
+        TransactionalProducer,
+        connect,
+    )
 except ModuleNotFoundError as missing:
     raise explained(missing) from None
+
+__all__ = [
+    "ApiError",
+    "Client",
+    "Closed",
+    "Consumer",
+    "Delivered",
+    "Delivery",
+    "DeliveryFailed",
+    "Lag",
+    "Message",
+    "Partition",
+    "Producer",
+    "Topic",
+    "Transaction",
+    "TransactionAborted",
+    "TransactionMisused",
+    "TransactionalProducer",
+    "UnknownOption",
+    "Unserialisable",
+    "Webhook",
+    "connect",
+    "salted",
+    "unsalted",
+]

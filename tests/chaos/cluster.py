@@ -27,6 +27,7 @@ from headrace.cli.child import ServeChild
 from headrace.cli.ports import free_port
 from headrace.cli.serve_options import ServeOptions
 
+LOOPBACK = "127.0.0.1"
 START_SECONDS = 60.0
 CALM_SECONDS = 60.0
 STOP_SECONDS = 60.0
@@ -49,7 +50,7 @@ class Host:
     """Where one broker runs: its address, its rack, and what its command line is wrapped in."""
 
     id: int
-    address: str = "127.0.0.1"
+    address: str = LOOPBACK
     wrap: Callable[[list[str]], list[str]] = field(default=lambda command: command)
     rack: str = ""
 
@@ -64,7 +65,6 @@ class Cluster:
         log_level: str = "info",
     ) -> None:
         hosts = list(hosts) or [Host(number) for number in (1, 2, 3)]
-        ports = _free_ports(2 * len(hosts))
         self.data = data
         self._children = {
             host.id: Child(
@@ -72,8 +72,8 @@ class Cluster:
                     id=host.id,
                     host=host.address,
                     rack=host.rack,
-                    port=ports.pop(),
-                    metrics_port=ports.pop(),
+                    port=free_port(LOOPBACK),
+                    metrics_port=free_port(LOOPBACK),
                     data=str(data),
                     store=store,
                     settings={**REPLICATED, **(settings or {})},
@@ -263,13 +263,6 @@ class Cluster:
             impatient = {"reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200, "log_level": 0}
             self._admin = AdminClient({"bootstrap.servers": self.bootstrap, **impatient})
         return self._admin
-
-
-def _free_ports(count: int) -> set[int]:
-    ports: set[int] = set()
-    while len(ports) < count:
-        ports.add(free_port("127.0.0.1"))
-    return ports
 
 
 def _partition(metadata: ClusterMetadata, place: Place) -> PartitionMetadata | None:

@@ -4,7 +4,6 @@ of it, or its beginning, or a refusal that says what to do. Never other records,
 
 import random
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from clients.confluent import Confluent
 from clients.raw import RawClient
 from clients.raw_records import fetch, good_batch, produce
+from eventually import until
 from headrace.base.errors import UserError
 from headrace.testing import Broker
 from headrace.wire.batch import crc_ok, iter_headers
@@ -127,10 +127,7 @@ def expect_beginning(bootstrap: str, topic: str) -> int:
 
 def until_led(ask: Callable[[Any], Any], argument: Any, refusal: int = ErrorCode.NOT_LEADER_OR_FOLLOWER) -> Any:
     """The answer once there is a leader: a broker that has just joined, or may again, is elected a moment later."""
-    deadline = time.monotonic() + 20
-    while (answer := ask(argument)).error_code == refusal and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return answer
+    return until(lambda: ask(argument), lambda answer: answer.error_code != refusal)
 
 
 def expect_resend_known(bootstrap: str, topic: str) -> None:

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import Self
 
-from chaos.cluster import STOP_SECONDS, Cluster
+from chaos.cluster import LOOPBACK, STOP_SECONDS, Cluster
+from headrace.cli.ports import free_port
 
 
 class UpCluster(Cluster):
@@ -16,8 +17,8 @@ class UpCluster(Cluster):
 
     def __init__(self, data: Path) -> None:
         super().__init__(data)
-        port = min(int(each.rpartition(":")[2]) for each in super().bootstrap.split(","))
-        words = ["up", "--json", "--no-gateway", "--brokers", "3", "--port", str(port), "--data", str(data)]
+        ports = ["--port", str(free_port(LOOPBACK, 3)), "--metrics-port", str(free_port(LOOPBACK, 3))]
+        words = ["up", "--json", "--no-gateway", "--brokers", "3", "--data", str(data), *ports]
         self._command = [sys.executable, "-m", "headrace.cli", *words, "--log-level", "error"]
         self._bootstrap = ""
 

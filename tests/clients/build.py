@@ -1,4 +1,4 @@
-"""Fetches the jars and builds the Java and Go client programs, once, into a cache outside the checkout.
+"""Fetches jars and Python packages, and builds the Java, Go and Rust programs, once, into a cache outside the checkout.
 
 A build is keyed by the content of its sources and appears in the cache by one rename, so that two runs at the same time
 and a run that was cut off do no harm. `python tests/clients/build.py` builds all of them ahead of the tests.
@@ -43,6 +43,19 @@ def go_program(folder: Path) -> Path:
     return _built(folder.name, sources, lambda out: _build_go(folder, out)) / folder.name
 
 
+def cargo_program(folder: Path) -> Path:
+    """The compiled crate of a folder."""
+    sources = [folder / "Cargo.toml", *sorted(folder.glob("src/*.rs"))]
+    return _built(folder.name, sources, lambda out: _build_crate(folder, out)) / folder.name
+
+
+def python_environment(folder: Path) -> Path:
+    """A Python with the packages of a folder's requirements.txt and no others: they may not fit those of this checkout."""
+    requirements = folder / "requirements.txt"
+    name = f"{folder.name}-python{sys.version_info.major}.{sys.version_info.minor}"
+    return _built(name, [requirements], lambda out: _install(requirements, out)) / "bin" / "python"
+
+
 def _fetch_jars(pom: Path, out: Path) -> None:
     _need("mvn", "maven")
     _run(["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={out}"], cwd=out)
@@ -58,6 +71,20 @@ def _compile(jars: Path, programs: list[Path], out: Path) -> None:
 def _build_go(folder: Path, out: Path) -> None:
     _need("go", "golang-go")
     _run([*go_command(folder / "go.mod"), "build", "-o", str(out / folder.name), "."], cwd=folder)
+
+
+def _build_crate(folder: Path, out: Path) -> None:
+    _need("cargo", "cargo-web")
+    # In a copy: cargo leaves a lock file and objects beside the sources.
+    with tempfile.TemporaryDirectory() as temporary:
+        crate = shutil.copytree(folder, Path(temporary) / folder.name)
+        _run(["cargo", "build", "--quiet", "--target-dir", "target"], cwd=crate)
+        shutil.copy(crate / "target" / "debug" / folder.name, out)
+
+
+def _install(requirements: Path, out: Path) -> None:
+    _run([sys.executable, "-m", "venv", str(out)], cwd=out)
+    _run([str(out / "bin" / "python"), "-m", "pip", "install", "-q", "-r", str(requirements)], cwd=out)
 
 
 def _built(name: str, sources: list[Path], build: Callable[[Path], None]) -> Path:

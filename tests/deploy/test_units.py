@@ -92,6 +92,25 @@ def test_the_file_as_it_stands_is_understood() -> None:
 
 
 @pytest.mark.parametrize("unit", [BROKER, GATEWAY])
+def test_a_unit_names_pages_and_files_that_the_installation_puts_there(unit: Path) -> None:
+    (page,) = re.findall(r"^Documentation=file:(\S+)$", unit.read_text(), re.MULTILINE)
+    assert page in installed()
+    assert {f"/etc/systemd/system/{unit.name}", INSTALLED_FILE} <= installed()
+
+
+def installed() -> set[str]:
+    """The files that the `install` lines of docs/deploy.md write."""
+    root, found = SYSTEMD.parents[1], set[str]()
+    for line in re.findall(r"^install -D -m 644 (.*)$", (root / "docs" / "deploy.md").read_text(), re.MULTILINE):
+        words = shlex.split(line, comments=True)
+        if words[0] == "-t":
+            found |= {f"{words[1]}/{path.name}" for pattern in words[2:] for path in root.glob(pattern)}
+        else:
+            found.add(words[1])
+    return found
+
+
+@pytest.mark.parametrize("unit", [BROKER, GATEWAY])
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 def test_systemd_finds_no_fault_with_a_unit(unit: Path, tmp_path: Path) -> None:
     copy = tmp_path / unit.name.replace("@", "@1")

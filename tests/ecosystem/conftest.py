@@ -10,11 +10,14 @@ import pytest
 from clients.build import MissingTool
 from clients.confluent import Confluent
 from ecosystem.outcome import Outcome, TopicOutcome
+from eventually import until
 from headrace.admin.admin import Admin
 from headrace.admin.coordinators import coordinator_of
+from headrace.base.errors import Refused
 from headrace.testing import Cluster
 
 PARTITIONS = 3
+NOBODY = -1
 START_SECONDS = 120.0
 # Records that come out before a broker dies, without it, and after it came back.
 BEFORE, WITHOUT, AFTER = 200, 300, 200
@@ -43,7 +46,7 @@ class ThreeBrokers:
 
     def kill_coordinator_at_work(self, group: str, outcome: Outcome, still_well: Callable[[], None]) -> None:
         """Of a group. It leads partitions, too."""
-        self._kill_at_work(lambda: self.ask(lambda admin: coordinator_of(admin, group)), outcome, still_well)
+        self._kill_at_work(lambda: self._coordinator(group), outcome, still_well)
 
     def kill_leader_at_work(self, topic: str, outcome: Outcome, still_well: Callable[[], None]) -> None:
         self._kill_at_work(lambda: self._leader(topic), outcome, still_well)
@@ -52,9 +55,16 @@ class ThreeBrokers:
         outcome.progress(BEFORE, still_well)
         broker = choose()
         self.cluster.kill(broker)
+        until(choose, lambda now: now not in (broker, NOBODY), otherwise="nobody took its place")
         outcome.progress(WITHOUT, still_well)
         self.cluster.start(broker)
         outcome.progress(AFTER, still_well)
+
+    def _coordinator(self, group: str) -> int:
+        try:
+            return self.ask(lambda admin: coordinator_of(admin, group))
+        except Refused:
+            return NOBODY
 
     def _leader(self, topic: str) -> int:
         described = self.ask(lambda admin: admin.metadata([topic]))

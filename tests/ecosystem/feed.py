@@ -24,8 +24,9 @@ _PATIENT = {
 class Feed(ABC):
     """`with … as feed:` sends until `stop`, or the end of the block; then all of `feed.sent` is where it was to go."""
 
-    def __init__(self) -> None:
+    def __init__(self, pause_seconds: float = PAUSE_SECONDS) -> None:
         self.sent: list[Written] = []
+        self._pause_seconds = pause_seconds
         self.failures: list[str] = []
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
@@ -46,7 +47,7 @@ class Feed(ABC):
         assert not self.failures, self.failures[:5]
 
     def _run(self) -> None:
-        while not self._stopping.wait(PAUSE_SECONDS):
+        while not self._stopping.wait(self._pause_seconds):
             for _ in range(BURST):
                 number, key = divmod(len(self.sent), KEYS)
                 written = Written(f"key-{key}", number)
@@ -67,8 +68,8 @@ class Feed(ABC):
 class TopicFeed(Feed):
     """Records of KEYS keys in turn, numbered by key. The value is `key number`; the key chooses the partition."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
-        super().__init__()
+    def __init__(self, bootstrap: str, topic: str, pause_seconds: float = PAUSE_SECONDS) -> None:
+        super().__init__(pause_seconds)
         self._topic = topic
         self._producer = Producer({"bootstrap.servers": bootstrap, **_PATIENT})
 

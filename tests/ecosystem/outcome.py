@@ -30,11 +30,15 @@ class Outcome(ABC):
         self.until(self.count + more, still_well)
 
     def until(self, count: int, still_well: Callable[[], None]) -> None:
-        deadline = time.monotonic() + WAIT_SECONDS
+        """However long it takes, as long as more comes out."""
+        came, last_came = self.count, time.monotonic()
         while self.count < count:
             still_well()
-            assert time.monotonic() < deadline, f"{self.count} of {count} records came out of {self.name}"
             self._values |= self._look()
+            if self.count > came:
+                came, last_came = self.count, time.monotonic()
+            waited = time.monotonic() - last_came
+            assert waited < WAIT_SECONDS, f"{came} of {count} records came out of {self.name}, and no more"
 
     @abstractmethod
     def _look(self) -> set[bytes]:

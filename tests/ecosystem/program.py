@@ -18,7 +18,7 @@ class Program:
 
     def __init__(
         self,
-        command: Sequence[str | Path],
+        command: Sequence[str | int | Path],
         log: Path,
         environment: Mapping[str, str] | None = None,
         cwd: Path | None = None,

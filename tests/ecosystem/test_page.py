@@ -10,8 +10,13 @@ PAGE = (CHECKOUT / "docs" / "compatibility.md").read_text()
 TESTED_BY = {
     "Kafka Streams": "tests/ecosystem/streams/pom.xml",
     "Kafka Connect": "tests/ecosystem/connect/pom.xml",
+    "MirrorMaker 2": "tests/ecosystem/connect/pom.xml",
+    "FastStream": "tests/ecosystem/faststream/requirements.txt",
+    "quixstreams": "tests/ecosystem/quixstreams/requirements.txt",
+    "faust-streaming": "tests/ecosystem/faust/requirements.txt",
     "Sarama": "tests/ecosystem/sarama/go.mod",
     "kafka-go": "tests/ecosystem/kafka_go/go.mod",
+    "rskafka": "tests/ecosystem/rskafka/Cargo.toml",
     "Java client": "tests/clients/java/pom.xml",
     "librdkafka: confluent-kafka": "constraints.txt",
     "franz-go": "tests/clients/go/go.mod",

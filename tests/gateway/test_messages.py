@@ -11,7 +11,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from gateway_process import SECONDS, GatewayProcess
 
-from headrace.gateway.produce.partitioner import key_hash
+from ended import until_ended
+from headrace.client.produce.partitioner import key_hash
 from headrace.testing import Broker
 
 
@@ -220,6 +221,7 @@ def test_aborted_messages_are_not_shown(http: httpx.Client, broker: Broker, topi
         assert producer.flush(30) == 0
         end()
     post(http, topic, {"value": "after"})
+    until_ended(broker.bootstrap, topic)
     assert [message["value"] for message in read(http, topic)] == ["kept", "after"]
     uncommitted = read(http, topic, isolation="read_uncommitted")
     assert [message["value"] for message in uncommitted] == ["kept", "dropped", "after"]

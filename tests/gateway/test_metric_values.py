@@ -147,8 +147,12 @@ def test_a_follower_that_is_gone_and_held_back_when_it_comes_again(measured: Mea
 
 
 def test_who_heals_and_who_is_fenced(measured: Measured) -> None:
-    brokers = measured.cluster.ids
-    assert sum(measured.value(each, "controller") for each in brokers) == 1
-    assert [measured.value(each, "fenced") for each in brokers] == [0, 0]
-    assert [measured.value(each, "leaderless_partitions") for each in brokers] == [0, 0]
+    def total(name: str) -> float:
+        return sum(measured.value(each, name) for each in measured.cluster.ids)
+
+    # On a busy machine a broker may lose its lease for a moment.
+    until(
+        lambda: [total(name) for name in ("controller", "fenced", "leaderless_partitions")],
+        lambda seen: seen == [1, 0, 0],
+    )
     assert measured.value(1, "unclean_elections_total") == 0

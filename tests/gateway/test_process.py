@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+import pytest
 from gateway_process import GatewayProcess
 
 from eventually import until
@@ -42,3 +43,25 @@ def test_a_changed_file_is_read_again(new_gateway: Callable[..., GatewayProcess]
     assert (read["settings"], later["settings"]) == ("info", "messages_max")
     with running.client() as client:
         assert client.get("/openapi.json").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("words", "before", "after"),
+    [
+        (["--log-level", "warning"], "", 'log-level = "info"'),  # the command line wins, again
+        ([], 'log-level = "info"', ""),  # what was taken out of the file goes back to its default
+    ],
+)
+def test_a_level_that_the_file_does_not_decide(
+    new_gateway: Callable[..., GatewayProcess], tmp_path: Path, words: list[str], before: str, after: str
+) -> None:
+    """At the level warning the first of the two lines of a reload is not written."""
+    file, log = tmp_path / "headrace.toml", tmp_path / "gateway.log"
+    options = f'[gateway]\nlog-format = "json"\nlog-file = "{log}"\n'
+    file.write_text(options + before)
+    running = new_gateway("--config", str(file), *words)
+    file.write_text(f"{options}messages_max = 7\n{after}")
+    os.kill(running.pid, signal.SIGHUP)
+    text = until(log.read_text, lambda text: "next start" in text)
+    assert "were read again" not in text
+    assert json.loads(text.splitlines()[-1])["settings"] == "messages_max"

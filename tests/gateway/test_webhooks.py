@@ -232,16 +232,21 @@ def test_groups_end_with_what_they_were_for(
 
 
 def test_a_group_that_was_named_outlives_its_webhook(
-    hooks: httpx.Client, receiver: Receiver, topic: str, send: Any
+    hooks: httpx.Client, receiver: Receiver, topic: str, send: Any, hook_broker: Broker
 ) -> None:
     """To send its messages elsewhere from now on, it is deleted and made again."""
     made = subscribe(hooks, topic, receiver, group=f"group-{topic}")
+    assert hooks.post("/api/v1/topics", json={"name": f"{topic}-also"}).status_code == 201
+    unnamed = subscribe(hooks, f"{topic}-also", receiver)
+    until(lambda: groups_of(hook_broker, unnamed["group"]))
     send(topic, "one")
     receiver.until(lambda seen: len(seen) == 1)
     until(lambda: hooks.get(f"/api/v1/webhooks/{made['id']}").json()["lag"] == 0)
-    hooks.delete(f"/api/v1/webhooks/{made['id']}")
+    for each in (made, unnamed):
+        hooks.delete(f"/api/v1/webhooks/{each['id']}")
     send(topic, "two")
-    time.sleep(6)
+    until(lambda: not groups_of(hook_broker, unnamed["group"]))
+    assert groups_of(hook_broker, made["group"]) == {made["group"]}
     subscribe(hooks, topic, receiver, group=f"group-{topic}")
     assert values(receiver.until(lambda seen: len(seen) >= 2)) == ["one", "two"]
 

@@ -24,7 +24,7 @@ class Batch(NamedTuple):
 
 def raw_batches(bootstrap: str, topic: str, partition: int = 0) -> list[Batch]:
     host, port = bootstrap.rsplit(":", 1)
-    with socket.create_connection((host, int(port)), timeout=10) as connection, connection.makefile("rb") as replies:
+    with socket.create_connection((host, int(port)), timeout=60) as connection, connection.makefile("rb") as replies:
         connection.sendall(_fetch_request(topic, partition))
         (size,) = struct.unpack(">i", replies.read(4))
         return list(_batches(_records(replies.read(size), topic)))

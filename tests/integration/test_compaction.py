@@ -130,7 +130,7 @@ def commit(bootstrap: str, topic: str, partitions: int, offset: int) -> None:
 def committed(bootstrap: str, topic: str, partitions: int) -> list[int]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "readers"})
     try:
-        found = consumer.committed([TopicPartition(topic, partition) for partition in range(partitions)], timeout=10)
+        found = consumer.committed([TopicPartition(topic, partition) for partition in range(partitions)], timeout=60)
     except KafkaException:
         return []
     finally:
@@ -145,7 +145,7 @@ def test_an_idempotent_producer_goes_on_where_its_records_were_cleaned_away(tmp_
         topic = created(client, "table", config=COMPACT)
         producer = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True})
         producer.produce(topic, b"0:", b"key-0", 0)
-        producer.flush(10)
+        assert producer.flush(60) == 0
         client.produce(topic, keyed(range(3 * PER_SEGMENT), KEYS))
         until(lambda: read_all(broker.bootstrap, topic)[0].offset > 0)
         broker.kill()

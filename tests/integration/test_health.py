@@ -13,7 +13,7 @@ from headrace.testing import Broker
 def ask(broker: Broker, path: str) -> tuple[int, Any]:
     url = broker.metrics_url.replace("/metrics", path)
     try:
-        with urllib.request.urlopen(url, timeout=10) as reply:
+        with urllib.request.urlopen(url, timeout=60) as reply:
             return reply.status, json.load(reply)
     except urllib.error.HTTPError as refusal:
         with refusal:

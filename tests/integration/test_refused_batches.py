@@ -58,7 +58,7 @@ def read_all(bootstrap: str) -> list[str]:
     values: list[str] = []
     try:
         while (left := TRANSACTIONS * MESSAGES - len(values)) > 0:
-            messages = consumer.consume(left, timeout=10)
+            messages = consumer.consume(left, timeout=60)
             assert messages, f"only {len(values)} came"
             values += [message.value().decode() for message in messages]
     finally:

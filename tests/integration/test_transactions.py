@@ -7,6 +7,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from clients.raw import RawClient
+from ended import until_ended
 from headrace.wire.batch import parse_header
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.coordinators import FindCoordinatorRequest
@@ -24,7 +25,7 @@ from headrace.wire.messages.transactions import (
 )
 from headrace.wire.records import Record, build_batch
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 @pytest.fixture
@@ -46,6 +47,12 @@ def transactional(bootstrap: str) -> Iterator[Callable[..., Producer]]:
 
 
 def read(bootstrap: str, topic: str, isolation: str = "read_committed", partition: int = 0) -> list[bytes]:
+    """All that is in the topic, once its transactions have ended."""
+    until_ended(bootstrap, topic)
+    return read_now(bootstrap, topic, isolation, partition)
+
+
+def read_now(bootstrap: str, topic: str, isolation: str = "read_committed", partition: int = 0) -> list[bytes]:
     """Everything there is to read, up to the end that this isolation level has."""
     consumer = Consumer(
         {
@@ -108,8 +115,8 @@ def test_an_open_transaction_hides_what_comes_after_it(bootstrap, topic, transac
     plain = Producer({"bootstrap.servers": bootstrap})
     plain.produce(topic, b"plain")
     plain.flush(SECONDS)
-    assert read(bootstrap, topic) == []
-    assert read(bootstrap, topic, "read_uncommitted") == [b"in doubt", b"plain"]
+    assert read_now(bootstrap, topic) == []
+    assert read_now(bootstrap, topic, "read_uncommitted") == [b"in doubt", b"plain"]
     producer.commit_transaction(SECONDS)
     assert read(bootstrap, topic) == [b"in doubt", b"plain"]
 
@@ -125,7 +132,7 @@ def test_a_waiting_reader_is_woken_by_the_commit(bootstrap, topic, transactional
     producer.flush(SECONDS)
     assert consumer.poll(1.0) is None
     producer.commit_transaction(SECONDS)
-    message: Message | None = consumer.poll(10.0)
+    message: Message | None = consumer.poll(SECONDS)
     assert message is not None
     assert message.value() == b"v"
     consumer.close()

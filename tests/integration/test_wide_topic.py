@@ -41,7 +41,7 @@ def _values(bootstrap: str, topic: str) -> dict[int, bytes]:
     try:
         consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
         while len(values) < PARTITIONS:
-            messages = consumer.consume(PARTITIONS, timeout=10)
+            messages = consumer.consume(PARTITIONS, timeout=60)
             assert messages, f"only {len(values)} of {PARTITIONS} partitions gave their record"
             for message in messages:
                 assert message.error() is None, message.error()

@@ -59,7 +59,7 @@ def read_all(bootstrap: str, topic: str, partition: int = 0, offset: int = OFFSE
 
 
 def metric(url: str, name: str) -> float:
-    with urllib.request.urlopen(url, timeout=5) as page:
+    with urllib.request.urlopen(url, timeout=60) as page:
         found = re.findall(rf"^{re.escape(name)}(?:\{{.*\}})? ([0-9.e+-]+)$", page.read().decode(), re.MULTILINE)
     return max(map(float, found), default=0.0)
 

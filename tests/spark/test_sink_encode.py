@@ -12,10 +12,10 @@ from pyspark.sql.types import ArrayType, DataType, IntegerType, StringType, Stru
 
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
-from headrace.spark.sink_batches import Identity, RecordBatches
+from headrace.spark.sink_batches import RecordBatches
 from headrace.spark.sink_columns import columns_of, rows_of
 from headrace.spark.sink_encode import murmur2
-from headrace.wire.batch import crc_ok, iter_headers
+from headrace.wire.batch import NOBODY, Identity, crc_ok, iter_headers
 from headrace.wire.compression import CODEC_NAMES
 from headrace.wire.records import Record, read_records
 
@@ -36,10 +36,10 @@ PARTITIONS = {"a": 3, "b": 1, "wide": 1000}
 class Sealed:
     """What a sink would have sent."""
 
-    def __init__(self, *, codec: int = 0, bytes_max: int = 4096, identity: Identity | None = None) -> None:
+    def __init__(self, *, codec=0, bytes_max=4096, identity=NOBODY, is_transactional=False) -> None:
         self.sent: dict[TopicPartition, bytearray] = defaultdict(bytearray)
         self.batches = RecordBatches(
-            self._send, PARTITIONS.__getitem__, identity or Identity(), codec, bytes_max, 1 << 20
+            self._send, PARTITIONS.__getitem__, identity, codec, bytes_max, 1 << 20, is_transactional
         )
 
     def _send(self, id: TopicPartition, batch: memoryview, release: Callable[[], None]) -> None:
@@ -151,8 +151,8 @@ def test_the_partition_column_decides_where_it_is_not_null() -> None:
 def test_sequences_continue_from_batch_to_batch() -> None:
     arrow = pa.schema([("value", pa.string())])
     rows = [{"value": "x" * 500} for _ in range(50)]
-    identity = Identity(77, 3, is_transactional=True)
-    sealed = sealed_rows(rows, topic="b", arrow=arrow, identity=identity)
+    identity = Identity(77, 3)
+    sealed = sealed_rows(rows, topic="b", arrow=arrow, identity=identity, is_transactional=True)
     headers = [header for _, header in iter_headers(sealed.sent[TopicPartition("b", 0)])]
     assert len(headers) > 5
     expected = 0

@@ -12,9 +12,9 @@ from test_source import produce
 
 from headrace.base.ids import TopicPartition
 from headrace.spark.columns import arrow_schema_of
+from headrace.spark.lost_records import LostRecords
 from headrace.spark.ranges import OffsetRange
 from headrace.spark.read import read_range
-from headrace.spark.source_failure import LostRecords
 from headrace.spark.source_options import source_options
 from headrace.testing import Cluster
 

@@ -33,6 +33,7 @@ NEEDS = {
     "headrace.cli.reader": ("client",),
     "headrace.cli.sender": ("client",),
     "headrace.cli.topic_view": ("client",),
+    "headrace.client.polled_consumer": ("client",),
 }
 # Not imported by us, and needed: libraries load them by themselves.
 UNNAMED = {"httptools": "uvicorn's HTTP", "pandas": "PySpark's, for functions of users"}

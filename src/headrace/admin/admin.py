@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeVar
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.connection import Disconnected
-from headrace.client.peer import Address, Peers
+from headrace.client.kafka_cluster import KafkaCluster
+from headrace.client.peer import Address
 from headrace.client.security import Security
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.cluster import (
@@ -64,41 +64,19 @@ class Resource(NamedTuple):
 
 class Admin:
     def __init__(self, bootstrap: Iterable[Address], client_id: str, security: Security | None = None) -> None:
-        self._addresses = list(bootstrap)
-        self._peers = Peers(client_id, security)
-        self._brokers: dict[int, Address] = {}
+        self._cluster = KafkaCluster(bootstrap, client_id=client_id, security=security)
 
     def close(self) -> None:
-        self._peers.close()
+        self._cluster.disconnect()
 
     async def ask(self, request: Request, response: type[R]) -> R:
         """Any broker, the same one as long as it answers."""
-        reasons = []
-        for address in list(dict.fromkeys([*self._addresses, *self._brokers.values()])):
-            try:
-                reply = await self._ask_at(address, request, response)
-            except Disconnected as error:
-                reasons.append(f"{address[0]}:{address[1]}: {error}")
-                continue
-            self._addresses = [address, *(each for each in self._addresses if each != address)]
-            return reply
-        raise Disconnected("; ".join(reasons))
+        return await self._cluster.ask_any(request, response)
 
     async def ask_broker(self, broker_id: int, request: Request, response: type[R]) -> R:
-        if broker_id not in self._brokers:
+        if not self._cluster.is_known(broker_id):
             await self.describe_cluster()
-        address = self._brokers.get(broker_id)
-        if address is None:
-            raise Disconnected(f"broker {broker_id} is not alive")
-        try:
-            return await self._ask_at(address, request, response)
-        except Disconnected:
-            # It may come back elsewhere, so whoever asks for it next looks again.
-            self._brokers.pop(broker_id, None)
-            raise
-
-    async def _ask_at(self, address: Address, request: Request, response: type[R]) -> R:
-        return await self._peers.ask(address, request, response)
+        return await self._cluster.ask_broker(broker_id, request, response)
 
     # -- what is there -----------------------------------------------------------------------------------------------
 
@@ -106,7 +84,8 @@ class Admin:
         """Brokers that are registered but not alive are among them, marked as fenced."""
         described = await self.ask(DescribeClusterRequest(include_fenced_brokers=True), DescribeClusterResponse)
         check(described.error_code, described.error_message)
-        self._brokers = {each.broker_id: (each.host, each.port) for each in described.brokers if not each.is_fenced}
+        live = [each for each in described.brokers if not each.is_fenced]
+        self._cluster.remember_brokers({each.broker_id: (each.host, each.port) for each in live})
         return described
 
     async def metadata(self, topics: Iterable[str] | None = None) -> MetadataResponse:

@@ -6,18 +6,9 @@ from collections.abc import Mapping
 from headrace.admin.admin import Admin
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
+from headrace.client.cluster_client import OffsetAt, offsets_in, offsets_request
 from headrace.client.connection import Disconnected
-from headrace.wire.messages.offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
-
-EARLIEST = -2
-LATEST = -1
-_CONSUMER = -1
-TIMEOUT_MS = 30_000
+from headrace.wire.messages.offsets import ListOffsetsResponse
 
 
 async def list_offsets(admin: Admin, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
@@ -44,15 +35,6 @@ async def _leaders(admin: Admin, wanted: Mapping[TopicPartition, int]) -> Mappin
 
 
 async def _ask(admin: Admin, broker_id: int, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    topics: dict[str, ListOffsetsTopic] = {}
-    for (topic, index), when in wanted.items():
-        asked = ListOffsetsPartition(index, timestamp=when)
-        topics.setdefault(topic, ListOffsetsTopic(topic, [])).partitions.append(asked)
-    request = ListOffsetsRequest(_CONSUMER, 0, list(topics.values()), TIMEOUT_MS)
-    answer = await admin.ask_broker(broker_id, request, ListOffsetsResponse)
-    return {
-        TopicPartition(topic.name, part.partition_index): part.offset
-        for topic in answer.topics
-        for part in topic.partitions
-        if not part.error_code and part.offset >= 0
-    }
+    request = offsets_request(wanted, read_committed=False)
+    answered = offsets_in(await admin.ask_broker(broker_id, request, ListOffsetsResponse))
+    return {id: at.offset for id, at in answered.items() if isinstance(at, OffsetAt) and at.offset >= 0}

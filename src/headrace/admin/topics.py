@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from headrace.admin.admin import TIMEOUT_MS, Admin, check
-from headrace.admin.positions import EARLIEST, LATEST, list_offsets
+from headrace.admin.positions import list_offsets
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition, format_id
+from headrace.client.cluster_client import EARLIEST, LATEST
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
 from headrace.wire.messages.topics import (

@@ -5,15 +5,16 @@ a transaction's first write (KIP-890) that should not happen; an older cluster's
 lost, may still hold one. It is ended by a marker that an operator writes.
 """
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from headrace.admin.admin import Admin
+from headrace.admin.admin import Admin, check
+from headrace.admin.coordinators import COME_AGAIN, SECONDS_MAX, at_coordinator, is_moving
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
+from headrace.client.kafka_cluster import TRANSACTION
+from headrace.client.retry import insist
 from headrace.wire.codes import CODES, ErrorCode
-from headrace.wire.messages.coordinators import FindCoordinatorRequest, FindCoordinatorResponse
 from headrace.wire.messages.producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -31,15 +32,6 @@ from headrace.wire.messages.transactions import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
-)
-
-TRIES_MAX = 20
-PAUSE_SECONDS = 0.25
-TRANSACTIONS = 1
-_COME_AGAIN = (
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.NOT_COORDINATOR,
 )
 
 
@@ -80,41 +72,28 @@ def _listed(each: ListedTransactionState, broker_id: int) -> Listed:
 
 
 async def _ask_until_ready(admin: Admin, broker_id: int, request: ListTransactionsRequest) -> ListTransactionsResponse:
-    for _ in range(TRIES_MAX):
+    async def ask() -> ListTransactionsResponse:
         answer = await admin.ask_broker(broker_id, request, ListTransactionsResponse)
-        if answer.error_code not in _COME_AGAIN:
-            if answer.error_code:
-                raise Refused(answer.error_code, f"broker {broker_id} does not list its transactions")
-            return answer
-        await asyncio.sleep(PAUSE_SECONDS)
-    raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"broker {broker_id} is still reading its transactions")
+        if answer.error_code in COME_AGAIN:
+            reason = f"broker {broker_id} is still reading its transactions"
+            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, reason)
+        check(answer.error_code, f"broker {broker_id} does not list its transactions")
+        return answer
+
+    return await insist(ask, SECONDS_MAX, passes=is_moving)
 
 
 async def describe_transaction(admin: Admin, transactional_id: str) -> tuple[int, TransactionState]:
     """(the broker that coordinates it, its state)."""
-    for _ in range(TRIES_MAX):
-        try:
-            broker_id = await _coordinator_of(admin, transactional_id)
-            request = DescribeTransactionsRequest([transactional_id])
-            answer = await admin.ask_broker(broker_id, request, DescribeTransactionsResponse)
-            (found,) = answer.transaction_states
-            if not found.error_code:
-                return broker_id, found
-            raise Refused(found.error_code, f"transactional id {transactional_id}")
-        except Refused as refusal:
-            if refusal.code not in _COME_AGAIN:
-                raise
-            await asyncio.sleep(PAUSE_SECONDS)
-    raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no broker coordinates {transactional_id} at the moment")
 
+    async def ask(broker_id: int) -> tuple[int, TransactionState]:
+        request = DescribeTransactionsRequest([transactional_id])
+        answer = await admin.ask_broker(broker_id, request, DescribeTransactionsResponse)
+        (found,) = answer.transaction_states
+        check(found.error_code, f"transactional id {transactional_id}")
+        return broker_id, found
 
-async def _coordinator_of(admin: Admin, transactional_id: str) -> int:
-    request = FindCoordinatorRequest(transactional_id, TRANSACTIONS, [transactional_id])
-    answer = await admin.ask(request, FindCoordinatorResponse)
-    found = answer.coordinators[0] if answer.coordinators else answer
-    if found.error_code:
-        raise Refused(found.error_code, found.error_message or "")
-    return found.node_id
+    return await at_coordinator(admin, transactional_id, ask, TRANSACTION)
 
 
 async def open_transactions(admin: Admin, topics: Iterable[str] | None = None) -> list[OpenTransaction]:

@@ -3,12 +3,16 @@
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import confluent_kafka
 
 from headrace.api.errors import ApiError
+from headrace.api.traces import context_in
 from headrace.api.values import Schema, from_avro
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
 
 Model = TypeVar("Model")
 
@@ -52,6 +56,13 @@ class Message:
 
     def avro(self, schema: Schema) -> Any:
         return from_avro(self._bytes(), schema)
+
+    def trace_context(self) -> "Context":
+        """OpenTelemetry's context of its sender, who said `traces=True`; an empty one if none was sent.
+
+        `with tracer.start_as_current_span("charge", message.trace_context()):` goes on with its trace.
+        """
+        return context_in(self.headers)
 
     @property
     def place_id(self) -> tuple[str, int]:

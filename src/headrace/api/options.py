@@ -1,9 +1,7 @@
 """Settings as confluent-kafka takes them: Kafka's names, written with dots or, as keywords, with underscores."""
 
 import logging
-import math
 import re
-import time
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar
@@ -11,13 +9,13 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 from headrace.api.errors import ApiError, UnknownOption
+from headrace.base.outage import Outage
 
 Made = TypeVar("Made")
 logger = logging.getLogger("headrace.api")
-TELL_SECONDS = 30.0
 
 # librdkafka decides what it knows; these are for the hint only.
-_WELL_KNOWN = [
+WELL_KNOWN = [
     "acks",
     "allow.auto.create.topics",
     "auto.commit.interval.ms",
@@ -163,7 +161,7 @@ def for_consumers(config: Mapping[str, object]) -> dict[str, Any]:
 def made(kind: Callable[[dict[str, Any]], Made], config: dict[str, Any]) -> Made:
     """A confluent-kafka client; a setting that it refuses is told with the nearest name."""
     try:
-        return kind({"logger": _LibrdkafkaLog(), "error_cb": _outage, **config})
+        return kind({"logger": _LibrdkafkaLog(), "error_cb": _tell_outage, **config})
     except KafkaException as failure:
         raise _refused(str(failure.args[0]), config) from None
     except (TypeError, ValueError) as failure:
@@ -185,19 +183,13 @@ class _LibrdkafkaLog:
             logger.error("librdkafka: %(cause)s", said)
 
 
-class _Outage:
+def _tell_outage(error: KafkaError) -> None:
     """Errors that fail a call are raised by it; that no broker answers is worth a line now and then meanwhile."""
-
-    def __init__(self) -> None:
-        self._told = -math.inf
-
-    def __call__(self, error: KafkaError) -> None:
-        if error.code() == KafkaError._ALL_BROKERS_DOWN and time.monotonic() - self._told > TELL_SECONDS:
-            self._told = time.monotonic()
-            logger.warning("no broker answers, trying on: see whether they run, and whether bootstrap is right")
+    if error.code() == KafkaError._ALL_BROKERS_DOWN and _outage.is_news():
+        logger.warning("no broker answers, trying on: see whether they run, and whether bootstrap is right")
 
 
-_outage = _Outage()
+_outage = Outage()
 
 
 def near(name: str, known: list[str] | tuple[str, ...]) -> str:
@@ -207,11 +199,11 @@ def near(name: str, known: list[str] | tuple[str, ...]) -> str:
 
 
 def _dotted(name: str) -> str:
-    return name if name in _WELL_KNOWN else name.replace("_", ".")
+    return name if name in WELL_KNOWN else name.replace("_", ".")
 
 
 def _refused(said: str, config: Mapping[str, object]) -> ApiError:
     if not (found := _NO_SUCH.search(said)):
         return ApiError(f"a setting is refused: {said}", "correct its value")
-    hint = near(found[1], _WELL_KNOWN) or "names are those of librdkafka, see docs/python.md"
+    hint = near(found[1], WELL_KNOWN) or "names are those of librdkafka, see docs/python.md"
     return UnknownOption(f"there is no setting {found[1]}", hint)

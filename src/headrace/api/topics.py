@@ -1,6 +1,6 @@
 """Topics, their configs, and the lag of groups, asked of the cluster and answered when it has answered."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from confluent_kafka.admin import (
 from headrace.api.checks import check_name, check_whole
 from headrace.api.errors import ApiError, error_of
 from headrace.api.options import made, near
+from headrace.api.positions import Places
 from headrace.api.process import OfThisProcess
 
 SECONDS = 30.0
@@ -41,7 +42,11 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How many messages a group has not committed, by topic and partition."""
+    """How many messages a group has not committed, by topic and partition.
+
+    Of all partitions that its members read, and of the topics in which it has committed; where it has committed nothing
+    yet, all messages there are.
+    """
 
     group: str
     partitions: Mapping[tuple[str, int], int]
@@ -107,15 +112,42 @@ class Topics(OfThisProcess):
 
     def lag(self, group: str) -> Lag:
         doing = f"asking for the lag of {check_name('group', group, 'client.lag(group)')}"
+        committed = self._committed(group, doing)
+        places = committed.keys() | self._assigned(group, doing) | self._partitions_of_topics(committed)
+        if not places:
+            raise ApiError(
+                f"the group {group} has committed nothing, and reads nothing", "check its name, or wait until it reads"
+            )
+        ends = self._offsets(places, OffsetSpec.latest(), doing)
+        starts = self._offsets(places - committed.keys(), OffsetSpec.earliest(), doing)
+        return Lag(group, {place: max(0, ends[place] - {**starts, **committed}[place]) for place in sorted(places)})
+
+    def _committed(self, group: str, doing: str) -> Places:
         answer = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group]
-        committed = [each for each in self._result(answer, doing).topic_partitions if each.offset >= 0]
-        if not committed:
-            raise ApiError(f"the group {group} has committed nothing", "check its name, or wait for its first commit")
-        asked = {TopicPartition(each.topic, each.partition): OffsetSpec.latest() for each in committed}
-        answers = self._admin.list_offsets(asked)
-        ends = {(each.topic, each.partition): self._result(end, doing).offset for each, end in answers.items()}
-        places = {(each.topic, each.partition): each.offset for each in committed}
-        return Lag(group, {place: max(0, ends[place] - offset) for place, offset in sorted(places.items())})
+        found = self._result(answer, doing).topic_partitions
+        return {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
+
+    def _assigned(self, group: str, doing: str) -> set[tuple[str, int]]:
+        """What its members read at the moment; nothing of a group that nobody knows."""
+        try:
+            found = self._result(self._admin.describe_consumer_groups([group])[group], doing)
+        except ApiError as failure:
+            if failure.kafka and failure.kafka.code() == KafkaError.GROUP_ID_NOT_FOUND:
+                return set()
+            raise
+        assigned = (member.assignment for member in found.members if member.assignment)
+        return {(each.topic, each.partition) for given in assigned for each in given.topic_partitions}
+
+    def _partitions_of_topics(self, committed: Places) -> set[tuple[str, int]]:
+        """All partitions of topics that it has committed in: it reads those too, or will."""
+        topics = {topic for topic, _ in committed}
+        return {(topic, number) for topic in topics for number in self.partitions_of(topic)}
+
+    def _offsets(self, places: Collection[tuple[str, int]], spec: OffsetSpec, doing: str) -> Places:
+        if not places:
+            return {}
+        answers = self._admin.list_offsets({TopicPartition(*place): spec for place in places})
+        return {(each.topic, each.partition): self._result(found, doing).offset for each, found in answers.items()}
 
     def partitions_of(self, name: str) -> list[int]:
         return [each.id for each in self._described(name).partitions]

@@ -6,25 +6,16 @@ batch. Those before the first batch, which retention has deleted, are a batch wi
 """
 
 from collections.abc import Iterable, Iterator
-from struct import Struct
 from typing import Final, NamedTuple
-
-from crc32c import crc32c
 
 from headrace.client.aborted_transactions import AbortedTransactions
 from headrace.client.cluster_client import Aborted
-from headrace.wire.batch import CRC_START, HEADER, HEADER_SIZE, LENGTH_END, MAGIC, TRANSACTIONAL, BatchHeader
+from headrace.wire.batch import HEADER, HEADER_SIZE, LENGTH_END, MAGIC, TRANSACTIONAL, BatchHeader, Identity, seal
 
 SPAN_MAX: Final = (1 << 31) - 1
 """Offsets that one batch may take."""
-_CRC: Final = Struct(">I")
 _SEQUENCES: Final = 1 << 31
 _NO_TIME: Final = -1
-
-
-class Producer(NamedTuple):
-    id: int
-    epoch: int
 
 
 class Restorable(NamedTuple):
@@ -35,7 +26,7 @@ class Restorable(NamedTuple):
     header: BatchHeader
     content: bytes
 
-    def to_bytes(self, producer: Producer, sequence: int) -> bytearray:
+    def to_bytes(self, producer: Identity, sequence: int) -> bytearray:
         """As a producer sends it: without an offset, in its own name."""
         batch = bytearray(self.content)
         header = self.header._replace(
@@ -43,12 +34,11 @@ class Restorable(NamedTuple):
             leader_epoch=-1,
             attributes=self.header.attributes & ~TRANSACTIONAL,
             last_offset_delta=self.next - self.first - 1,
-            producer_id=producer.id,
-            producer_epoch=producer.epoch,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
             base_sequence=sequence,
         )
-        HEADER.pack_into(batch, 0, *header)
-        _CRC.pack_into(batch, CRC_START - _CRC.size, crc32c(memoryview(batch)[CRC_START:]))
+        seal(batch, header)
         return batch
 
 

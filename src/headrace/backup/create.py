@@ -30,6 +30,8 @@ class Created(NamedTuple):
     """The rest was there from earlier backups."""
     gone: tuple[str, ...]
     """Topics that were deleted meanwhile."""
+    left_out: tuple[str, ...]
+    """What the cluster has and no backup holds."""
 
 
 async def create(
@@ -66,9 +68,10 @@ async def create(
             moment.settings,
             saved,
             tuple(group for group in groups if group.offsets),
+            moment.features,
         )
         folder.save(backup)
-    return Created(backup, tally.bytes, gone)
+    return Created(backup, tally.bytes, gone, moment.left_out)
 
 
 def _readable(folder: Folder) -> tuple[list[Backup], bool]:

@@ -1,6 +1,6 @@
 """What a backup says of itself: one JSON file, written last, so that a backup without it is none.
 
-    {"headrace-backup": 1, "sha256": …, "backup": {"id": …, "holds": ["settings", "topics", "groups"], …}}
+    {"headrace-backup": 1, "sha256": …, "backup": {"id": …, "holds": ["settings", "features", "topics", "groups"], …}}
 
 The digest is of the backup's canonical text, so a manifest that rotted is told from one of a newer version. `holds` names
 the parts: a version that does not know one of them refuses the backup rather than restore less than was saved.
@@ -9,6 +9,7 @@ the parts: a version that does not know one of them refuses the backup rather th
 import hashlib
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from headrace.base.errors import UserError
@@ -17,7 +18,7 @@ from headrace.base.other_format import other_format
 from headrace.client.cluster_client import Aborted
 
 VERSION: Final = 1
-HOLDS: Final = ("settings", "topics", "groups")
+HOLDS: Final = ("settings", "features", "topics", "groups")
 _MARK: Final = "headrace-backup"
 
 
@@ -82,6 +83,8 @@ class Backup(NamedTuple):
     """Those that somebody chose for all brokers, while they ran."""
     topics: tuple[SavedTopic, ...]
     groups: tuple[SavedGroup, ...]
+    features: Mapping[str, int] = MappingProxyType({})
+    """The level of each; older backups have none."""
 
     @property
     def partitions(self) -> int:
@@ -148,6 +151,7 @@ def _backup(told: Any) -> Backup:
             SavedGroup(each["name"], each["type"], tuple(SavedOffset(**offset) for offset in each["offsets"]))
             for each in told["groups"]
         ),
+        told.get("features", {}),
     )
 
 

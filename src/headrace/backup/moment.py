@@ -1,6 +1,6 @@
 """The moment of a cluster that a backup holds: settings, topics, group offsets, and where each partition begins and ends.
 
-    1. topics and settings
+    1. topics, settings and feature levels
     2. the offsets of all groups
     3. how far each partition is (high watermarks)
     4. each partition ends where nothing below is undecided any more (last stable offset), which is at 3. or later
@@ -21,6 +21,7 @@ from headrace.admin.configs import ALL_BROKERS, SOURCES, Config, describe_config
 from headrace.admin.coordinators import COME_AGAIN
 from headrace.admin.groups import GroupListed, list_groups
 from headrace.admin.lag import committed_by
+from headrace.backup.features import feature_levels
 from headrace.backup.manifest import SavedGroup, SavedOffset
 from headrace.backup.turns import in_turns
 from headrace.base.errors import Refused, UserError
@@ -28,6 +29,7 @@ from headrace.base.ids import TopicPartition, format_id
 from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient
 from headrace.client.cluster_metadata import ClusterMetadata, TopicMetadata
 from headrace.client.connection import Disconnected
+from headrace.client.retry import insist
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
@@ -65,6 +67,9 @@ class Moment(NamedTuple):
     topics: tuple[TopicLook, ...]
     groups: tuple[SavedGroup, ...]
     bounds: Mapping[TopicPartition, Bounds]
+    features: Mapping[str, int]
+    left_out: tuple[str, ...]
+    """What no backup holds, in words."""
 
 
 async def look(admin: Admin, client: ClusterClient, wanted: Collection[str], patience_seconds: float) -> Moment:
@@ -72,14 +77,11 @@ async def look(admin: Admin, client: ClusterClient, wanted: Collection[str], pat
 
     Begins again when a broker dies, a coordinator moves or a topic goes in the midst of it.
     """
-    deadline = time.monotonic() + AGAIN_SECONDS_MAX
-    while True:
-        try:
-            return await _look(admin, client, wanted, patience_seconds)
-        except (Refused, Disconnected) as error:
-            if (isinstance(error, Refused) and error.code not in _PASSING) or time.monotonic() > deadline:
-                raise
-        await asyncio.sleep(PAUSE_SECONDS)
+    return await insist(lambda: _look(admin, client, wanted, patience_seconds), AGAIN_SECONDS_MAX, passes=_begins_again)
+
+
+def _begins_again(error: Refused | Disconnected) -> bool:
+    return isinstance(error, Disconnected) or error.code in _PASSING
 
 
 async def _look(admin: Admin, client: ClusterClient, wanted: Collection[str], patience_seconds: float) -> Moment:
@@ -87,12 +89,15 @@ async def _look(admin: Admin, client: ClusterClient, wanted: Collection[str], pa
     seen = await client.metadata()
     topics = await in_turns([_topic(admin, each) for each in _chosen(seen, wanted)], ASKED_AT_ONCE)
     settings = _chosen_settings(await describe_configs(admin, Resource(BROKER, ALL_BROKERS)))
+    features, left_out = (await feature_levels(admin)).now, await _left_out(admin)
     ids = [TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)]
     groups = await _groups(admin, {topic.id: topic.name for topic in seen.topics.values()})
     ends = await _decided_ends(client, ids, patience_seconds)
     starts = await client.offsets(dict.fromkeys(ids, EARLIEST))
     bounds = {id: Bounds(min(starts[id].offset, ends[id]), ends[id]) for id in ids}
-    return Moment(seen.cluster_id, created_ms, settings, tuple(topics), _within(groups, bounds), bounds)
+    return Moment(
+        seen.cluster_id, created_ms, settings, tuple(topics), _within(groups, bounds), bounds, features, left_out
+    )
 
 
 def _chosen(seen: ClusterMetadata, wanted: Collection[str]) -> list[TopicMetadata]:
@@ -121,6 +126,14 @@ def _chosen_settings(found: Iterable[Config]) -> dict[str, str]:
     """Those that somebody chose, not what a broker was started with. A password is told to nobody, and is not among them."""
     chosen = [each for each in found if each.source in (SOURCES[1], SOURCES[3]) and each.name not in _OF_A_MOVE]
     return {each.name: each.value for each in chosen if each.value is not None}
+
+
+async def _left_out(admin: Admin) -> tuple[str, ...]:
+    """Settings of single brokers belong to their machines: another cluster's broker of that number may have another one."""
+    brokers = [each.broker_id for each in (await admin.describe_cluster()).brokers if not each.is_fenced]
+    found = {id: await describe_configs(admin, Resource(BROKER, str(id))) for id in sorted(brokers)}
+    own = {id: [each.name for each in settings if each.source == SOURCES[2]] for id, settings in found.items()}
+    return tuple(f"settings of broker {id} alone: {', '.join(names)}" for id, names in own.items() if names)
 
 
 # -- groups ------------------------------------------------------------------------------------------------------------

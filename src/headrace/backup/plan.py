@@ -1,6 +1,7 @@
 """What a restore would do, and what forbids it. Calculated from the backup and a look at the cluster."""
 
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from headrace.backup.manifest import Backup, SavedGroup, SavedTopic
@@ -50,6 +51,8 @@ class Cluster(NamedTuple):
     topics: Mapping[str, Existing]
     members: Mapping[str, int]
     """Of the groups that have some."""
+    features: Mapping[str, tuple[int, int]] = MappingProxyType({})
+    """The lowest and the highest level that its brokers know."""
 
 
 class TopicPlan(NamedTuple):
@@ -75,6 +78,19 @@ class Plan(NamedTuple):
     groups: tuple[SavedGroup, ...]
     """With the names of topics in the cluster."""
     settings: Mapping[str, str]
+    features: Mapping[str, int] = MappingProxyType({})
+    """Those that the cluster knows at these levels."""
+    is_whole: bool = True
+    """With what belongs to the cluster, not to a topic."""
+
+    @property
+    def left_out(self) -> list[str]:
+        """What of a whole backup this cluster cannot have, in words."""
+        return [f"{name} at level {level}" for name, level in self._wanted.items() if name not in self.features]
+
+    @property
+    def _wanted(self) -> Mapping[str, int]:
+        return self.backup.features if self.is_whole else {}
 
     @property
     def to_fill(self) -> list[TopicPlan]:
@@ -92,8 +108,14 @@ def plan_restore(backup: Backup, cluster: Cluster, wish: Wish) -> Plan:
     groups = tuple(_renamed(backup.groups, names)) if wish.groups else ()
     _refuse_members(groups, cluster.members)
     # Settings of the whole cluster belong to a restore of the whole backup.
-    settings = backup.settings if wish.settings and not wish.topics and not wish.prefix else {}
-    return Plan(backup, topics, groups, settings)
+    is_whole = wish.settings and not wish.topics and not wish.prefix
+    features = {name: level for name, level in backup.features.items() if _is_known(cluster, name, level)}
+    return Plan(backup, topics, groups, backup.settings if is_whole else {}, features if is_whole else {}, is_whole)
+
+
+def _is_known(cluster: Cluster, name: str, level: int) -> bool:
+    lowest, highest = cluster.features.get(name, (1, 0))
+    return lowest <= level <= highest
 
 
 def _chosen(backup: Backup, wish: Wish) -> list[SavedTopic]:

@@ -12,7 +12,8 @@ from headrace.admin.admin import BROKER, TOPIC, Admin, Resource
 from headrace.admin.configs import ALL_BROKERS
 from headrace.admin.groups import NewCommit, commit, describe_groups, list_groups
 from headrace.admin.topics import create_topic, delete_topic
-from headrace.backup.batches import Producer, Restorable, next_sequence, restorable
+from headrace.backup.batches import Restorable, next_sequence, restorable
+from headrace.backup.features import feature_levels, set_feature_levels
 from headrace.backup.folder import Folder, read_batches
 from headrace.backup.manifest import SavedFile, SavedPartition
 from headrace.backup.moment import RESTORING
@@ -22,14 +23,15 @@ from headrace.backup.turns import in_turns
 from headrace.base.errors import Refused, UserError
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import EARLIEST, LATEST
+from headrace.client.connection import Disconnected
+from headrace.client.retry import insist
 from headrace.client.writer_client import WriterClient
-from headrace.wire.batch import BatchHeader
+from headrace.wire.batch import BatchHeader, Identity
 from headrace.wire.codes import ErrorCode
 
 FILLED_AT_ONCE: Final = 8
 CHECKED_AT_ONCE: Final = 2
 SECONDS_MAX: Final = 120.0
-PAUSE_SECONDS: Final = 0.1
 ALL: Final = -1
 
 
@@ -41,7 +43,8 @@ async def look_at(admin: Admin) -> Cluster:
         name: Existing(partitions, settings.get(name, {}).get(RESTORING) or "") for name, partitions in seen.items()
     }
     groups = await describe_groups(admin, await list_groups(admin))
-    return Cluster(len(brokers), topics, {group.group: len(group.members) for group in groups if group.members})
+    members = {group.group: len(group.members) for group in groups if group.members}
+    return Cluster(len(brokers), topics, members, (await feature_levels(admin)).known)
 
 
 async def check_files(folder: Folder, plan: Plan, tally: Tally) -> None:
@@ -61,10 +64,10 @@ def files_of(plan: Plan) -> list[SavedFile]:
 async def restore(admin: Admin, client: WriterClient, folder: Folder, plan: Plan, tally: Tally) -> None:
     if plan.settings:
         await admin.alter_configs({Resource(BROKER, ALL_BROKERS): dict(plan.settings)})
+    await set_feature_levels(admin, plan.features)
     for topic in plan.to_fill:
         await _make(admin, topic, plan.backup.id)
-    answer = await client.producer_id(SECONDS_MAX)
-    producer = Producer(answer.producer_id, answer.producer_epoch)
+    producer = await client.producer_id(SECONDS_MAX)
     work = [
         _Filling(client, folder, TopicPartition(topic.name, number), saved, producer, tally).run()
         for topic in plan.to_fill
@@ -81,22 +84,21 @@ async def restore(admin: Admin, client: WriterClient, folder: Folder, plan: Plan
 
 async def _make(admin: Admin, topic: TopicPlan, backup_id: str) -> None:
     if topic.action == "go on":
-        return None
+        return
     if topic.action == "replace":
         await delete_topic(admin, topic.name)
     settings = settings_to_fill_with(topic, backup_id)
-    deadline = asyncio.get_running_loop().time() + SECONDS_MAX
-    while True:
-        try:
-            return await create_topic(
-                admin, topic.name, len(topic.saved.partitions), topic.replication_factor, settings
-            )
-        except Refused as refusal:
-            # Of one that was just deleted another broker may not have heard.
-            is_late = asyncio.get_running_loop().time() > deadline
-            if refusal.code != ErrorCode.TOPIC_ALREADY_EXISTS or topic.action != "replace" or is_late:
-                raise
-        await asyncio.sleep(PAUSE_SECONDS)
+    partitions = len(topic.saved.partitions)
+
+    def is_not_gone_yet(error: Refused | Disconnected) -> bool:
+        """Of one that was just deleted another broker may not have heard."""
+        is_there = isinstance(error, Refused) and error.code == ErrorCode.TOPIC_ALREADY_EXISTS
+        return is_there and topic.action == "replace"
+
+    async def make() -> None:
+        await create_topic(admin, topic.name, partitions, topic.replication_factor, settings)
+
+    await insist(make, SECONDS_MAX, passes=is_not_gone_yet)
 
 
 async def _finish(admin: Admin, client: WriterClient, topic: TopicPlan) -> None:
@@ -119,7 +121,7 @@ class _Filling:
         folder: Folder,
         id: TopicPartition,
         saved: SavedPartition,
-        producer: Producer,
+        producer: Identity,
         tally: Tally,
     ) -> None:
         self._client = client

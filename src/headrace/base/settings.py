@@ -45,11 +45,11 @@ class SettingError(UserError):
 
 
 class UnknownSetting(UserError):
-    """The error for an unknown setting; the message offers the nearest name that exists."""
+    """The error for an unknown setting; the message offers the nearest name that exists, unless a fix is known."""
 
-    def __init__(self, name: str, known: Mapping[str, object]) -> None:
-        near = get_close_matches(name, known, n=1)
-        super().__init__(f"there is no setting {name}", f"Did you mean {near[0]}?" if near else "")
+    def __init__(self, name: str, known: Mapping[str, object], fix: str = "") -> None:
+        near = [] if fix else get_close_matches(name, known, n=1)
+        super().__init__(f"there is no setting {name}", f"Did you mean {near[0]}?" if near else fix)
         self.name = name
 
     def __str__(self) -> str:

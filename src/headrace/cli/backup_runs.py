@@ -38,9 +38,12 @@ def create(bootstrap: str, where: str, topics: str, wait_seconds: float, as_json
     created = _with_clients(bootstrap, work)
     for name in created.gone:
         remark(f"warning: {name} was deleted while it was copied, and is not in this backup")
+    for what in created.left_out:
+        remark(f"warning: {what}; set again what counts there, it is not in this backup")
     backup = created.backup
     if as_json:
-        show_json({**_row(backup), "copied_bytes": created.copied_bytes, "gone": list(created.gone)})
+        gone, left_out = list(created.gone), list(created.left_out)
+        show_json({**_row(backup), "copied_bytes": created.copied_bytes, "gone": gone, "left_out": left_out})
         return
     print(
         f"backup {backup.id}: {count_of(len(backup.topics), 'topic')}, {count_of(backup.partitions, 'partition')}, "
@@ -167,6 +170,8 @@ def _view(plan: Plan) -> dict[str, Any]:
         ],
         "groups": [group.name for group in plan.groups],
         "settings": dict(plan.settings),
+        "features": dict(plan.features),
+        "left_out": plan.left_out,
         "bytes": plan.bytes,
     }
 
@@ -181,3 +186,5 @@ def _show(plan: Plan) -> None:
         print(f"\noffsets of {count_of(len(plan.groups), 'group')}: {', '.join(view['groups'])}")
     if plan.settings:
         print(f"\nsettings of all brokers: {', '.join(f'{name}={value}' for name, value in plan.settings.items())}")
+    for what in plan.left_out:
+        remark(f"warning: the backup has {what}, which this cluster does not know: it is left out")

@@ -1,10 +1,12 @@
 """A broker, or the gateway, in a child process, as its parent sees it: start, wait until it serves, stop, kill.
 
 Two pipes tie them together. Down: the child reads from a pipe that only we hold open, so it stops even when we are
-killed with -9 (a death signal would tie it to one thread of ours). Up: the status line, and end of file at its death.
+killed with -9 (a death signal would tie it to one thread of ours); new settings come the same way. Up: the status line,
+and end of file at its death.
 The child has its own process group, so that Ctrl-C in a terminal reaches the parent alone and the child is asked once.
 """
 
+import contextlib
 import os
 import select
 import signal
@@ -16,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from headrace.base.errors import UserError
+from headrace.cli.new_options import NewOptions
 from headrace.cli.serve_options import ServeOptions
 from headrace.cli.status_line import Failed, Ready, parse_status
 
@@ -32,6 +35,7 @@ class Child(ABC):
         self._status_fd = -1
         self._life_fd = -1
         self._unread = b""
+        self._untold = b""
 
     @abstractmethod
     def command_with(self, ready_fd: int, parent_fd: int) -> list[str]:
@@ -59,6 +63,8 @@ class Child(ABC):
         self.ready, self.failed, self._unread = None, None, b""
         self._status_fd, child_status = os.pipe()
         child_life, self._life_fd = os.pipe()
+        os.set_blocking(self._life_fd, False)
+        self._untold = b""
         try:
             self._process = subprocess.Popen(
                 self.command_with(child_status, child_life),
@@ -81,6 +87,12 @@ class Child(ABC):
             else:
                 self.failed = status
         return bool(chunk)
+
+    def tell(self, line: bytes) -> None:
+        """Sends a line down. One that stands still with a full pipe has the rest with the next line, or never."""
+        self._untold += line
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):
+            self._untold = self._untold[os.write(self._life_fd, self._untold) :]
 
     def until_ready(self, seconds: float) -> Ready:
         deadline = time.monotonic() + seconds
@@ -144,6 +156,12 @@ class ServeChild(Child):
     def __init__(self, options: ServeOptions) -> None:
         super().__init__(f"broker {options.id}", Path(options.broker_data) / "pid")
         self.options = options
+
+    def change(self, options: NewOptions) -> None:
+        """Tells a running broker what counts from now on; one that starts later starts with it."""
+        self.options = replace(self.options, **options._asdict())
+        if self.running:
+            self.tell(options.to_line())
 
     def command_with(self, ready_fd: int, parent_fd: int) -> list[str]:
         return self.command(replace(self.options, ready_fd=ready_fd, parent_fd=parent_fd))

@@ -29,6 +29,12 @@ ConfigOption = Annotated[
 ]
 
 
+def is_given(context: typer.Context, name: str) -> bool:
+    """Whether the command line, or an environment variable of the option, says it; the file and the default do not count."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name in ("COMMANDLINE", "ENVIRONMENT")
+
+
 def config_of(context: typer.Context) -> ConfigFile:
     """The file that the command was given, or an empty one."""
     return context.obj if isinstance(context.obj, ConfigFile) else ConfigFile()

@@ -1,14 +1,16 @@
 """`headrace gateway`: REST, push, metrics and the admin UI before a cluster, in the foreground."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import typer
 
 from headrace.base.errors import UserError
-from headrace.cli.config_option import ConfigOption, config_of
+from headrace.cli.config_option import ConfigOption, config_of, is_given
 from headrace.cli.failure import ExitCode
 from headrace.cli.log_file import FILE_BYTES, FILES_KEPT
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap, parse_pairs
+
+LOG_LEVEL: Final = "warning"
 
 
 def gateway(
@@ -21,7 +23,7 @@ def gateway(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A setting of docs/rest.md; may be repeated."),
     ] = None,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = LOG_LEVEL,
     log_format: Annotated[Literal["text", "json"], typer.Option(help="Log lines for people or for programs.")] = "text",
     log_file: Annotated[
         str, typer.Option(metavar="FILE", help="Log to this file, or with - to stdout; stderr if not given.")
@@ -51,12 +53,16 @@ def gateway(
     logs = LogOptions("json" if as_json else log_format, log_level, log_file, log_file_bytes, log_files)
     configure_logs(logs, None)
     status = StatusPipe(ready_fd)
-    given = {"bootstrap": bootstrap, "host": host, "port": port, **parse_pairs(settings or (), "--set")}
+    options = {"bootstrap": bootstrap, "host": host, "port": port}
+    given = {name: value for name, value in options.items() if is_given(context, name)}
+    given |= parse_pairs(settings or (), "--set")
+    given_level = log_level if is_given(context, "log_level") else None
     told = gateway_settings(config_of(context), given)
 
     def read_again() -> tuple[GatewaySettings, str]:
+        """The command line wins again, and what was taken out of the file goes back to its default."""
         file = read_config(config or "")
-        return gateway_settings(file, given), file.gateway.get("log_level", log_level)
+        return gateway_settings(file, given), given_level or file.gateway.get("log_level", LOG_LEVEL)
 
     beating: list[asyncio.Task[None]] = []
 
@@ -66,13 +72,13 @@ def gateway(
         beating.append(asyncio.ensure_future(keep_telling()))
         if config:
             reload_on_sighup(told, read_again)
-        status.tell(Ready(0, host, chosen, chosen, os.getpid()))
+        status.tell(Ready(0, told.host, chosen, chosen, os.getpid()))
         if ready_fd >= 0:
             return
         if as_json:
-            show_json({"status": "serving", "url": f"http://{host}:{chosen}", "pid": os.getpid()})
+            show_json({"status": "serving", "url": f"http://{told.host}:{chosen}", "pid": os.getpid()})
         else:
-            remark(f"the gateway serves on http://{host}:{chosen}; Ctrl-C stops it")
+            remark(f"the gateway serves on http://{told.host}:{chosen}; Ctrl-C stops it")
 
     try:
         serve(told, on_ready, parent_fd)

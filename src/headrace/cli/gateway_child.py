@@ -1,5 +1,6 @@
 """The gateway that `headrace up` starts beside its brokers."""
 
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,20 +18,33 @@ class GatewayChild(Child):
         data: Path,
         as_json: bool,
         config: str = "",
-        log_dir: Path | None = None,
+        log_file: str = "",
     ) -> None:
         super().__init__("the gateway", data / "gateway.pid")
         self.bootstrap = ",".join(f"{each.host}:{each.port}" for each in brokers)
         self.host = host
         self.port = port
+        self._is_stale = False
         self._metrics = ",".join(f"{each.host}:{each.metrics_port}" for each in brokers)
         self._words = [*(["--json"] if as_json else []), *([f"--config={config}"] if config else [])]
-        if log_dir is not None:
-            self._words.append(f"--log-file={log_dir / 'gateway.log'}")
+        if log_file:
+            self._words.append(f"--log-file={log_file}")
 
     @property
     def url(self) -> str:
         return f"http://{self.host}:{self.port}"
+
+    def read_file_again(self) -> None:
+        """A gateway that starts has read the file perhaps before it changed, and would end by the signal: it waits."""
+        self._is_stale = self.running and self.ready is None
+        if self.running and self.ready is not None:
+            self.process.send_signal(signal.SIGHUP)
+
+    def read_news(self) -> bool:
+        is_alive = super().read_news()
+        if self._is_stale and self.ready is not None:
+            self.read_file_again()
+        return is_alive
 
     def command_with(self, ready_fd: int, parent_fd: int) -> list[str]:
         told = {

@@ -2,13 +2,18 @@
 
 import contextlib
 import errno
+import os
 import random
 import socket
 import struct
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
 ASK_SECONDS = 1.0
+_GIVEN = range(15_000, 32_768)
+# By port, the descriptor of a bound socket.
+_held: dict[int, int] = {}
 _LISTEN = "0A"
 # ApiVersions v0: length, api key 18, version 0, correlation id 7, no client id.
 _API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 7, -1)
@@ -27,7 +32,7 @@ class Holder(NamedTuple):
 
 def is_free(host: str, port: int) -> bool:
     """Whether we could listen there. Raises OSError when that is not ours to do at all (a port below 1024)."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+    with socket.socket(_family(host)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -45,24 +50,45 @@ def port_holder(host: str, port: int) -> Holder | None:
     return Holder(port, speaks_kafka(host, port), pid, _process_name(pid))
 
 
-def free_port(host: str) -> int:
-    """A port that stays free while its broker restarts: below the range that outgoing connections are given.
+def free_port(host: str, count: int = 1) -> int:
+    """The first of `count` free ports in a row, which no other call on this machine gives until this process ends.
 
-    Inside it, a client that keeps calling a stopped broker on loopback can end up connected to itself and hold it.
+    They lie below the range that outgoing connections are given: inside it, a client that keeps calling a stopped broker
+    on loopback can end up connected to itself and hold the port.
     """
-    low, high = 15_000, min(_ephemeral_low(), 32_768)
-    for port in random.SystemRandom().sample(range(low, high), k=100):
-        with contextlib.suppress(OSError):
-            if is_free(host, port):
-                return port
-    raise OSError(errno.EADDRINUSE, f"no free port between {low} and {high}")
+    for first in random.SystemRandom().sample(_GIVEN, k=100):
+        with contextlib.suppress(OSError), contextlib.ExitStack() as bound:
+            found = {port: bound.enter_context(_bound_alone(host, port)) for port in range(first, first + count)}
+            if sys.platform == "linux":
+                _held.update({port: each.detach() for port, each in found.items()})
+            return first
+    raise OSError(errno.EADDRINUSE, f"no {count} free ports in a row between {_GIVEN[0]} and {_GIVEN[-1]}")
 
 
-def _ephemeral_low() -> int:
+def give_back(*ports: int) -> None:
+    """Another call may be given them."""
+    for port in ports:
+        if port in _held:
+            os.close(_held.pop(port))
+
+
+def _bound_alone(host: str, port: int) -> socket.socket:
+    """A socket that never listens: bound where no other socket is, and from then on in nobody's way who listens there.
+
+    Elsewhere than on Linux it would be.
+    """
+    alone = socket.socket(_family(host))
     try:
-        return int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+        alone.bind((host, port))
+        alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     except OSError:
-        return 32_768
+        alone.close()
+        raise
+    return alone
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 def speaks_kafka(host: str, port: int) -> bool:

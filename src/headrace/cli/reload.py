@@ -1,4 +1,7 @@
-"""SIGHUP to `headrace serve --config FILE`: the file is read again, and what can change in a running broker does."""
+"""SIGHUP to `headrace serve --config FILE`: the file is read again, and what can change in a running broker does.
+
+A broker of `headrace up` is told by its parent what that has read.
+"""
 
 import asyncio
 import logging
@@ -8,6 +11,7 @@ from typing import NamedTuple
 
 from headrace.base.errors import UserError
 from headrace.broker.node import Node
+from headrace.cli.new_options import NewOptions
 from headrace.cli.serve_options import ServeOptions
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.broker_settings import BROKER_SETTINGS
@@ -52,11 +56,16 @@ async def _reload(node: Node, read_again: Callable[[], ServeOptions]) -> None:
     except UserError as error:
         logger.error("SIGHUP: nothing was changed: %(cause)s; %(fix)s", {"cause": error.cause, "fix": error.fix})
         return
+    await change(node, NewOptions(options.settings, options.log_level), "SIGHUP")
+
+
+async def change(node: Node, options: NewOptions, by: str) -> None:
+    """`by` is who asked for it."""
     logging.getLogger().setLevel(options.log_level.upper())
     reloaded = compared(dict(node.broker.config.static), options.settings)
     await _apply(node, reloaded.settings)
     changed = ", ".join(reloaded.now) or "nothing"
-    logger.info("SIGHUP: the settings were read again; changed: %(settings)s", {"settings": changed})
+    logger.info("%(cause)s: the settings were read again; changed: %(settings)s", {"cause": by, "settings": changed})
     if reloaded.later:
         logger.warning("these count from the next start on: %(settings)s", {"settings": ", ".join(reloaded.later)})
 

@@ -18,8 +18,9 @@ from headrace.broker.node import Node
 from headrace.cli.compose import start_node
 from headrace.cli.failure import ExitCode, show_failure
 from headrace.cli.logs import configure_logs
+from headrace.cli.new_options import NewOptions, ParentPipe
 from headrace.cli.preflight import descriptor_remarks
-from headrace.cli.reload import reload_on_sighup
+from headrace.cli.reload import change, reload_on_sighup
 from headrace.cli.serve_options import ServeOptions, parse_arguments
 from headrace.cli.service_notice import READY, STOPPING, keep_telling, tell_service_manager
 from headrace.cli.status_line import Failed, Ready, StatusPipe
@@ -70,7 +71,8 @@ async def _serve(options: ServeOptions, status: StatusPipe, read_again: Callable
     sys.setswitchinterval(0.0005)
     stop = asyncio.Event()
     _stop_on_signals(stop)
-    _stop_with_parent(options.parent_fd, stop)
+    if options.parent_fd >= 0:
+        _follow_parent(ParentPipe(options.parent_fd), stop, node)
     if options.config and read_again is not None:
         reload_on_sighup(node, read_again)
     status.tell(Ready(options.id, options.host, node.port, node.metrics_port or 0, os.getpid()))
@@ -116,19 +118,26 @@ def _stop_on_signals(stop: asyncio.Event) -> None:
         asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
 
 
-def _stop_with_parent(parent_fd: int, stop: asyncio.Event) -> None:
-    """Nobody ever writes into this pipe: readable means closed."""
-    if parent_fd < 0:
-        return
-    os.set_inheritable(parent_fd, False)
+def _follow_parent(pipe: ParentPipe, stop: asyncio.Event, node: Node) -> None:
+    """Its end stops us; what comes before are new settings."""
     loop = asyncio.get_running_loop()
+    running: set[asyncio.Task[None]] = set()
 
-    def on_parent_gone() -> None:
-        loop.remove_reader(parent_fd)
+    def on_told(options: NewOptions) -> None:
+        task = loop.create_task(change(node, options, "headrace up"))
+        running.add(task)
+        task.add_done_callback(running.discard)
+
+    def on_parent() -> None:
+        if (told := pipe.read()) is not None:
+            for options in told:
+                on_told(options)
+            return
+        loop.remove_reader(pipe.fd)
         logger.warning("the process that started this broker is gone: stopping")
         stop.set()
 
-    loop.add_reader(parent_fd, on_parent_gone)
+    loop.add_reader(pipe.fd, on_parent)
 
 
 def _give_up(status: StatusPipe, failed: Failed, options: ServeOptions) -> int:

@@ -6,7 +6,8 @@ A broker that dies, or the gateway, is reported and not started again by itself:
 is, after a pause, unless it was stopped cleanly. The death of the last broker is no end: `headrace start` brings it back.
 One that was stopped (SIGSTOP, a frozen cgroup) for longer than its lease is ended and started again, if others run: they
 lead by now, and clients that wait for the stopped one learn it when its end resets their connections.
-`headrace start` asks for a broker through the control socket, or for one more.
+`headrace start` asks for a broker through the control socket, or for one more. With a configuration file SIGHUP reads it
+again, and the brokers are told; without one, or when the terminal is gone, SIGHUP stops all.
 """
 
 import contextlib
@@ -27,6 +28,7 @@ from headrace.cli.gateway_child import GatewayChild
 from headrace.cli.restarts import Restarts
 from headrace.cli.status_line import Ready
 from headrace.cli.stopped_children import LOOK_SECONDS, StoppedChildren
+from headrace.cli.up_file import ReadAgain, UpFile
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -46,11 +48,17 @@ class Watcher(Protocol):
     def on_stopped(self, child: ServeChild, seconds: float) -> None:
         """It stood still for so long, and is ended and started again."""
 
+    def on_read_again(self, read: ReadAgain) -> None:
+        """The file was read again, and the brokers were told."""
+
+    def on_wrong_file(self, error: UserError) -> None:
+        """It was read again, and nothing was changed."""
+
     def on_stopping(self) -> None: ...
 
 
 class Supervisor:
-    """`another` makes a broker beyond those of the beginning, by its number."""
+    """`another` makes a broker beyond those of the beginning, by its number; `file` may be read again."""
 
     def __init__(
         self,
@@ -61,6 +69,7 @@ class Supervisor:
         stopped: StoppedChildren,
         restarts: Restarts,
         gateway: GatewayChild | None = None,
+        file: UpFile | None = None,
     ) -> None:
         self.children = {child.options.id: child for child in children}
         self.watcher = watcher
@@ -69,8 +78,11 @@ class Supervisor:
         self.stopped = stopped
         self.restarts = restarts
         self.gateway = gateway
+        self.file = file
         self.selector = selectors.DefaultSelector()
         self.signals = 0
+        self._is_file_changed = False
+        self._had_terminal = _has_terminal()
         self._serving = False
         self._living: set[Child] = set()
         self._asked: dict[Child, Asked] = {}
@@ -111,6 +123,8 @@ class Supervisor:
             self._wait(self._patience())
             self._end_stopped()
             self._restart_dead()
+            if self._is_file_changed:
+                self._read_file_again()
         return ExitCode.OK if self._brokers_left() else ExitCode.FAILED
 
     def _patience(self) -> float | None:
@@ -131,6 +145,20 @@ class Supervisor:
                 self._to_start_again.add(child)
                 self.watcher.on_stopped(child, self.stopped.patience_s)
                 child.process.kill()
+
+    def _read_file_again(self) -> None:
+        self._is_file_changed = False
+        assert self.file, "without a file the signal stops us"
+        try:
+            read = self.file.read_again()
+        except UserError as error:
+            self.watcher.on_wrong_file(error)
+            return
+        for child in self.children.values():
+            child.change(read.options)
+        if self.gateway:
+            self.gateway.read_file_again()
+        self.watcher.on_read_again(read)
 
     def _brokers_left(self) -> int:
         return len(self._living - {self.gateway})
@@ -248,8 +276,19 @@ class Supervisor:
             os.close(wake_read)
             os.close(wake_write)
 
-    def _on_signal(self, *_: object) -> None:
-        self.signals += 1
+    def _on_signal(self, number: int, _: object) -> None:
+        if number == signal.SIGHUP and self.file and _has_terminal() == self._had_terminal:
+            self._is_file_changed = True
+        else:
+            self.signals += 1
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
 
 
 def _was_stopped(child: Child) -> bool:

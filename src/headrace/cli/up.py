@@ -5,9 +5,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from headrace.cli.config_option import ConfigOption, config_of
+from headrace.cli.config_file import ConfigFile
+from headrace.cli.config_option import ConfigOption, config_of, is_given
+from headrace.cli.logs import STDOUT
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, UnusedBootstrap, parse_pairs
 from headrace.cli.serve_options import METRICS_PORT, ServeOptions
+from headrace.cli.up_file import LOG_LEVEL, UpFile
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 
@@ -45,11 +48,12 @@ def up(
     restart: Annotated[
         bool, typer.Option("--restart", help="Start a broker again that died, after a pause; not one that was stopped.")
     ] = False,
-    log_level: Annotated[LogLevel, typer.Option(help="What the brokers log on stderr.")] = "warning",
+    log_level: Annotated[LogLevel, typer.Option(help="What the brokers log on stderr.")] = LOG_LEVEL,
     log_dir: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Log to DIR/broker-N.log and DIR/gateway.log, rotated at 100 MiB, instead of stderr."
+            metavar="DIR",
+            help="Log to DIR/broker-N.log and DIR/gateway.log, rotated at 100 MiB, or with - to stdout; else to stderr.",
         ),
     ] = None,
     bootstrap: UnusedBootstrap = DEFAULT_BOOTSTRAP,
@@ -67,8 +71,10 @@ def up(
     from headrace.cluster.broker_config import BrokerConfig
     from headrace.stores.frozen_writer import is_stopped
 
-    chosen = {**default_settings(brokers), **config_of(context).broker, **parse_pairs(settings or (), "--set")}
-    preflight.require_settings(chosen)
+    given = parse_pairs(settings or (), "--set")
+    level = log_level if is_given(context, "log_level") else None
+    file = UpFile(config_of(context), default_settings(brokers), given, level, _require_right)
+    chosen = file.options.settings
     preflight.require_data_root(data)
     for offset in range(brokers):
         preflight.require_port(HOST, port + offset)
@@ -82,10 +88,10 @@ def up(
                 port=port + number - 1,
                 data=str(data),
                 metrics_port=preflight.metrics_port(HOST, metrics_port + number - 1),
-                settings=chosen,
+                settings=file.options.settings,
                 log_format="json" if as_json else "text",
-                log_level=log_level,
-                log_file=str(log_dir / f"broker-{number}.log") if log_dir else "",
+                log_level=file.options.log_level,
+                log_file=log_file_in(log_dir, f"broker-{number}"),
             )
         )
 
@@ -94,14 +100,34 @@ def up(
     if not no_gateway and preflight.has_gateway(remarks):
         serve_options = [each.options for each in children]
         http = preflight.http_port(HOST, http_port, remarks)
-        gateway = GatewayChild(serve_options, HOST, http, data, as_json, config or "", log_dir)
+        gateway = GatewayChild(serve_options, HOST, http, data, as_json, config or "", log_file_in(log_dir, "gateway"))
     for line in remarks:
         remark(f"warning: {line}")
     if end_stopped_after is None:
         end_stopped_after = BrokerConfig(chosen).number("broker.session.timeout.ms") / 1000 + 1
     stopped = StoppedChildren(end_stopped_after, is_stopped)
     watcher = JsonWatcher() if as_json else PanelWatcher(data)
-    return Supervisor(children, watcher, data, child, stopped, Restarts(restart), gateway).run()
+    changing = file if config else None
+    return Supervisor(children, watcher, data, child, stopped, Restarts(restart), gateway, changing).run()
+
+
+def _require_right(file: ConfigFile, settings: dict[str, str]) -> None:
+    from importlib.util import find_spec
+
+    from headrace.cli import preflight
+
+    preflight.require_settings(settings)
+    if file.gateway and find_spec("pydantic_settings"):
+        from headrace.cli.gateway_config import gateway_settings
+
+        gateway_settings(file, {})
+
+
+def log_file_in(folder: Path | None, name: str) -> str:
+    """For --log-file: a file of this name, stdout, or nothing for stderr."""
+    if folder is None:
+        return ""
+    return STDOUT if str(folder) == STDOUT else str(folder / f"{name}.log")
 
 
 def default_settings(brokers: int) -> dict[str, str]:

@@ -13,6 +13,7 @@ from headrace.cli.failure import show_failure
 from headrace.cli.gateway_child import GatewayChild
 from headrace.cli.options import DEFAULT_BOOTSTRAP
 from headrace.cli.output import console, count_of, remark, show_json
+from headrace.cli.up_file import ReadAgain
 
 
 class PanelWatcher:
@@ -60,6 +61,14 @@ class PanelWatcher:
     def on_stopped(self, child: ServeChild, seconds: float) -> None:
         remark(f"{child.name} {stood_still(seconds)}")
 
+    def on_read_again(self, read: ReadAgain) -> None:
+        remark(f"the file was read again; brokers were told: {', '.join(read.changed) or 'nothing new'}")
+        if read.later:
+            remark(f"these options wait for the next start of `headrace up`: {', '.join(read.later)}")
+
+    def on_wrong_file(self, error: UserError) -> None:
+        show_failure(f"nothing was changed: {error.cause}", error.fix, as_json=False)
+
     def on_stopping(self) -> None:
         remark("stopping; Ctrl-C again stops at once")
 
@@ -91,6 +100,13 @@ class JsonWatcher:
     def on_stopped(self, child: ServeChild, seconds: float) -> None:
         show_json({"status": "stopped", "broker": child.options.id, "cause": f"{child.name} {stood_still(seconds)}"})
         sys.stdout.flush()
+
+    def on_read_again(self, read: ReadAgain) -> None:
+        show_json({"status": "read again", "changed": read.changed, "later": read.later})
+        sys.stdout.flush()
+
+    def on_wrong_file(self, error: UserError) -> None:
+        show_failure(f"nothing was changed: {error.cause}", error.fix, as_json=True)
 
     def on_stopping(self) -> None:
         pass

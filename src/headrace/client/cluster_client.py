@@ -1,65 +1,41 @@
-"""Reading from a cluster without a consumer: metadata, offsets, and record batches straight from partition leaders.
+"""Reading from a cluster without a consumer: offsets, and record batches straight from partition leaders.
 
     client = ClusterClient("127.0.0.1:9092", client_id="reader")
     fetched = await client.fetch(TopicPartition("orders", 0), offset=0)
 
-Leaders are looked up once and again when they have moved; a question goes on to the new leader until its deadline. What
-does not pass by waiting is raised: `Refused` with Kafka's error code, or `Disconnected` when nobody answered in time.
-Batches are returned as they are stored: opening them, skipping aborted ones and those before the offset asked for, is
-the reader's (`headrace.wire.records`, or `headrace.spark` for many at once).
+A question goes on to the new leader until its deadline. Batches are returned as they are stored: opening them, skipping
+aborted ones and those before the offset asked for, is the reader's (`headrace.wire.records`, or `headrace.spark` for many
+at once).
 """
 
-import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from struct import Struct
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.cluster_metadata import ClusterMetadata, cluster_metadata
 from headrace.client.connection import Disconnected
-from headrace.client.peer import Address, Peers, parse_bootstrap
-from headrace.client.security import Security
+from headrace.client.kafka_cluster import KafkaCluster, NoSuchPartition, check
+from headrace.client.peer import Address
+from headrace.client.retry import insist, may_pass
 from headrace.wire.batch import HEADER, HEADER_SIZE, LENGTH_END, BatchHeader
-from headrace.wire.codes import CODES, ErrorCode
+from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
-from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from headrace.wire.messages.offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from headrace.wire.schema import Request, Response
 
 EARLIEST, LATEST = -2, -1
 SECONDS_MAX = 30.0
-PAUSE_SECONDS = 0.1
 # The last version that names topics: one request then says all that is needed.
 FETCH_BY_NAME = 12
 _CONSUMER = -1
 _LENGTH = Struct(">i")
-# The leader moved, or is about to know: ask again, after another look at the metadata.
-_COME_AGAIN = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.LEADER_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER,
-    ErrorCode.REPLICA_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT,
-    ErrorCode.FENCED_LEADER_EPOCH,
-    ErrorCode.UNKNOWN_LEADER_EPOCH,
-    ErrorCode.OFFSET_NOT_AVAILABLE,
-    ErrorCode.KAFKA_STORAGE_ERROR,
-}
-
-T = TypeVar("T")
-R = TypeVar("R", bound=Response)
-
-
-class Leader(NamedTuple):
-    address: Address
-    epoch: int
 
 
 class OffsetAt(NamedTuple):
@@ -84,71 +60,7 @@ class Fetched(NamedTuple):
     """Where to go on: behind the last batch."""
 
 
-class _ComeAgain(Refused):
-    """A refusal that may pass."""
-
-
-class ClusterClient:
-    def __init__(self, bootstrap: str, *, client_id: str, security: Security | None = None) -> None:
-        self._bootstrap = parse_bootstrap(bootstrap)
-        self._brokers: list[Address] = []
-        self._peers = Peers(client_id, security)
-        self._leaders: dict[TopicPartition, Leader] = {}
-        self._looking = asyncio.Lock()
-
-    async def close(self) -> None:
-        self._peers.close()
-
-    # -- what is there -----------------------------------------------------------------------------------------------
-
-    async def metadata(self, topics: Sequence[str] | None = None) -> ClusterMetadata:
-        """Of these topics, or of all. Never creates a topic."""
-        wanted = None if topics is None else [MetadataRequestTopic(name=topic) for topic in topics]
-        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-        seen = cluster_metadata(await self._ask_any(request, MetadataResponse))
-        self._remember(seen)
-        return seen
-
-    async def _ask_any(self, request: Request, response: type[R]) -> R:
-        reasons = []
-        for address in dict.fromkeys([*self._brokers, *self._bootstrap]):
-            try:
-                return await self._peers.ask(address, request, response)
-            except Disconnected as error:
-                reasons.append(f"{address[0]}:{address[1]}: {error}")
-        raise Disconnected("; ".join(reasons))
-
-    def _remember(self, seen: ClusterMetadata) -> None:
-        self._brokers = [(broker.host, broker.port) for broker in seen.brokers.values()]
-        for topic in seen.topics.values():
-            for index, part in topic.partitions.items():
-                broker = seen.brokers.get(part.leader) if part.leader is not None else None
-                if broker is not None:
-                    leader = Leader((broker.host, broker.port), part.leader_epoch)
-                    self._leaders[TopicPartition(topic.name, index)] = leader
-
-    async def _leader(self, id: TopicPartition) -> Leader:
-        known = self._leaders.get(id)
-        if known is not None:
-            return known
-        async with self._looking:
-            # Whoever looked before us may have found it.
-            if id in self._leaders:
-                return self._leaders[id]
-            topic = (await self.metadata([id.topic])).topics.get(id.topic)
-            if topic is None or topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                # Of a single partition this may pass; a topic that the metadata does not have is not there.
-                raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{id.topic}: there is no such topic")
-            if topic.error_code:
-                raise _refusal(topic.error_code, id.topic)
-            if id.partition not in topic.partitions:
-                raise Refused(
-                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{id}: the topic has {len(topic.partitions)} partitions"
-                )
-            if id not in self._leaders:
-                raise _ComeAgain(ErrorCode.LEADER_NOT_AVAILABLE, f"{id}: no replica leads at the moment")
-            return self._leaders[id]
-
+class ClusterClient(KafkaCluster):
     # -- offsets ------------------------------------------------------------------------------------------------------
 
     async def offsets(
@@ -161,11 +73,14 @@ class ClusterClient:
         async def ask_missing() -> None:
             by_leader: defaultdict[Address, dict[TopicPartition, int]] = defaultdict(dict)
             for id in at.keys() - found.keys():
-                by_leader[(await self._leader(id)).address][id] = at[id]
+                by_leader[(await self.leader(id)).address][id] = at[id]
             for address, wanted in by_leader.items():
                 await self._list_offsets(address, wanted, read_committed, found)
 
-        await self._persist(ask_missing, lambda: at.keys() - found.keys(), seconds_max)
+        def forget() -> None:
+            self.forget_leaders(at.keys() - found.keys())
+
+        await insist(ask_missing, seconds_max, passes=_may_pass_reading, forget=forget)
         return {id: found[id] for id in at}
 
     async def _list_offsets(
@@ -175,22 +90,12 @@ class ClusterClient:
         read_committed: bool,
         found: dict[TopicPartition, OffsetAt],
     ) -> None:
-        topics: dict[str, ListOffsetsTopic] = {}
-        for (topic, index), when in wanted.items():
-            asked = ListOffsetsPartition(index, timestamp=when)
-            topics.setdefault(topic, ListOffsetsTopic(topic, [])).partitions.append(asked)
-        request = ListOffsetsRequest(_CONSUMER, int(read_committed), list(topics.values()), int(SECONDS_MAX * 1000))
-        answer = await self._peers.ask(address, request, ListOffsetsResponse)
-        refused = None
-        for topic_answer in answer.topics:
-            for part in topic_answer.partitions:
-                id = TopicPartition(topic_answer.name, part.partition_index)
-                if part.error_code:
-                    refused = _refusal(part.error_code, str(id))
-                else:
-                    found[id] = OffsetAt(part.offset, part.timestamp)
-        if refused:
-            raise refused
+        request = offsets_request(wanted, read_committed=read_committed)
+        answered = offsets_in(await self._peers.ask(address, request, ListOffsetsResponse))
+        found.update((id, at) for id, at in answered.items() if isinstance(at, OffsetAt))
+        for id, code in answered.items():
+            if not isinstance(code, OffsetAt):
+                check(code, str(id))
 
     # -- records ------------------------------------------------------------------------------------------------------
 
@@ -216,18 +121,17 @@ class ClusterClient:
         )
 
         async def ask_leader() -> PartitionData:
-            leader = await self._leader(partition)
+            leader = await self.leader(partition)
             asked.current_leader_epoch = leader.epoch
             seconds = seconds_max + wait_ms / 1000
             answer = await self._peers.poll(leader.address, request, FetchResponse, seconds, FETCH_BY_NAME)
-            if answer.error_code:
-                raise _refusal(answer.error_code, str(partition))
+            check(answer.error_code, str(partition))
             (part,) = answer.responses[0].partitions
-            if part.error_code:
-                raise _refusal(part.error_code, f"{partition}, offset {offset}")
+            check(part.error_code, f"{partition}, offset {offset}")
             return part
 
-        part = await self._persist(ask_leader, lambda: [partition], seconds_max)
+        forget = partial(self.forget_leaders, [partition])
+        part = await insist(ask_leader, seconds_max, passes=_may_pass_reading, forget=forget)
         aborted = [Aborted(each.producer_id, each.first_offset) for each in part.aborted_transactions or ()]
         batches, last = whole_batches(memoryview(part.records or b""))
         return Fetched(
@@ -239,22 +143,23 @@ class ClusterClient:
             _next_offset(batches, last) if batches else offset,
         )
 
-    async def _persist(
-        self,
-        attempt: Callable[[], Awaitable[T]],
-        concerned: Callable[[], "Sequence[TopicPartition] | set[TopicPartition]"],
-        seconds_max: float,
-    ) -> T:
-        deadline = asyncio.get_running_loop().time() + seconds_max
-        while True:
-            try:
-                return await attempt()
-            except (_ComeAgain, Disconnected):
-                for id in concerned():
-                    self._leaders.pop(id, None)
-                if asyncio.get_running_loop().time() + PAUSE_SECONDS > deadline:
-                    raise
-            await asyncio.sleep(PAUSE_SECONDS)
+
+def offsets_request(wanted: Mapping[TopicPartition, int], *, read_committed: bool) -> ListOffsetsRequest:
+    """For the leader of all of these; each with EARLIEST, LATEST, or a time in ms."""
+    topics: dict[str, ListOffsetsTopic] = {}
+    for (topic, index), when in wanted.items():
+        asked = ListOffsetsPartition(index, timestamp=when)
+        topics.setdefault(topic, ListOffsetsTopic(topic, [])).partitions.append(asked)
+    return ListOffsetsRequest(_CONSUMER, int(read_committed), list(topics.values()), int(SECONDS_MAX * 1000))
+
+
+def offsets_in(answer: ListOffsetsResponse) -> dict[TopicPartition, OffsetAt | int]:
+    """The offset of each partition, or Kafka's code for a refusal."""
+    return {
+        TopicPartition(topic.name, part.partition_index): part.error_code or OffsetAt(part.offset, part.timestamp)
+        for topic in answer.topics
+        for part in topic.partitions
+    }
 
 
 def whole_batches(data: memoryview) -> tuple[memoryview, int]:
@@ -277,7 +182,9 @@ def _next_offset(batches: memoryview, last: int) -> int:
     return BatchHeader(*HEADER.unpack_from(batches, last)).next_offset
 
 
-def _refusal(code: int, about: str) -> Refused:
-    sentence = CODES[code].message if code in CODES else f"error {code}"
-    kind = _ComeAgain if code in _COME_AGAIN else Refused
-    return kind(code, f"{about}: {sentence}")
+def _may_pass_reading(error: Refused | Disconnected) -> bool:
+    if isinstance(error, NoSuchPartition):
+        return False
+    # Retriable for a producer, whose batch may have been damaged on its way; one in the log stays as it is.
+    is_damaged = isinstance(error, Refused) and error.code == ErrorCode.CORRUPT_MESSAGE
+    return not is_damaged and may_pass(error)

@@ -1,100 +1,91 @@
-"""Writing to a cluster without librdkafka: partitions of a topic, sealed batches in, and a word with a coordinator.
+"""Writing to a cluster without librdkafka: partitions of a topic, sealed batches in, records below an offset deleted.
 
-Every question is asked again, of the new leader or coordinator, while the broker's answer may pass by waiting and the
-deadline allows; a batch that carries a producer's sequence may so be sent twice and is written once. What remains is
-raised: `Refused`, or `Disconnected` when nobody answered in time.
+A batch may be sent twice, to an old leader and a new one; if it carries a producer's sequence it is written once.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, TypeVar
 
-from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import ClusterClient
-from headrace.client.cluster_metadata import cluster_metadata
-from headrace.client.connection import Disconnected
+from headrace.client.kafka_cluster import REQUEST_SECONDS_MAX, MissingTopic, check
 from headrace.client.peer import Address
-from headrace.client.security import Security
-from headrace.wire.codes import CODES, ErrorCode
-from headrace.wire.messages.coordinators import FindCoordinatorRequest, FindCoordinatorResponse
-from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from headrace.client.retry import insist
+from headrace.wire.batch import Identity
+from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.offsets import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
-from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from headrace.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
 from headrace.wire.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
-from headrace.wire.schema import Request, Response
 
-GROUP, TRANSACTION = 0, 1
-PAUSE_SECONDS = 0.01
-REQUEST_SECONDS_MAX = 30.0
 CREATION_SECONDS_MAX = 3.0
+# Brokers end a request in time; this is for those that cannot even do that.
+GRACE_SECONDS = 5.0
 # The last version of Produce that leaves it to the client to say which partitions a transaction has: all brokers know it.
 PRODUCE_EXPLICIT = 11
 
-T = TypeVar("T")
-R = TypeVar("R", bound=Response)
-
-
-class MissingTopic(Exception):
-    """No broker has created it either."""
-
 
 class WriterClient(ClusterClient):
-    def __init__(self, bootstrap: str, *, client_id: str, security: Security | None = None) -> None:
-        super().__init__(bootstrap, client_id=client_id, security=security)
-        self._coordinators: dict[tuple[int, str], Address] = {}
-
     async def partition_count(self, topic: str, seconds_max: float) -> int:
         """A topic that is not there is created by brokers that do so by themselves; others refuse it."""
-        request = MetadataRequest([MetadataRequestTopic(name=topic)], allow_auto_topic_creation=True)
         patience = asyncio.get_running_loop().time() + CREATION_SECONDS_MAX
 
         async def look() -> int:
-            seen = cluster_metadata(await self._ask_any(request, MetadataResponse))
-            self._remember(seen)
-            found = seen.topics[topic]
+            found = (await self.metadata([topic], may_create=True)).topics[topic]
             is_missing = found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             if is_missing and asyncio.get_running_loop().time() > patience:
                 raise MissingTopic(topic)
-            _check(found.error_code, topic)
+            check(found.error_code, topic)
             return len(found.partitions)
 
-        return await self._insist(look, lambda: None, seconds_max)
+        return await insist(look, seconds_max)
 
-    async def producer_id(self, seconds_max: float) -> InitProducerIdResponse:
-        """An identity for batches outside of transactions: any broker gives one."""
+    async def producer_id(self, seconds_max: float) -> Identity:
+        """For batches outside of transactions: any broker gives one."""
 
-        async def ask() -> InitProducerIdResponse:
-            answer = await self._ask_any(InitProducerIdRequest(None, 0), InitProducerIdResponse)
-            _check(answer.error_code, "a producer id")
-            return answer
+        async def ask() -> Identity:
+            answer = await self.ask_any(InitProducerIdRequest(None, 0), InitProducerIdResponse)
+            check(answer.error_code, "a producer id")
+            return Identity(answer.producer_id, answer.producer_epoch)
 
-        return await self._insist(ask, lambda: None, seconds_max)
+        return await insist(ask, seconds_max)
 
     async def produce(
         self, id: TopicPartition, batch: memoryview, *, acks: int, transactional_id: str | None, seconds_max: float
     ) -> int:
         """The offset that the batch was given; -1 where that is not known."""
-        data = TopicProduceData(name=id.topic, partition_data=[PartitionProduceData(id.partition, batch)])
-        request = ProduceRequest(transactional_id, acks, int(REQUEST_SECONDS_MAX * 1000), [data])
+        request = _produce_request(id.topic, {id.partition: batch}, acks, REQUEST_SECONDS_MAX, transactional_id)
 
         async def send() -> int:
-            leader = await self._leader(id)
-            answer = await self._peers.ask(
-                leader.address, request, ProduceResponse, REQUEST_SECONDS_MAX + 5.0, PRODUCE_EXPLICIT
-            )
+            leader = await self.leader(id)
+            seconds = REQUEST_SECONDS_MAX + GRACE_SECONDS
+            answer = await self._peers.ask(leader.address, request, ProduceResponse, seconds, PRODUCE_EXPLICIT)
             (part,) = answer.responses[0].partition_responses
             if part.error_code != ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-                _check(part.error_code, str(id), part.error_message)
+                check(part.error_code, str(id), part.error_message)
             return int(part.base_offset)
 
-        return await self._insist(send, lambda: self._leaders.pop(id, None), seconds_max)
+        return await insist(send, seconds_max, forget=partial(self.forget_leaders, [id]))
+
+    async def produce_once(
+        self, leader: Address, topic: str, batches: Mapping[int, memoryview], acks: int, seconds_max: float
+    ) -> dict[int, PartitionProduceResponse]:
+        """One batch for each of these partitions. On a connection of its own, so that no topic waits for another."""
+        request = _produce_request(topic, batches, acks, seconds_max)
+        seconds = seconds_max + GRACE_SECONDS
+        answer = await self._peers.poll(leader, request, ProduceResponse, seconds, PRODUCE_EXPLICIT)
+        return {each.index: each for part in answer.responses for each in part.partition_responses}
 
     async def delete_records(self, before: Mapping[TopicPartition, int], seconds_max: float) -> None:
         """What is below these offsets."""
@@ -102,63 +93,19 @@ class WriterClient(ClusterClient):
         async def delete(id: TopicPartition) -> None:
             wanted = DeleteRecordsTopic(id.topic, [DeleteRecordsPartition(id.partition, before[id])])
             request = DeleteRecordsRequest([wanted], int(REQUEST_SECONDS_MAX * 1000))
-            leader = await self._leader(id)
-            answer = await self._peers.ask(leader.address, request, DeleteRecordsResponse, REQUEST_SECONDS_MAX + 5.0)
-            _check(answer.topics[0].partitions[0].error_code, str(id))
+            leader = await self.leader(id)
+            seconds = REQUEST_SECONDS_MAX + GRACE_SECONDS
+            answer = await self._peers.ask(leader.address, request, DeleteRecordsResponse, seconds)
+            check(answer.topics[0].partitions[0].error_code, str(id))
 
         for id in before:
-            await self._insist(partial(delete, id), partial(self._leaders.pop, id, None), seconds_max)
-
-    async def ask_coordinator(
-        self,
-        kind: int,
-        key: str,
-        request: Request,
-        response: type[R],
-        check: Callable[[R], None],
-        *,
-        version_max: int,
-        seconds_max: float,
-    ) -> R:
-        """`check` raises Refused for a code in the answer; it may be asked again, so the request must bear that."""
-
-        async def ask() -> R:
-            address = await self._coordinator(kind, key)
-            answer = await self._peers.ask(address, request, response, REQUEST_SECONDS_MAX, version_max)
-            check(answer)
-            return answer
-
-        return await self._insist(ask, lambda: self._coordinators.pop((kind, key), None), seconds_max)
-
-    async def _coordinator(self, kind: int, key: str) -> Address:
-        if (kind, key) not in self._coordinators:
-            reply = await self._ask_any(FindCoordinatorRequest(key, kind, [key]), FindCoordinatorResponse)
-            answer: Any = reply.coordinators[0] if reply.coordinators else reply
-            _check(answer.error_code, key, answer.error_message)
-            self._coordinators[kind, key] = (answer.host, answer.port)
-        return self._coordinators[kind, key]
-
-    async def _insist(self, attempt: Callable[[], Awaitable[T]], forget: Callable[[], object], seconds_max: float) -> T:
-        deadline = asyncio.get_running_loop().time() + seconds_max
-        pause = PAUSE_SECONDS
-        while True:
-            try:
-                return await attempt()
-            except (Refused, Disconnected) as error:
-                if isinstance(error, Refused) and not _may_pass(error.code):
-                    raise
-                if asyncio.get_running_loop().time() + pause > deadline:
-                    raise
-            forget()
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, 1.0)
+            await insist(partial(delete, id), seconds_max, forget=partial(self.forget_leaders, [id]))
 
 
-def _may_pass(code: int) -> bool:
-    return code in CODES and CODES[code].retriable
-
-
-def _check(code: int, about: str, sentence: str | None = None) -> None:
-    if code:
-        known = CODES[code].message if code in CODES else f"error {code}"
-        raise Refused(code, f"{about}: {sentence or known}")
+def _produce_request(
+    topic: str, batches: Mapping[int, memoryview], acks: int, seconds_max: float, transactional_id: str | None = None
+) -> ProduceRequest:
+    data = [PartitionProduceData(partition, batch) for partition, batch in batches.items()]
+    return ProduceRequest(
+        transactional_id, acks, int(seconds_max * 1000), [TopicProduceData(name=topic, partition_data=data)]
+    )

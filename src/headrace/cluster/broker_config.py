@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
-from headrace.base.settings import Setting, SettingError, UnknownSetting, Value, render
+from headrace.base.settings import Setting, SettingError, Value, render
 from headrace.cluster.broker_settings import BROKER_SETTINGS
+from headrace.cluster.kafka_settings import unknown_broker_setting
 from headrace.cluster.topic_settings import Synonym
 
 _NOTHING: Mapping[str, str] = {}
@@ -135,7 +136,7 @@ class BrokerConfig:
 def parse_broker_setting(name: str, text: str) -> Value:
     setting = BROKER_SETTINGS.get(name)
     if setting is None:
-        raise UnknownSetting(name, BROKER_SETTINGS)
+        raise unknown_broker_setting(name)
     return setting.parse(text)
 
 

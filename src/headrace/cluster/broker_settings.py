@@ -24,7 +24,6 @@ def _flag(name: str, default: bool, doc: str, dynamic: bool = False) -> Setting:
 
 
 _BROKER: Final = (
-    Setting("node.id", Kind.INT, None, "Accepted for compatibility: the number of a broker is given with --id.", low=0),
     Setting("broker.rack", Kind.STRING, None, "The rack or zone of this broker; replicas are spread over racks first."),
     _int(
         "broker.session.timeout.ms",

@@ -11,10 +11,10 @@ from starlette.requests import HTTPConnection
 
 from headrace.admin.admin import Admin
 from headrace.client.peer import parse_bootstrap
+from headrace.client.produce.producer import ALL, Producer
 from headrace.client.security import security_from
+from headrace.client.writer_client import WriterClient
 from headrace.gateway.intake import Intake
-from headrace.gateway.produce.leaders import Leaders
-from headrace.gateway.produce.producer import ALL, Producer
 from headrace.gateway.settings import GatewaySettings
 from headrace.wire.compression import CODEC_NAMES
 
@@ -32,7 +32,7 @@ P = TypeVar("P", bound=Part)
 
 
 class Gateway:
-    client: Leaders
+    client: WriterClient
     admin: Admin
     producer: Producer
     """acks=all, and no message twice or out of order by its own retries."""
@@ -50,7 +50,7 @@ class Gateway:
 
     async def start(self) -> None:
         security = security_from(self.settings.kafka)
-        self.client = Leaders(self.settings.bootstrap, client_id=CLIENT_ID, security=security)
+        self.client = WriterClient(self.settings.bootstrap, client_id=CLIENT_ID, security=security)
         self.admin = Admin(parse_bootstrap(self.settings.bootstrap), CLIENT_ID, security)
         self.producer = self.new_producer(ALL)
         for part in self._parts.values():

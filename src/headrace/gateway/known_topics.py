@@ -1,55 +1,52 @@
 """Which topics exist, so that a message for one that does not is refused at once.
 
 librdkafka would keep such a message and hope for the topic. A topic that is not there is made here if the brokers make
-topics by themselves (auto.create.topics.enable), as for any producer. What is known is forgotten after a while, and
-when a delivery says that the topic is gone.
+topics by themselves (auto.create.topics.enable), as for any producer. The client remembers a topic for a while, or until
+a delivery says that it is gone.
 """
 
-import asyncio
-import time
-
-from headrace.admin.admin import Admin
 from headrace.base import topic_names
+from headrace.base.errors import Refused
+from headrace.client.connection import Disconnected
+from headrace.client.kafka_cluster import KafkaCluster
+from headrace.client.retry import insist
 from headrace.gateway.problem import Problem, kafka_problem
 from headrace.wire.codes import CODES, ErrorCode
-from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
-KNOWN_SECONDS = 60.0
 CREATE_SECONDS_MAX = 10.0
-PAUSE_SECONDS = 0.05
 SECRET = frozenset({"_headrace_webhooks"})
 
 
 class KnownTopics:
-    def __init__(self, admin: Admin) -> None:
-        self._admin = admin
-        self._until: dict[str, float] = {}
+    def __init__(self, client: KafkaCluster) -> None:
+        self._client = client
 
     async def require(self, topic: str) -> None:
         """Returns when messages may be sent there, or raises the Problem."""
-        if self._until.get(topic, 0.0) < time.monotonic():
-            check_name(topic)
-            if topic_names.is_reserved(topic):
-                raise Problem(
-                    403, "Reserved topic", f"{topic} is written by Headrace itself", "choose another topic name"
-                )
+        check_name(topic)
+        if topic_names.is_reserved(topic):
+            raise Problem(403, "Reserved topic", f"{topic} is written by Headrace itself", "choose another topic name")
+        if self._client.known_topic(topic) is None:
             await self._look(topic)
-            self._until[topic] = time.monotonic() + KNOWN_SECONDS
 
     def forget(self, topic: str) -> None:
-        self._until.pop(topic, None)
+        self._client.forget_topic(topic)
 
     async def _look(self, topic: str) -> None:
-        request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=True)
-        deadline = time.monotonic() + CREATE_SECONDS_MAX
-        while True:
-            (found,) = (await self._admin.ask(request, MetadataResponse)).topics
-            if not found.error_code:
-                return
-            # One that is being made has no leader yet.
-            if found.error_code != ErrorCode.LEADER_NOT_AVAILABLE or time.monotonic() > deadline:
-                raise kafka_problem(found.error_code, _refusal(topic, found.error_code))
-            await asyncio.sleep(PAUSE_SECONDS)
+        async def ask() -> None:
+            found = (await self._client.metadata([topic], may_create=True)).topics[topic]
+            if found.error_code:
+                raise Refused(found.error_code, _refusal(topic, found.error_code))
+
+        try:
+            await insist(ask, CREATE_SECONDS_MAX, passes=_is_being_made)
+        except Refused as refusal:
+            raise kafka_problem(refusal.code, refusal.message) from refusal
+
+
+def _is_being_made(error: Refused | Disconnected) -> bool:
+    """One that is being made has no leader yet."""
+    return isinstance(error, Refused) and error.code == ErrorCode.LEADER_NOT_AVAILABLE
 
 
 def check_name(topic: str) -> None:

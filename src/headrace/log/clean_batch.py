@@ -13,18 +13,14 @@ Invariant: a record at or above `mapped_end`, and a batch that cannot be opened,
 
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from headrace.log.key_offsets import KeyOffsets
 from headrace.wire.batch import (
     CODEC_MASK,
-    CRC_START,
     DELETE_HORIZON,
-    HEADER,
     HEADER_SIZE,
-    LENGTH_END,
     BatchHeader,
     CorruptBatch,
+    sealed,
 )
 from headrace.wire.compression import NONE, compress, decompress
 from headrace.wire.records import UNPACKED_BYTES_MAX
@@ -187,10 +183,3 @@ def _moved(body: bytes, record: Keyed, by_ms: int) -> bytes:
 def emptied(header: BatchHeader) -> bytes:
     """A batch without records that keeps the offsets, epoch and sequence of this one."""
     return sealed(header._replace(attributes=header.attributes & ~CODEC_MASK, record_count=0), b"")
-
-
-def sealed(header: BatchHeader, payload: bytes) -> bytes:
-    header = header._replace(batch_length=HEADER_SIZE - LENGTH_END + len(payload), crc=0)
-    batch = bytearray(HEADER.pack(*header) + payload)
-    batch[CRC_START - 4 : CRC_START] = crc32c(memoryview(batch)[CRC_START:]).to_bytes(4, "big")
-    return bytes(batch)

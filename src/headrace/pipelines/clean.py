@@ -17,6 +17,7 @@ import pyarrow as pa
 from headrace.base.dead_letters import CLEAN_REASON, Origin, dead_letter_headers, former_headers
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
+from headrace.client.transaction import Transaction
 from headrace.pipelines.checks import Schema, check_of, read_schema
 from headrace.pipelines.columns import HEADERS
 from headrace.pipelines.copying import known_positions, send, sink_of, write_once
@@ -30,7 +31,6 @@ from headrace.pipelines.spark_tasks import run_tasks
 from headrace.pipelines.target_topics import ensure_topic
 from headrace.spark.ranges import OffsetRange
 from headrace.spark.sink_task import Written
-from headrace.spark.sink_transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
+from headrace.client.transaction import Transaction
 from headrace.pipelines.columns import RAW
 from headrace.pipelines.kafka import Kafka
 from headrace.pipelines.ranges import Offsets
 from headrace.spark.loop_thread import loop_thread
+from headrace.spark.plain_words import WRITING, in_plain_words
 from headrace.spark.sink_columns import Columns
-from headrace.spark.sink_failure import in_plain_words
 from headrace.spark.sink_options import EXACTLY_ONCE, SinkOptions, sink_options
-from headrace.spark.sink_task import SinkTask, Written, sink_client
-from headrace.spark.sink_transaction import Transaction
+from headrace.spark.sink_task import SinkTask, Written, transaction_of
 
 Rows = Iterator[pa.RecordBatch]
 RECORD = pa.schema([field for field in RAW if field.name != "decode_error"])
@@ -32,18 +32,18 @@ def sink_of(target: Kafka, topic: str = "") -> SinkOptions:
 
 def known_positions(options: SinkOptions, names: Mapping[int, str]) -> Offsets:
     """By partition, the source's next offset as the last piece left it; not of those that have had none."""
-    with in_plain_words(options):
-        found = {p: loop_thread().run(_transaction(options, name).last_batch()) for p, name in names.items()}
+    with in_plain_words(options.bootstrap, WRITING):
+        found = {p: loop_thread().run(transaction_of(options, name).last_mark()) for p, name in names.items()}
     return {partition: offset for partition, offset in found.items() if offset >= 0}
 
 
 def write_once(options: SinkOptions, name: str, limit: int, write: Callable[[Transaction, int], Written]) -> Written:
     """`write` is given the offset to go on from, and writes what there is up to `limit`. Nothing when that is there."""
     run = loop_thread().run
-    transaction = _transaction(options, name)
-    with in_plain_words(options):
+    transaction = transaction_of(options, name)
+    with in_plain_words(options.bootstrap, WRITING):
         run(transaction.begin(limit))
-        position = run(transaction.last_batch())
+        position = run(transaction.last_mark())
         if position >= limit:
             return NOTHING
         try:
@@ -71,7 +71,3 @@ def send(options: SinkOptions, transaction: Transaction, schema: pa.Schema, rows
         timestamp=at("timestamp"),
     )
     return SinkTask(options, columns, transaction).write(rows)
-
-
-def _transaction(options: SinkOptions, name: str) -> Transaction:
-    return Transaction(sink_client(options), name, options.transaction_timeout_ms, options.delivery_seconds)

@@ -5,7 +5,10 @@ work lie between them.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from headrace.base.errors import Refused, UserError
@@ -18,6 +21,7 @@ from headrace.wire.codes import CODES, ErrorCode
 
 CLIENT_ID = "headrace-pipeline"
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
+OPEN_PAUSE_SECONDS = 0.05
 
 T = TypeVar("T")
 
@@ -50,23 +54,48 @@ class TopicView(NamedTuple):
 
 
 def look_at(kafka: Kafka, topic: str) -> TopicView:
+    return _asked(kafka, partial(_view, topic), topic)
+
+
+def look_at_all(kafka: Kafka, topic: str, seconds: float) -> TopicView:
+    """As `look_at`, once all is committed or aborted that is written now: waits for transactions that are open.
+
+    A transaction is open for a moment after its end was acknowledged too, until its markers are written.
+    """
+
     async def ask(client: ClusterClient) -> TopicView:
-        seen = await client.metadata([topic])
-        found = seen.topics[topic]
-        if found.error_code:
-            raise Refused(found.error_code, f"{topic}: {CODES[found.error_code].message}")
-        ids = [TopicPartition(topic, partition) for partition in found.partitions]
-        start = await client.offsets(dict.fromkeys(ids, EARLIEST))
-        end = await client.offsets(dict.fromkeys(ids, LATEST))
-        return TopicView(
-            seen.cluster_id,
-            topic,
-            format_id(found.id),
-            {id.partition: start[id].offset for id in ids},
-            {id.partition: end[id].offset for id in ids},
-        )
+        view = await _view(topic, client)
+        ids = [TopicPartition(topic, partition) for partition in view.end]
+        written = await client.offsets(dict.fromkeys(ids, LATEST), read_committed=False)
+        deadline = time.monotonic() + seconds
+        while any(view.end[id.partition] < written[id].offset for id in ids):
+            if time.monotonic() > deadline:
+                raise UserError(
+                    f"a transaction in {topic} has been open for more than {seconds:.0f} s",
+                    "`headrace txn find-hanging` finds it",
+                )
+            await asyncio.sleep(OPEN_PAUSE_SECONDS)
+            view = await _view(topic, client)
+        return view
 
     return _asked(kafka, ask, topic)
+
+
+async def _view(topic: str, client: ClusterClient) -> TopicView:
+    seen = await client.metadata([topic])
+    found = seen.topics[topic]
+    if found.error_code:
+        raise Refused(found.error_code, f"{topic}: {CODES[found.error_code].message}")
+    ids = [TopicPartition(topic, partition) for partition in found.partitions]
+    start = await client.offsets(dict.fromkeys(ids, EARLIEST))
+    end = await client.offsets(dict.fromkeys(ids, LATEST))
+    return TopicView(
+        seen.cluster_id,
+        topic,
+        format_id(found.id),
+        {id.partition: start[id].offset for id in ids},
+        {id.partition: end[id].offset for id in ids},
+    )
 
 
 def topic_names(kafka: Kafka) -> list[str]:
@@ -86,8 +115,14 @@ def _asked(kafka: Kafka, ask: Callable[[ClusterClient], Awaitable[T]], topic: st
         finally:
             await client.close()
 
-    try:
+    with in_plain_words(topic):
         return asyncio.run(run())
+
+
+@contextmanager
+def in_plain_words(topic: str = "") -> Iterator[None]:
+    try:
+        yield
     except Disconnected as error:
         raise UserError(
             f"no broker answers ({error})", "start one with `headrace up`, or name yours with --bootstrap HOST:PORT"

@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
+from headrace.client.cluster_client import ClusterClient
+from headrace.client.transaction import Transaction
 from headrace.pipelines.copying import RECORD, known_positions, send, sink_of, write_once
 from headrace.pipelines.kafka import Kafka, TopicView, look_at
 from headrace.pipelines.lag_group import show_progress
@@ -25,12 +27,12 @@ from headrace.pipelines.records import read_records
 from headrace.pipelines.resume import resume
 from headrace.pipelines.spark_tasks import run_tasks
 from headrace.pipelines.target_topics import configs_of, ensure_topic
+from headrace.spark.clients import client_of
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.offsets import LATEST
 from headrace.spark.ranges import OffsetRange
 from headrace.spark.sink_options import SinkOptions
-from headrace.spark.sink_task import Written, sink_client
-from headrace.spark.sink_transaction import Transaction
+from headrace.spark.sink_task import Written
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -177,5 +179,5 @@ def _copy(work: MirrorWork, range: OffsetRange) -> Written:
 
 
 def _end(options: SinkOptions, id: TopicPartition) -> int:
-    found = loop_thread().run(sink_client(options).offsets({id: LATEST}, read_committed=False))
+    found = loop_thread().run(client_of(options, ClusterClient).offsets({id: LATEST}, read_committed=False))
     return found[id].offset

@@ -3,20 +3,31 @@
 A group that has members on the target is left alone: it has moved over, and its commits there are newer than ours.
 """
 
-from collections.abc import Sequence
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
-
-from headrace.base import ids
-from headrace.base.errors import UserError
-from headrace.pipelines.kafka import Kafka, look_at
+from headrace.admin.admin import Admin
+from headrace.admin.coordinators import COME_AGAIN
+from headrace.admin.groups import NewCommit, commit
+from headrace.admin.lag import committed_by
+from headrace.base.errors import Refused, UserError
+from headrace.base.ids import TopicPartition
+from headrace.client.peer import parse_bootstrap
+from headrace.client.security import security_from
+from headrace.pipelines.copying import sink_of
+from headrace.pipelines.kafka import CLIENT_ID, Kafka, in_plain_words, look_at_all
 from headrace.pipelines.offset_runs import Run, runs_in, target_offset
 from headrace.pipelines.records import read_records
 from headrace.spark.ranges import OffsetRange
+from headrace.wire.codes import ErrorCode
 
 NOTES = "headrace.mirror.offsets"
-ADMIN_SECONDS = 30
+COORDINATOR_SECONDS_MAX = 60.0
+
+T = TypeVar("T")
 
 
 def carry_over(
@@ -26,18 +37,16 @@ def carry_over(
     if not groups:
         return 0
     notes = read_notes(target)
-    here, there = AdminClient(source.client_config()), AdminClient(target.client_config())
     carried = 0
     for group in groups:
-        places = []
-        for place in _committed(here, group):
-            if place.topic not in topics:
-                continue
-            runs = mirrored_runs(notes, cluster_id, place.topic, place.partition, prefix)
-            offset = target_offset(runs, place.offset)
-            if offset is not None:
-                places.append(TopicPartition(prefix + place.topic, place.partition, offset))
-        carried += bool(places) and _commit(there, group, places)
+        places = {}
+        for id, committed in _asked(source, partial(committed_by, group=group)).items():
+            if id.topic in topics:
+                runs = mirrored_runs(notes, cluster_id, id.topic, id.partition, prefix)
+                offset = target_offset(runs, committed.offset)
+                if offset is not None:
+                    places[TopicPartition(prefix + id.topic, id.partition)] = NewCommit(offset)
+        carried += bool(places) and _commit(target, group, places)
     return carried
 
 
@@ -49,8 +58,9 @@ def mirrored_runs(
 
 
 def read_notes(target: Kafka) -> list[tuple[bytes, bytes]]:
-    view = look_at(target, NOTES)
-    whole = OffsetRange(ids.TopicPartition(NOTES, 0), view.start[0], view.end[0])
+    """Of every piece that was copied. Mirrors share the topic, so one may wait for a transaction of another."""
+    view = look_at_all(target, NOTES, sink_of(target).transaction_timeout_ms / 1000 + COORDINATOR_SECONDS_MAX)
+    whole = OffsetRange(TopicPartition(NOTES, 0), view.start[0], view.end[0])
     return [
         (key, value)
         for rows in read_records(target, whole)
@@ -58,20 +68,30 @@ def read_notes(target: Kafka) -> list[tuple[bytes, bytes]]:
     ]
 
 
-def _committed(admin: AdminClient, group: str) -> list[TopicPartition]:
-    asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=ADMIN_SECONDS)
-    try:
-        found = asked[group].result(ADMIN_SECONDS)
-    except KafkaException as error:
-        raise UserError(f"group {group}: {error.args[0].str()}", "`headrace group list` shows the groups") from None
-    return [place for place in found.topic_partitions or () if place.offset >= 0]
+def _commit(target: Kafka, group: str, places: Mapping[TopicPartition, NewCommit]) -> bool:
+    """False where the group has members."""
+    refused = _asked(target, partial(commit, group=group, offsets=places))
+    for id, refusal in refused.items():
+        if refusal.code != ErrorCode.UNKNOWN_MEMBER_ID:
+            raise UserError(f"group {group} on the target does not take its offset of {id}: {refusal.message}")
+    return not refused
 
 
-def _commit(admin: AdminClient, group: str, places: list[TopicPartition]) -> bool:
-    wanted = ConsumerGroupTopicPartitions(group, places)
-    try:
-        admin.alter_consumer_group_offsets([wanted], request_timeout=ADMIN_SECONDS)[group].result(ADMIN_SECONDS)
-    except KafkaException:
-        # It has members here.
-        return False
-    return True
+def _asked(kafka: Kafka, ask: Callable[[Admin], Awaitable[T]]) -> T:
+    """A coordinator that moves may be away for longer than an operator would wait."""
+
+    async def run() -> T:
+        admin = Admin(parse_bootstrap(kafka.bootstrap), CLIENT_ID, security_from(kafka.options))
+        deadline = time.monotonic() + COORDINATOR_SECONDS_MAX
+        try:
+            while True:
+                try:
+                    return await ask(admin)
+                except Refused as refusal:
+                    if refusal.code not in COME_AGAIN or time.monotonic() > deadline:
+                        raise
+        finally:
+            admin.close()
+
+    with in_plain_words():
+        return asyncio.run(run())

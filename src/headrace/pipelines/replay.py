@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from headrace.client.transaction import Transaction
 from headrace.pipelines.copying import RECORD, known_positions, send, sink_of, write_once
 from headrace.pipelines.kafka import DEFAULT_BOOTSTRAP, Kafka
 from headrace.pipelines.progress import Clock, Listener, ignore
@@ -20,7 +21,6 @@ from headrace.pipelines.tables.table import TableFile
 from headrace.pipelines.target_topics import ensure_topic
 from headrace.spark.ranges import OffsetRange
 from headrace.spark.sink_task import Written
-from headrace.spark.sink_transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,14 +1,13 @@
 """Records whose values do not parse, written to a topic of their own as they were, with the reason in headers."""
 
-from functools import cache
 from typing import Any
 
 import pyarrow as pa
 
 from headrace.base.dead_letters import SPARK_REASON, Origin, dead_letter_headers, former_headers
 from headrace.base.ids import TopicPartition
-from headrace.client.security import security_from
 from headrace.client.writer_client import WriterClient
+from headrace.spark.clients import client_of
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.source_options import SourceOptions
 from headrace.wire.records import Record, build_batch
@@ -24,18 +23,13 @@ def send_dead_letters(options: SourceOptions, id: TopicPartition, records: pa.Re
 
 
 async def _send(options: SourceOptions, partition: int, letters: list[Record]) -> None:
-    client = _client(options.bootstrap, options.client_id, options.security)
+    client = client_of(options, WriterClient)
     count = await client.partition_count(options.dead_letter_topic, SECONDS_MAX)
     target = TopicPartition(options.dead_letter_topic, partition % count)
     for letter in letters:
         # One by one: they are few, and together they might be more than a broker takes in a batch.
         batch = memoryview(build_batch([letter]))
         await client.produce(target, batch, acks=_ALL, transactional_id=None, seconds_max=SECONDS_MAX)
-
-
-@cache
-def _client(bootstrap: str, client_id: str, security: tuple[tuple[str, str], ...]) -> WriterClient:
-    return WriterClient(bootstrap, client_id=client_id, security=security_from(dict(security)))
 
 
 def _letter(id: TopicPartition, row: dict[str, Any], reason: str) -> Record:

@@ -4,17 +4,18 @@ import asyncio
 from collections.abc import Mapping
 
 from headrace.base.ids import TopicPartition
+from headrace.spark.lost_records import LostRecords, report
 from headrace.spark.offsets import EARLIEST, LATEST
 from headrace.spark.ranges import OffsetRange, split_ranges
-from headrace.spark.source_failure import LostRecords, report
 from headrace.spark.source_options import SourceOptions
-from headrace.spark.subscription import offsets_at
+from headrace.spark.subscription import PlanOffsets
 
 
 async def plan_ranges(
-    options: SourceOptions, starts: Mapping[TopicPartition, int], limits: Mapping[TopicPartition, int]
+    offsets: PlanOffsets, starts: Mapping[TopicPartition, int], limits: Mapping[TopicPartition, int]
 ) -> list[OffsetRange]:
-    begins, ends = await asyncio.gather(offsets_at(options, limits, EARLIEST), offsets_at(options, limits, LATEST))
+    begins, ends = await asyncio.gather(offsets.at(EARLIEST), offsets.at(LATEST))
+    options = offsets.options
     ranges = []
     for id, limit in sorted(limits.items()):
         # A partition that was added since the query began is read from its first record.

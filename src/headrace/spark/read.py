@@ -10,13 +10,15 @@ from concurrent.futures import Future
 import pyarrow as pa
 
 from headrace.base.errors import Refused, UserError
-from headrace.client.cluster_client import Fetched
+from headrace.client.cluster_client import ClusterClient, Fetched
+from headrace.spark.clients import client_of
 from headrace.spark.loop_thread import loop_thread
+from headrace.spark.lost_records import LostRecords, report
 from headrace.spark.offsets import EARLIEST, LATEST
+from headrace.spark.plain_words import READING, in_plain_words
 from headrace.spark.ranges import OffsetRange
-from headrace.spark.source_failure import LostRecords, in_plain_words, report
 from headrace.spark.source_options import SourceOptions
-from headrace.spark.subscription import client_of, offsets_at
+from headrace.spark.subscription import offsets_at
 from headrace.wire.codes import ErrorCode
 
 WAIT_MS = 500
@@ -27,13 +29,13 @@ def read_range(options: SourceOptions, schema: pa.Schema, whole: OffsetRange) ->
     from headrace.spark.decode import Decoder
 
     decoder = Decoder(whole.id, schema, options.read_committed)
-    with in_plain_words(options):
+    with in_plain_words(options.bootstrap, READING):
         for first, fetched in _fetch_ahead(options, whole):
             yield from decoder.decode(fetched, first, whole.limit)
 
 
 def _fetch_ahead(options: SourceOptions, whole: OffsetRange) -> Iterator[tuple[int, Fetched]]:
-    client, thread, position = client_of(options), loop_thread(), whole.first
+    client, thread, position = client_of(options, ClusterClient), loop_thread(), whole.first
 
     def begin(offset: int) -> "Future[Fetched]":
         return thread.submit(

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from headrace.base.ids import TopicPartition
+from headrace.client.cluster_client import ClusterClient
+from headrace.spark.clients import client_of
 from headrace.spark.source_options import SourceOptions
-from headrace.spark.subscription import client_of
 from headrace.wire.batch import iter_headers
 
 SAMPLE_BYTES = 64 << 10
@@ -24,7 +25,7 @@ async def bytes_per_record(
 
 
 async def _sample(options: SourceOptions, id: TopicPartition, offset: int) -> float:
-    fetched = await client_of(options).fetch(id, offset, bytes_max=SAMPLE_BYTES, wait_ms=0)
+    fetched = await client_of(options, ClusterClient).fetch(id, offset, bytes_max=SAMPLE_BYTES, wait_ms=0)
     headers = [header for _, header in iter_headers(fetched.batches)]
     offsets = sum(header.last_offset_delta + 1 for header in headers)
     return sum(header.size for header in headers) / offsets if offsets else 1.0

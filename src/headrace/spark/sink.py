@@ -2,9 +2,9 @@
 
 A batch write is at least once: a task that Spark runs again writes its rows again. A stream is exactly once unless
 at-least-once is asked for: each task writes its part of a micro-batch in a transaction that also stores the batch's
-number (`sink_transaction`), so a batch that Spark repeats after a crash finds its number there and is dropped. That holds
-as long as Spark gives a task the same rows again, which it does unless the plan shuffles by chance or the number of tasks
-was changed between crash and restart.
+number (`headrace.client.transaction`), so a batch that Spark repeats after a crash finds its number there and is dropped.
+That holds as long as Spark gives a task the same rows again, which it does unless the plan shuffles by chance or the
+number of tasks was changed between crash and restart.
 
 Writers are made on the driver for every micro-batch and sent to the tasks: they hold options, no state.
 """

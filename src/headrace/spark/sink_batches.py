@@ -9,13 +9,12 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from crc32c import crc32c
 
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
 from headrace.spark.sink_columns import Longs, Octets, Rows
 from headrace.spark.sink_encode import append, route, sizes
-from headrace.wire.batch import CRC_START, HEADER, HEADER_SIZE, LENGTH_END, MAGIC, TRANSACTIONAL
+from headrace.wire.batch import HEADER_SIZE, TRANSACTIONAL, Identity, produced_header, seal
 from headrace.wire.compression import NONE, compress
 
 _SEQUENCE_MASK = 0x7FFFFFFF
@@ -24,15 +23,6 @@ _NUMBERS_SIZE_MAX = 25
 _ROOM_MIN = 16 * 1024
 
 Send = Callable[[TopicPartition, memoryview, Callable[[], None]], None]
-
-
-class Identity:
-    """Whose batches these are. Without a producer id, brokers cannot tell a batch that is sent twice."""
-
-    def __init__(self, producer_id: int = -1, producer_epoch: int = -1, is_transactional: bool = False) -> None:
-        self.producer_id = producer_id
-        self.producer_epoch = producer_epoch
-        self.is_transactional = is_transactional
 
 
 class OpenBatch:
@@ -53,11 +43,13 @@ class RecordBatches:
         codec: int,
         bytes_max: int,
         open_bytes_max: int,
+        is_transactional: bool = False,
     ) -> None:
         self._send = send
         self._partition_count = partition_count
         self._identity = identity
         self._codec = codec
+        self._attributes = codec | (TRANSACTIONAL if is_transactional else 0)
         self._bytes_max = bytes_max
         self._open_bytes_max = open_bytes_max
         self._partitions: dict[str, int] = {}
@@ -162,7 +154,10 @@ class RecordBatches:
             packed = compress(self._codec, sealed[HEADER_SIZE:])
             sealed = memoryview(bytearray(HEADER_SIZE + len(packed)))
             sealed[HEADER_SIZE:] = packed
-        self._write_header(sealed, batch)
+        header = produced_header(
+            self._identity, batch.next_sequence, self._attributes, batch.records, batch.base_time, batch.latest_time
+        )
+        seal(sealed, header)
         batch.next_sequence = (batch.next_sequence + batch.records) & _SEQUENCE_MASK
         batch.records = 0
         self._send(id, sealed, lambda: self._take_back(buffer))
@@ -170,24 +165,3 @@ class RecordBatches:
     def _take_back(self, buffer: Octets) -> None:
         if len(buffer) == self._room:
             self._free.append(buffer)
-
-    def _write_header(self, sealed: memoryview, batch: OpenBatch) -> None:
-        identity = self._identity
-        HEADER.pack_into(
-            sealed,
-            0,
-            0,
-            len(sealed) - LENGTH_END,
-            -1,
-            MAGIC,
-            0,
-            self._codec | (TRANSACTIONAL if identity.is_transactional else 0),
-            batch.records - 1,
-            batch.base_time,
-            batch.latest_time,
-            identity.producer_id,
-            identity.producer_epoch,
-            batch.next_sequence if identity.producer_id >= 0 else -1,
-            batch.records,
-        )
-        sealed[CRC_START - 4 : CRC_START] = crc32c(sealed[CRC_START:]).to_bytes(4, "big")

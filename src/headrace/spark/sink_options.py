@@ -6,10 +6,10 @@ rather than ignored.
 """
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from headrace.base.errors import UserError
+from headrace.spark.options import bootstrap_of, check_names, security_of
 
 EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
 ALL = -1
@@ -44,7 +44,6 @@ _HARMLESS = (
     "kafka.retries",
     "kafka.retry.backoff.ms",
 )
-_SECURITY = ("kafka.security.", "kafka.sasl.", "kafka.ssl.", "kafka.enable.ssl.")
 # As in wire.compression, which is not imported here: it takes 70 ms, and every planner that Spark starts would pay them.
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _ACKS = {"all": ALL, "-1": ALL, "1": 1, "0": 1}
@@ -73,10 +72,8 @@ class SinkOptions(NamedTuple):
 def sink_options(given: Mapping[str, str], default_guarantee: str) -> SinkOptions:
     """UserError for what is missing, unknown or malformed."""
     options = {name.lower(): value for name, value in given.items()}
-    _check_names(options)
-    bootstrap = options.get("kafka.bootstrap.servers")
-    if not bootstrap:
-        raise UserError("the option kafka.bootstrap.servers is missing", "for example 127.0.0.1:9092")
+    check_names(options, "sink", (*_OWN, *_KAFKA, *_HARMLESS), (*_OWN[:-2], *_KAFKA))
+    bootstrap = bootstrap_of(options)
     acks = _choice(options, "kafka.acks", "all", _ACKS)
     idempotence = _flag(options, "kafka.enable.idempotence", acks == ALL)
     guarantee = _choice(options, "guarantee", default_guarantee, {name: name for name in (EXACTLY_ONCE, AT_LEAST_ONCE)})
@@ -100,22 +97,8 @@ def sink_options(given: Mapping[str, str], default_guarantee: str) -> SinkOption
         delivery_seconds=_number(options, "kafka.delivery.timeout.ms", 120_000, least=1) / 1000,
         start_seconds=_number(options, "kafka.max.block.ms", 30_000, least=1) / 1000,
         transaction_timeout_ms=_number(options, "kafka.transaction.timeout.ms", 300_000, least=1),
-        security=tuple(
-            sorted(
-                (name.removeprefix("kafka."), value) for name, value in options.items() if name.startswith(_SECURITY)
-            )
-        ),
+        security=security_of(options),
     )
-
-
-def _check_names(options: Mapping[str, str]) -> None:
-    known = {name.lower(): name for name in (*_OWN, *_KAFKA, *_HARMLESS)}
-    for name in options:
-        if name in known or name.startswith(_SECURITY):
-            continue
-        near = get_close_matches(name, known, n=1, cutoff=0.6)
-        hint = f"did you mean {known[near[0]]}?" if near else f"known are {', '.join((*_OWN[:-2], *_KAFKA))}"
-        raise UserError(f"the sink has no option {name}", hint)
 
 
 def _choice(options: Mapping[str, str], name: str, default: str, choices: Mapping[str, int] | Mapping[str, str]) -> Any:

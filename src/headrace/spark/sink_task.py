@@ -10,22 +10,22 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from headrace.base.ids import TopicPartition
-from headrace.client.security import security_from
+from headrace.client.transaction import Transaction
 from headrace.client.writer_client import WriterClient
+from headrace.spark.clients import client_of
 from headrace.spark.loop_thread import loop_thread
+from headrace.spark.plain_words import WRITING, in_plain_words
 from headrace.spark.settled import settle
-from headrace.spark.sink_batches import Identity, RecordBatches
+from headrace.spark.sink_batches import RecordBatches
 from headrace.spark.sink_columns import Columns, rows_of
-from headrace.spark.sink_failure import in_plain_words
 from headrace.spark.sink_options import SinkOptions
-from headrace.spark.sink_transaction import Transaction
+from headrace.wire.batch import NOBODY, Identity
 from headrace.wire.compression import CODEC_NAMES
 
 
@@ -35,7 +35,7 @@ class Written(NamedTuple):
 
 
 def write_rows(options: SinkOptions, columns: Columns, batches: Iterable[pa.RecordBatch]) -> Written:
-    with in_plain_words(options):
+    with in_plain_words(options.bootstrap, WRITING):
         return SinkTask(options, columns).write(batches)
 
 
@@ -47,7 +47,7 @@ def write_rows_once(
     if filled is None:
         # A task without rows has none in a repetition either.
         return Written(0, 0)
-    with in_plain_words(options):
+    with in_plain_words(options.bootstrap, WRITING):
         return _write_once(options, columns, filled, name, batch_id)
 
 
@@ -55,9 +55,9 @@ def _write_once(
     options: SinkOptions, columns: Columns, batches: Iterator[pa.RecordBatch], name: str, batch_id: int
 ) -> Written | None:
     run = loop_thread().run
-    transaction = Transaction(sink_client(options), name, options.transaction_timeout_ms, options.delivery_seconds)
+    transaction = transaction_of(options, name)
     run(transaction.begin(batch_id))
-    if run(transaction.last_batch()) >= batch_id:
+    if run(transaction.last_mark()) >= batch_id:
         for _ in batches:
             # Spark expects its rows to be taken.
             pass
@@ -91,7 +91,7 @@ class SinkTask:
         self._options = options
         self._columns = columns
         self._transaction = transaction
-        self._client = sink_client(options)
+        self._client = client_of(options, WriterClient)
         self._lanes: dict[TopicPartition, asyncio.Lock] = {}
         self._sent: deque[_OnItsWay] = deque()
         self._bytes_sent = 0
@@ -114,6 +114,7 @@ class SinkTask:
             CODEC_NAMES.index(self._options.codec),
             self._options.batch_bytes,
             self._options.buffer_bytes,
+            is_transactional=self._transaction is not None,
         )
         rows = 0
         for batch in batches:
@@ -125,11 +126,10 @@ class SinkTask:
 
     def _identity(self) -> Identity:
         if self._transaction is not None:
-            return Identity(self._transaction.producer_id, self._transaction.producer_epoch, is_transactional=True)
+            return Identity(self._transaction.producer_id, self._transaction.producer_epoch)
         if not self._options.is_idempotent:
-            return Identity()
-        given = loop_thread().run(self._client.producer_id(self._options.start_seconds))
-        return Identity(given.producer_id, given.producer_epoch)
+            return NOBODY
+        return loop_thread().run(self._client.producer_id(self._options.start_seconds))
 
     def _partition_count(self, topic: str) -> int:
         return loop_thread().run(self._client.partition_count(topic, self._options.start_seconds))
@@ -176,13 +176,6 @@ class SinkTask:
             each.done.exception()
 
 
-def sink_client(options: SinkOptions) -> WriterClient:
-    return _client_for(options.bootstrap, options.client_id, options.security)
-
-
-@cache
-def _client_for(bootstrap: str, client_id: str, security: tuple[tuple[str, str], ...]) -> WriterClient:
-    async def make() -> WriterClient:
-        return WriterClient(bootstrap, client_id=client_id, security=security_from(dict(security)))
-
-    return loop_thread().run(make())
+def transaction_of(options: SinkOptions, name: str) -> Transaction:
+    timeout_ms, seconds_max = options.transaction_timeout_ms, options.delivery_seconds
+    return Transaction(client_of(options, WriterClient), name, timeout_ms, seconds_max, note="batch of a Spark query")

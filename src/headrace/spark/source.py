@@ -13,13 +13,13 @@ from pyspark.sql.types import StructType
 from headrace.spark.columns import check_schema
 from headrace.spark.filters import Narrowed, narrow
 from headrace.spark.loop_thread import loop_thread
+from headrace.spark.plain_words import READING, in_plain_words
 from headrace.spark.plan import plan_ranges
 from headrace.spark.ranges import OffsetRange
 from headrace.spark.rows import read_rows
 from headrace.spark.settled import settle
-from headrace.spark.source_failure import in_plain_words
 from headrace.spark.source_options import SourceOptions, source_options
-from headrace.spark.subscription import client_of, ending_offsets, find_partitions, starting_offsets
+from headrace.spark.subscription import PlanOffsets, find_partitions
 
 
 class RangePartition(InputPartition):
@@ -38,7 +38,7 @@ class BatchSource(DataSourceReader):
         check_schema(self._options, schema)
 
     def partitions(self) -> list[InputPartition]:
-        with in_plain_words(self._options):
+        with in_plain_words(self._options.bootstrap, READING):
             return [RangePartition(each) for each in loop_thread().run(_plan(self._options, self._narrowed))]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -63,12 +63,12 @@ async def _plan(options: SourceOptions, narrowed: Narrowed) -> list[OffsetRange]
     if options.starting.each or options.ending.each:
         # What these name is held against all partitions, so that a filter changes no error.
         ids = found.partitions
-    starts = await starting_offsets(options, ids)
-    limits = await ending_offsets(options, ids)
+    offsets = PlanOffsets(options, ids)
+    starts, limits = await offsets.starting(), await offsets.ending()
     if narrowed.time_min is not None:
-        later = await client_of(options).offsets(dict.fromkeys(ids, narrowed.time_min))
-        starts = {id: max(starts[id], at.offset if at.offset >= 0 else limits[id]) for id, at in later.items()}
+        later = await offsets.at(narrowed.time_min)
+        starts = {id: max(starts[id], offset if offset >= 0 else limits[id]) for id, offset in later.items()}
     # A filter makes a range shorter, down to nothing, and never one that lies outside of what is there.
     starts = {id: max(starts[id], min(narrowed.offset_min, limits[id])) for id in ids if narrowed.has(id)}
     limits = {id: min(limits[id], max(narrowed.offset_limit, start)) for id, start in starts.items()}
-    return await plan_ranges(options, starts, limits)
+    return await plan_ranges(offsets, starts, limits)

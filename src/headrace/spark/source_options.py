@@ -5,12 +5,12 @@ the connector refuses, since Spark and not a consumer keeps the offsets, is refu
 """
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
 from headrace.spark.offsets import EARLIEST, LATEST, parse_offsets, parse_partitions
+from headrace.spark.options import bootstrap_of, check_names, security_of
 
 _SUBSCRIPTIONS = ("subscribe", "subscribePattern", "assign")
 _OWN = (
@@ -68,7 +68,6 @@ _REFUSED = {
 }
 # Spark's own, which it hands to every source.
 _SPARKS = ("path", "checkpointlocation", "queryname")
-_SECURITY = ("kafka.security.", "kafka.sasl.", "kafka.ssl.", "kafka.enable.ssl.")
 _MILLISECONDS = {
     **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1),
     **dict.fromkeys(("s", "sec", "second", "seconds"), 1000),
@@ -123,9 +122,7 @@ def source_options(given: Mapping[str, str], *, is_streaming: bool) -> SourceOpt
     """UserError for what is missing, unknown or malformed."""
     options = {name.lower(): value for name, value in given.items()}
     _check_names(options)
-    bootstrap = options.get("kafka.bootstrap.servers")
-    if not bootstrap:
-        raise UserError("the option kafka.bootstrap.servers is missing", "for example 127.0.0.1:9092")
+    bootstrap = bootstrap_of(options)
     chosen = [name for name in _SUBSCRIPTIONS if name.lower() in options]
     if len(chosen) != 1:
         problem = f"{' and '.join(chosen)} exclude each other" if chosen else "no topic is named"
@@ -161,24 +158,16 @@ def source_options(given: Mapping[str, str], *, is_streaming: bool) -> SourceOpt
         value_format=_choice(options, "valueFormat", "none", ("none", "json", "avro")),
         value_schema=options.get("valueschema", ""),
         dead_letter_topic=options.get("deadlettertopic", ""),
-        security=tuple(
-            sorted(
-                (name.removeprefix("kafka."), value) for name, value in options.items() if name.startswith(_SECURITY)
-            )
-        ),
+        security=security_of(options),
     )
 
 
 def _check_names(options: Mapping[str, str]) -> None:
-    known = {name.lower(): name for name in (*_OWN, *_KAFKA, *_HARMLESS)}
     for name in options:
         if name in _REFUSED:
             raise UserError(f"the source does not take the option {name}", _REFUSED[name])
-        if name in known or name in _SPARKS or name.startswith(_SECURITY):
-            continue
-        near = get_close_matches(name, known, n=1, cutoff=0.6)
-        hint = f"did you mean {known[near[0]]}?" if near else f"known are {', '.join((*_OWN, *_KAFKA))}"
-        raise UserError(f"the source has no option {name}", hint)
+    given = {name: value for name, value in options.items() if name not in _SPARKS}
+    check_names(given, "source", (*_OWN, *_KAFKA, *_HARMLESS), (*_OWN, *_KAFKA))
 
 
 def _bound(options: Mapping[str, str], side: str, default: int) -> Bound:

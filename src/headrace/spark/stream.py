@@ -27,16 +27,17 @@ from headrace.base.errors import UserError
 from headrace.spark.columns import check_schema
 from headrace.spark.group_progress import commit_progress, group_of, keep_start, kept_start
 from headrace.spark.loop_thread import loop_thread
+from headrace.spark.lost_records import LostRecords, report
 from headrace.spark.offsets import LATEST, Offsets, cluster_of, offsets_from_json, offsets_to_json
+from headrace.spark.plain_words import READING, in_plain_words
 from headrace.spark.plan import plan_ranges
 from headrace.spark.ranges import shared_out, take
 from headrace.spark.record_size import bytes_per_record
 from headrace.spark.rows import read_rows
 from headrace.spark.settled import settle
 from headrace.spark.source import RangePartition
-from headrace.spark.source_failure import LostRecords, in_plain_words, report
 from headrace.spark.source_options import source_options
-from headrace.spark.subscription import Subscribed, find_partitions, offsets_at, starting_offsets
+from headrace.spark.subscription import PlanOffsets, Subscribed, find_partitions, offsets_at
 
 POLL_SECONDS = 0.5
 # So many records of a micro-batch are read by one task, unless the options ask for more.
@@ -63,11 +64,11 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> Told:
         if self._initial is None:
-            with in_plain_words(self._options):
+            with in_plain_words(self._options.bootstrap, READING):
                 found = self._find()
                 starts = self._ask(kept_start(group_of(self._options), found.partitions))
                 if starts is None:
-                    starts = self._ask(starting_offsets(self._options, found.partitions))
+                    starts = self._ask(PlanOffsets(self._options, found.partitions).starting())
                     self._ask(keep_start(group_of(self._options), starts))
                 self._initial = offsets_to_json(starts, found.cluster_id)
         return self._initial
@@ -82,7 +83,7 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMinRows(options.min_offsets) if options.min_offsets else ReadAllAvailable()
 
     def latestOffset(self, start: Told, limit: ReadLimit) -> Told:
-        with in_plain_words(self._options):
+        with in_plain_words(self._options.bootstrap, READING):
             found = self._find()
             self._check_cluster(start)
             starts = self._starts(offsets_from_json(start), found)
@@ -98,12 +99,12 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._ends
 
     def prepareForTriggerAvailableNow(self) -> None:
-        with in_plain_words(self._options):
+        with in_plain_words(self._options.bootstrap, READING):
             self._target = self._ask(offsets_at(self._options, self._find().partitions, LATEST))
 
     def commit(self, end: Told) -> None:
         """Spark has written down that everything before is done; so lag tools see it, a batch late."""
-        with in_plain_words(self._options):
+        with in_plain_words(self._options.bootstrap, READING):
             self._ask(commit_progress(group_of(self._options), offsets_from_json(end)))
 
     def _until_news(self, starts: Offsets, found: Subscribed, is_all_wanted: bool) -> Offsets | None:
@@ -172,10 +173,10 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Told, end: Told) -> list[InputPartition]:
         starts, limits = offsets_from_json(start), offsets_from_json(end)
-        with in_plain_words(self._options):
+        with in_plain_words(self._options.bootstrap, READING):
             # A batch that died half-way is planned from the checkpoint alone.
             self._check_cluster(end)
-            ranges = self._ask(plan_ranges(self._options, starts, limits))
+            ranges = self._ask(plan_ranges(PlanOffsets(self._options, limits), starts, limits))
         return [RangePartition(*each) for each in shared_out(ranges, self._is_few(starts, limits))]
 
     def _is_few(self, starts: Offsets, limits: Offsets) -> bool:

@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
 from typing import NamedTuple
 
 from headrace.base.errors import Refused, UserError
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import ClusterClient
-from headrace.client.security import security_from
+from headrace.spark.clients import client_of
 from headrace.spark.offsets import EARLIEST, LATEST, Offsets
 from headrace.spark.source_options import Bound, SourceOptions
 from headrace.wire.codes import CODES, ErrorCode
@@ -19,19 +18,9 @@ class Subscribed(NamedTuple):
     partitions: list[TopicPartition]
 
 
-def client_of(options: SourceOptions) -> ClusterClient:
-    """One per process and cluster: Spark reuses its Python workers, and what is connected stays so."""
-    return _client(options.bootstrap, options.client_id, options.security)
-
-
-@cache
-def _client(bootstrap: str, client_id: str, security: tuple[tuple[str, str], ...]) -> ClusterClient:
-    return ClusterClient(bootstrap, client_id=client_id, security=security_from(dict(security)))
-
-
 async def find_partitions(options: SourceOptions) -> Subscribed:
     """UserError when a topic or partition that is named does not exist; a pattern may match nothing yet."""
-    client = client_of(options)
+    client = client_of(options, ClusterClient)
     if options.pattern:
         return await _matching(client, options.pattern)
     topics = options.topics or tuple({id.topic: None for id in options.partitions})
@@ -64,32 +53,61 @@ async def _matching(client: ClusterClient, pattern: str) -> Subscribed:
 
 async def offsets_at(options: SourceOptions, ids: Iterable[TopicPartition], where: int) -> Offsets:
     """EARLIEST or LATEST of each."""
-    found = await client_of(options).offsets(dict.fromkeys(ids, where), read_committed=options.read_committed)
+    found = await client_of(options, ClusterClient).offsets(
+        dict.fromkeys(ids, where), read_committed=options.read_committed
+    )
     return {id: at.offset for id, at in found.items()}
 
 
-async def starting_offsets(options: SourceOptions, ids: Collection[TopicPartition]) -> Offsets:
-    wanted = _asked_of_each(options.starting, ids, "startingOffsets")
-    if not options.starting.is_time:
-        return await _resolved(options, wanted)
-    found = await client_of(options).offsets(wanted, read_committed=options.read_committed)
-    starts = {id: at.offset for id, at in found.items()}
-    late = [id for id in ids if starts[id] < 0]
-    if late and not options.is_late_start_allowed:
-        raise UserError(
-            f"{late[0]} has no record at or after {wanted[late[0]]}",
-            "choose an earlier time, or set startingOffsetsByTimestampStrategy=latest",
-        )
-    return starts | await offsets_at(options, late, LATEST)
+class PlanOffsets:
+    """Offsets of a plan's partitions, asked for once for each kind: EARLIEST, LATEST, or a time in ms."""
 
+    def __init__(self, options: SourceOptions, ids: Collection[TopicPartition]) -> None:
+        self.options = options
+        self.ids = ids
+        self._known: dict[int, Offsets] = {}
 
-async def ending_offsets(options: SourceOptions, ids: Collection[TopicPartition]) -> Offsets:
-    wanted = _asked_of_each(options.ending, ids, "endingOffsets")
-    if not options.ending.is_time:
-        return await _resolved(options, wanted)
-    found = await client_of(options).offsets(wanted, read_committed=options.read_committed)
-    ends = {id: at.offset for id, at in found.items()}
-    return ends | await offsets_at(options, [id for id in ids if ends[id] < 0], LATEST)
+    async def at(self, where: int) -> Offsets:
+        """A negative offset where there is no record that late."""
+        if where not in self._known:
+            self._known[where] = await offsets_at(self.options, self.ids, where)
+        return self._known[where]
+
+    async def starting(self) -> Offsets:
+        wanted = _asked_of_each(self.options.starting, self.ids, "startingOffsets")
+        if not self.options.starting.is_time:
+            return await self._resolved(wanted)
+        starts = await self._at_times(self.options.starting, wanted)
+        late = [id for id in self.ids if starts[id] < 0]
+        if late and not self.options.is_late_start_allowed:
+            raise UserError(
+                f"{late[0]} has no record at or after {wanted[late[0]]}",
+                "choose an earlier time, or set startingOffsetsByTimestampStrategy=latest",
+            )
+        return await self._or_latest(starts)
+
+    async def ending(self) -> Offsets:
+        wanted = _asked_of_each(self.options.ending, self.ids, "endingOffsets")
+        if not self.options.ending.is_time:
+            return await self._resolved(wanted)
+        return await self._or_latest(await self._at_times(self.options.ending, wanted))
+
+    async def _at_times(self, bound: Bound, wanted: Mapping[TopicPartition, int]) -> Offsets:
+        if bound.everywhere is not None:
+            return await self.at(bound.everywhere)
+        found = await client_of(self.options, ClusterClient).offsets(wanted, read_committed=self.options.read_committed)
+        return {id: at.offset for id, at in found.items()}
+
+    async def _or_latest(self, offsets: Offsets) -> Offsets:
+        if all(offset >= 0 for offset in offsets.values()):
+            return offsets
+        ends = await self.at(LATEST)
+        return {id: offset if offset >= 0 else ends[id] for id, offset in offsets.items()}
+
+    async def _resolved(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
+        """Offsets stay; words become offsets."""
+        words = {word: await self.at(word) for word in set(wanted.values()) & {EARLIEST, LATEST}}
+        return {id: words[offset][id] if offset in words else offset for id, offset in wanted.items()}
 
 
 def _asked_of_each(bound: Bound, ids: Collection[TopicPartition], option: str) -> Mapping[TopicPartition, int]:
@@ -101,10 +119,3 @@ def _asked_of_each(bound: Bound, ids: Collection[TopicPartition], option: str) -
         problem = f"does not name {missing[0]}" if missing else f"names {foreign[0]}, which is not read"
         raise UserError(f"{option} {problem}", "name every partition that is read; -2 is its first offset, -1 its end")
     return bound.each
-
-
-async def _resolved(options: SourceOptions, wanted: Mapping[TopicPartition, int]) -> Offsets:
-    """Offsets stay; words become offsets."""
-    words = {id: offset for id, offset in wanted.items() if offset in (EARLIEST, LATEST)}
-    found = await client_of(options).offsets(words, read_committed=options.read_committed) if words else {}
-    return dict(wanted) | {id: at.offset for id, at in found.items()}

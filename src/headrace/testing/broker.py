@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from headrace.cli.child import ServeChild
-from headrace.cli.ports import free_port
+from headrace.cli.ports import free_port, give_back
 from headrace.cli.serve_options import ServeOptions
 from headrace.cli.status_line import Ready
 
@@ -61,8 +61,12 @@ class Broker:
             self._temporary = tempfile.TemporaryDirectory(prefix="headrace-")
             data = self._temporary.name
         self.data = Path(data)
-        self.port = free_port(HOST) if port is None else port
         self.metrics_port = free_port(HOST)
+        self._given_ports = [self.metrics_port]
+        if port is None:
+            port = free_port(HOST)
+            self._given_ports.append(port)
+        self.port = port
         self.options = ServeOptions(
             host=HOST,
             port=self.port,
@@ -108,10 +112,11 @@ class Broker:
         return self.start()
 
     def close(self) -> None:
-        """Stops the broker and removes the temporary directory."""
+        """Stops the broker, gives its ports back and removes the temporary directory."""
         try:
             self.stop()
         finally:
+            give_back(*self._given_ports)
             if self._temporary is not None:
                 self._temporary.cleanup()
 

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from headrace.cli.child import STOP_SECONDS, ServeChild
-from headrace.cli.ports import free_port
+from headrace.cli.ports import free_port, give_back
 from headrace.cli.serve_options import ServeOptions
 from headrace.cluster.broker_settings import settings_for
 from headrace.testing.broker import HOST, START_SECONDS, kafka_settings
@@ -54,31 +54,19 @@ class Cluster:
             self._enlist(number, racks[number - 1] if number <= len(racks) else "")
 
     def _enlist(self, number: int, rack: str) -> ServeChild:
-        port, metrics_port = self._free_ports()
         options = ServeOptions(
             id=number,
             host=HOST,
-            port=port,
+            port=free_port(HOST),
             data=str(self.data),
             store=self._store,
-            metrics_port=metrics_port,
+            metrics_port=free_port(HOST),
             rack=rack,
             settings=self._settings,
             log_level=self._log_level,
         )
         member = self._members[number] = ServeChild(options)
         return member
-
-    def _free_ports(self) -> tuple[int, int]:
-        """Two that no member was given: one that is not started yet does not hold its own."""
-        given = {port for each in self._members.values() for port in (each.options.port, each.options.metrics_port)}
-        chosen: list[int] = []
-        while len(chosen) < 2:
-            port = free_port(HOST)
-            if port not in given:
-                given.add(port)
-                chosen.append(port)
-        return chosen[0], chosen[1]
 
     # -- where they are ----------------------------------------------------------------------------------------------
 
@@ -150,14 +138,17 @@ class Cluster:
         return number
 
     def close(self) -> None:
-        """Stops all brokers. Of those on a temporary directory nothing is to remain, so they need no clean stop."""
-        if self._temporary is None:
-            self.stop()
-            return
+        """Stops all brokers and gives their ports back. On a temporary directory nothing remains: no clean stop."""
         try:
-            self.kill()
+            if self._temporary is None:
+                self.stop()
+            else:
+                self.kill()
         finally:
-            self._temporary.cleanup()
+            for member in self._members.values():
+                give_back(member.options.port, member.options.metrics_port)
+            if self._temporary is not None:
+                self._temporary.cleanup()
 
     def __enter__(self) -> Self:
         try:

@@ -35,6 +35,16 @@ _new = tuple.__new__
 Bytes = bytes | bytearray | memoryview
 
 
+class Identity(NamedTuple):
+    """The producer of a batch, by which a broker tells one that is sent twice; without an id it cannot."""
+
+    producer_id: int = -1
+    producer_epoch: int = -1
+
+
+NOBODY = Identity()
+
+
 class CorruptBatch(Exception):
     """These bytes are not a record batch, or not a whole one."""
 
@@ -104,6 +114,29 @@ def crc_ok(buf: Bytes, pos: int, size: int) -> bool:
         return False
     (stored,) = _UINT32.unpack_from(buf, pos + CRC_START - 4)
     return bool(crc32c(memoryview(buf)[pos + CRC_START : pos + size]) == stored)
+
+
+def produced_header(
+    identity: Identity, sequence: int, attributes: int, count: int, base_timestamp: int, max_timestamp: int
+) -> BatchHeader:
+    """The header of a batch on its way to a leader, which gives it its offsets and its epoch."""
+    sequence = sequence if identity.producer_id >= 0 else -1
+    return BatchHeader(
+        0, 0, -1, MAGIC, 0, attributes, count - 1, base_timestamp, max_timestamp, *identity, sequence, count
+    )
+
+
+def seal(batch: bytearray | memoryview, header: BatchHeader) -> None:
+    """Writes the header into the room before the records, with their length and CRC."""
+    HEADER.pack_into(batch, 0, *header)
+    _INT32.pack_into(batch, LENGTH_END - _INT32.size, len(batch) - LENGTH_END)
+    _UINT32.pack_into(batch, CRC_START - _UINT32.size, crc32c(memoryview(batch)[CRC_START:]))
+
+
+def sealed(header: BatchHeader, records: Bytes) -> bytes:
+    batch = bytearray(HEADER_SIZE) + records
+    seal(batch, header)
+    return bytes(batch)
 
 
 def stamp(buf: bytearray | memoryview, pos: int, base_offset: int, leader_epoch: int) -> None:

@@ -9,20 +9,16 @@ from struct import Struct as Layout
 from struct import error as StructError
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from headrace.wire.batch import (
     CONTROL,
-    CRC_START,
-    HEADER,
     HEADER_SIZE,
-    LENGTH_END,
     MAGIC,
     TRANSACTIONAL,
     BatchHeader,
     Bytes,
     CorruptBatch,
     parse_header,
+    sealed,
 )
 from headrace.wire.compression import NONE, compress, decompress
 from headrace.wire.varint import read_varint, zigzag
@@ -84,7 +80,7 @@ def build_batch(
     payload = compress(codec, body)
     header = BatchHeader(
         base_offset=base_offset,
-        batch_length=HEADER_SIZE - LENGTH_END + len(payload),
+        batch_length=0,
         leader_epoch=leader_epoch,
         magic=MAGIC,
         crc=0,
@@ -97,7 +93,7 @@ def build_batch(
         base_sequence=base_sequence,
         record_count=count,
     )
-    return _sealed(header, payload)
+    return sealed(header, payload)
 
 
 def build_marker(
@@ -202,13 +198,6 @@ def iter_offsets(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> Iterator[
     header, body = open_batch(batch, max_bytes)
     for _, _, offset, timestamp in _walk(header, body):
         yield offset, timestamp
-
-
-def _sealed(header: BatchHeader, payload: bytes) -> bytes:
-    batch = bytearray(HEADER.pack(*header) + payload)
-    crc = crc32c(memoryview(batch)[CRC_START:])
-    batch[CRC_START - 4 : CRC_START] = crc.to_bytes(4, "big")
-    return bytes(batch)
 
 
 def _encode_record(record: Record, timestamp_delta: int, offset_delta: int) -> bytes:

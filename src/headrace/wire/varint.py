@@ -1,22 +1,15 @@
 """Zig-zag integers of variable length, as records use them (messages use the unsigned kind, see `primitives`)."""
 
 from headrace.wire.batch import Bytes, CorruptBatch
+from headrace.wire.primitives import BYTE, uvarint
 
 _BYTES_MAX = 10
-_ONE_BYTE = tuple(bytes((value,)) for value in range(128))
 
 
 def zigzag(value: int) -> bytes:
     """-1 is 1, 1 is 2, -2 is 3: small numbers of either sign take one byte."""
     value = value << 1 if value >= 0 else (-value << 1) - 1
-    if value < 128:
-        return _ONE_BYTE[value]
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return BYTE[value] if value < 128 else uvarint(value)
 
 
 def read_varint(buf: Bytes, pos: int) -> tuple[int, int]:

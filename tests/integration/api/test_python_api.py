@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 import headrace
+from ended import until_ended
 from headrace.api.errors import Closed, DeliveryFailed, TransactionMisused, UnknownOption
 from headrace.testing import Broker
 
@@ -135,19 +136,20 @@ def test_what_is_finished_is_committed_when_another_joins(client: headrace.Clien
     client.create_topic(topic, partitions=2)
     for number in range(20):
         client.produce(topic, str(number), partition=number % 2)
-    seen: list[str] = []
+    seen: set[int] = set()
 
     def read_too() -> None:
         with client.join_group(topic, topic) as second:
-            seen.extend(each.text for each in second.messages(idle_seconds=10))
+            seen.update(int(each.text) for each in second.messages(idle_seconds=IDLE))
 
     with client.join_group(topic, topic) as first:
-        seen += [each.text for _, each in zip(range(10), first, strict=False)]
+        seen.update(int(each.text) for _, each in zip(range(10), first, strict=False))
         other = threading.Thread(target=read_too)
         other.start()
-        seen += [each.text for each in first.messages(idle_seconds=10)]
+        while other.is_alive() or len(seen) < 20:
+            seen.update(int(each.text) for each in first.messages(idle_seconds=0.5))
         other.join()
-    assert {int(each) for each in seen} == set(range(20))
+    assert seen == set(range(20))
     assert client.lag(topic).total == 0
 
 
@@ -174,13 +176,16 @@ def test_a_transaction_moves_messages_and_offsets_together(client: headrace.Clie
     assert client.lag(source).total == 0
 
 
-def test_a_delivery_that_fails_in_a_body_aborts_its_transaction(client: headrace.Client, topic: str) -> None:
+def test_a_delivery_that_fails_in_a_body_aborts_its_transaction(
+    client: headrace.Client, topic: str, headrace_broker: Broker
+) -> None:
     producer = client.transactional_producer(topic)
     with pytest.raises(DeliveryFailed), producer.transaction() as transaction:
         transaction.send(topic, "lost")
         transaction.send(topic, "x", partition=9).result(30)
     with producer.transaction() as transaction:
         transaction.send(topic, "kept")
+    until_ended(headrace_broker.bootstrap, topic)
     assert [each.text for each in client.fetch(topic)] == ["kept"]
 
 
@@ -237,3 +242,22 @@ def test_the_context_of_a_span_travels_in_headers(headrace_broker: Broker, topic
         client.produce(topic, "x")
         (message,) = client.fetch(topic)
     assert dict(message.headers)["traceparent"] == f"00-{7:032x}-{9:016x}-01".encode()
+    taken_up = trace.get_current_span(message.trace_context()).get_span_context()
+    assert (taken_up.trace_id, taken_up.span_id, taken_up.is_remote) == (7, 9, True)
+
+
+def test_lag_counts_what_a_group_has_not_committed_yet(client: headrace.Client, headrace_topic: str) -> None:
+    group = headrace_topic
+    client.create_topic(headrace_topic, partitions=3)
+    with pytest.raises(headrace.ApiError, match="has committed nothing, and reads nothing"):
+        client.lag(group)
+    with client.producer() as producer:
+        for number in range(6):
+            producer.send(headrace_topic, str(number), partition=number % 2)
+    with client.join_group(group, headrace_topic) as consumer:
+        message = next(iter(consumer))
+        # It reads, and nothing is finished.
+        assert client.lag(group).partitions == {(headrace_topic, 0): 3, (headrace_topic, 1): 3, (headrace_topic, 2): 0}
+        consumer.commit_offset(message)
+    lag = client.lag(group)
+    assert (lag.partitions[message.place_id], lag.total, len(lag.partitions)) == (2, 5, 3)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import headrace
+from ended import until_ended
 from headrace.api.errors import Closed, DeliveryFailed, TransactionMisused, UnknownOption, Unserialisable
 from headrace.testing import Broker
 
@@ -186,7 +187,9 @@ def test_transactions_are_all_or_nothing(play: Play) -> None:
     play(story)
 
 
-def test_a_cancelled_transaction_is_aborted_unless_its_commit_is_on_its_way(play: Play) -> None:
+def test_a_cancelled_transaction_is_aborted_unless_its_commit_is_on_its_way(
+    play: Play, headrace_broker: Broker
+) -> None:
     async def story(client: headrace.aio.Client, topic: str) -> None:
         producer, is_sent, hold = client.transactional_producer(topic), asyncio.Event(), asyncio.Event()
 
@@ -209,6 +212,7 @@ def test_a_cancelled_transaction_is_aborted_unless_its_commit_is_on_its_way(play
         committing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await committing
+        await asyncio.to_thread(until_ended, headrace_broker.bootstrap, topic)
         assert await texts(client, topic) == ["yes"]
 
     play(story)
@@ -232,6 +236,42 @@ def test_a_transaction_cannot_be_misused(play: Play) -> None:
             await transaction.send(topic, "late")
 
     play(story)
+
+
+def test_topics_are_listed_changed_and_deleted(play: Play) -> None:
+    async def story(client: headrace.aio.Client, topic: str) -> None:
+        assert topic in await client.topics()
+        await client.alter_topic(topic, partitions=3, config={"retention.ms": 90_000})
+        found = await client.describe_topic(topic)
+        assert (len(found.partitions), found.config["retention.ms"]) == (3, "90000")
+        with pytest.raises(headrace.ApiError, match=r"did you mean retention\.ms"):
+            await client.alter_topic(topic, config={"retention.m": 1})
+        await client.delete_topic(topic)
+        assert topic not in await client.topics()
+
+    play(story)
+
+
+def test_the_context_of_a_task_travels_in_headers(headrace_broker: Broker, headrace_topic: str) -> None:
+    """Each task has a context of its own, and what it sends carries that."""
+    from opentelemetry import trace
+
+    async def send(client: headrace.aio.Client, number: int) -> None:
+        context = trace.SpanContext(number, number, is_remote=False, trace_flags=trace.TraceFlags(1))
+        with trace.use_span(trace.NonRecordingSpan(context)):
+            await asyncio.sleep(0)
+            await client.produce(headrace_topic, str(number))
+
+    async def story() -> dict[str, int]:
+        async with connected(headrace_broker, traces=True) as client:
+            await client.create_topic(headrace_topic, partitions=1)
+            await asyncio.gather(*(send(client, number) for number in range(1, 6)))
+            spans = {
+                each.text: trace.get_current_span(each.trace_context()) async for each in client.fetch(headrace_topic)
+            }
+            return {text: span.get_span_context().trace_id for text, span in spans.items()}
+
+    assert asyncio.run(story()) == {str(number): number for number in range(1, 6)}
 
 
 def test_mistakes_are_told_at_the_call(headrace_broker: Broker, headrace_topic: str) -> None:

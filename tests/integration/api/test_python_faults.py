@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 import headrace
+from ended import until_ended
 from headrace.api.errors import ApiError, DeliveryFailed
 from headrace.testing import Broker, Cluster
 
@@ -154,6 +155,7 @@ def test_a_fenced_producer_is_told_who_fenced_it(headrace_broker: Broker, headra
             transaction.send(headrace_topic, "kept")
         with pytest.raises(ApiError, match="another producer uses this transactional id"), old.transaction():
             pass
+        until_ended(headrace_broker.bootstrap, headrace_topic)
         assert [each.text for each in client.fetch(headrace_topic)] == ["kept"]
 
 
@@ -288,5 +290,6 @@ def test_transactions_copy_each_message_once_while_a_broker_dies(
         else:
             copied(whole, source, sink)
         whole.start()
+        until_ended(whole.bootstrap, sink)
         assert Counter(each.text for each in client.fetch(sink)) == Counter(str(number) for number in range(COUNT))
         assert client.lag(source).total == 0

@@ -2,18 +2,21 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from confluent_kafka import Producer
 
 from cluster_view import View, records_of, view_of
+from ended import until_ended
 from golden_data.archives import ARCHIVES, broker_on, unpacked
 from golden_data.fill import Filler
-from headrace.admin.admin import Admin
+from headrace.admin.admin import BROKER, Admin, Resource
+from headrace.admin.configs import describe_configs
 from headrace.admin.topics import delete_topic, list_topics
+from headrace.backup.features import feature_levels, set_feature_levels
 from headrace.backup.restore import _Filling
 from headrace.cli import app
 from headrace.client.connection import Disconnected
@@ -22,6 +25,7 @@ from headrace.testing import Broker
 
 SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "2"}
 Cli = Callable[..., tuple[int, str, str]]
+T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +121,7 @@ def goes_on(target: Broker) -> None:
     producer.begin_transaction()
     producer.produce("outcomes", b"new", partition=0)
     producer.commit_transaction(30)
+    until_ended(target.bootstrap, "outcomes")
     assert records_of(target.bootstrap, "outcomes", 0)[-1][4] == "new"
 
 
@@ -147,6 +152,45 @@ def created(cli: Cli, folder: Path, source: Broker, *words: object) -> dict[str,
 def restore(cli: Cli, folder: Path, target: Broker, *words: object) -> None:
     code, _, said = cli("backup", "restore", folder, "--yes", "--bootstrap", target.bootstrap, *words)
     assert code == 0, said
+
+
+def test_feature_levels_come_back_and_settings_of_one_broker_are_named(
+    source: Broker, target: Broker, tmp_path: Path, cli: Cli
+) -> None:
+    name, level = "transaction.version", 1
+    alone = Resource(BROKER, "1")
+    asked(source, lambda admin: set_feature_levels(admin, {name: level}))
+    asked(source, lambda admin: admin.alter_configs({alone: {"max.connections": "777"}}))
+    try:
+        made = created(cli, tmp_path, source)
+        assert made["left_out"] == ["settings of broker 1 alone: max.connections"]
+        _, _, said = cli("backup", "create", tmp_path, "--bootstrap", source.bootstrap)
+        assert "settings of broker 1 alone: max.connections" in said
+        restore(cli, tmp_path, target, "--topics", "plain", "--no-groups")
+        assert asked(target, feature_levels).now[name] == 2
+        restore(cli, tmp_path, target, "--skip-existing", "--no-groups")
+        assert asked(target, feature_levels).now[name] == level
+        [limit] = [
+            each
+            for each in asked(target, lambda admin: describe_configs(admin, alone))
+            if each.name == "max.connections"
+        ]
+        assert limit.value != "777"
+    finally:
+        for broker in (source, target):
+            asked(broker, lambda admin: set_feature_levels(admin, {name: 2}))
+        asked(source, lambda admin: admin.alter_configs({alone: {"max.connections": None}}))
+
+
+def asked(broker: Broker, ask: Callable[[Admin], Awaitable[T]]) -> T:
+    async def with_admin() -> T:
+        admin = Admin(parse_bootstrap(broker.bootstrap), "test")
+        try:
+            return await ask(admin)
+        finally:
+            admin.close()
+
+    return asyncio.run(with_admin())
 
 
 def test_topics_that_exist_are_left_alone_or_replaced(target: Broker, saved: tuple[Path, View], cli: Cli) -> None:

@@ -7,6 +7,7 @@ import pytest
 from confluent_kafka import Producer
 
 from clients.client import Client
+from ended import until_ended
 from headrace.cli import app
 
 pytestmark = pytest.mark.skipif("HEADRACE_TEST_BOOTSTRAP" in os.environ, reason="only Headrace restores")
@@ -32,6 +33,7 @@ def topic(bootstrap: str, reference: Client, tmp_path_factory: pytest.TempPathFa
             producer.produce(name, value, partition=0)
         producer.flush(30)
         producer.commit_transaction(30) if is_committed else producer.abort_transaction(30)
+    until_ended(bootstrap, name)
     folder = str(tmp_path_factory.mktemp("backups"))
     assert app.run(["backup", "create", folder, "--topics", name, "--bootstrap", bootstrap]) == 0
     assert app.run(["backup", "restore", folder, "--prefix", PREFIX, "--yes", "--bootstrap", bootstrap]) == 0

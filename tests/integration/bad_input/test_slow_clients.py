@@ -11,6 +11,7 @@ from watched_broker import WatchedBroker, watched
 
 from clients.raw import RawClient
 from clients.raw_records import fetch, fetch_request, good_batch, produce, produce_request
+from eventually import until
 from headrace.wire.frame import request_frame
 from headrace.wire.messages.api_versions import ApiVersionsRequest
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -137,7 +138,7 @@ def test_ten_thousand_connections_with_half_a_frame(descriptors: int, tmp_path_f
             open_connections.enter_context(RawClient(broker.bootstrap)).send(half)
         with RawClient(broker.bootstrap) as newcomer:
             newcomer.greet()
-        assert broker.metric("headrace_connections_open") == count
+        until(lambda: broker.metric("headrace_connections_open"), lambda open: open == count)
         assert (broker.resident_bytes - before) / count < 16 << 10
 
 

@@ -13,8 +13,6 @@ from pathlib import Path
 from eventually import until
 from headrace.testing import Broker
 
-LOG_SECONDS = 10.0
-
 
 class WatchedBroker:
     def __init__(self, broker: Broker, log: Path) -> None:
@@ -37,7 +35,7 @@ class WatchedBroker:
         assert cause in line
 
     def metric(self, name: str) -> float:
-        with urllib.request.urlopen(self.broker.metrics_url, timeout=10) as answer:
+        with urllib.request.urlopen(self.broker.metrics_url, timeout=60) as answer:
             text = answer.read().decode()
         (line,) = [line for line in text.splitlines() if line.startswith(f"{name} ")]
         return float(line.split()[1])

@@ -1,10 +1,13 @@
 """A configuration file for `serve` and `up`, its reload by SIGHUP, and the settings of running brokers by command line."""
 
+import contextlib
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,7 +35,9 @@ def file(tmp_path: Path, port: int) -> Path:
     path = tmp_path / "headrace.toml"
     options = f'port = {port}\ndata = "{tmp_path / "data"}"\n'
     broker = "num.partitions = 4\nlog.retention.hours = 5\n"
-    path.write_text(f"[broker]\n{broker}[serve]\nmetrics-port = 0\n{options}[up]\n{options}")
+    path.write_text(
+        f"[broker]\n{broker}[serve]\nmetrics-port = 0\n{options}[up]\nmetrics-port = {free_port(HOST)}\n{options}"
+    )
     return path
 
 
@@ -99,6 +104,87 @@ def test_up_takes_its_options_and_settings_from_a_file(run: Any, file: Path, por
         process.communicate(timeout=WAIT)
 
 
+@contextlib.contextmanager
+def running_up(file: Path, *words: str, **how: Any) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        headrace("up", "--config", str(file), "--json", *words),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **how,
+    )
+    try:
+        assert json.loads(process.stdout.readline())["status"] == "serving"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_up_reads_its_file_again_and_its_brokers_with_it(run: Any, file: Path, port: int, tmp_path: Path) -> None:
+    where, data = f"--bootstrap={HOST}:{port}", f"--data={tmp_path / 'data'}"
+    with running_up(file, "--no-gateway", "--set", "log.retention.hours=7") as process:
+        right = (
+            file.read_text().replace("num.partitions = 4", "num.partitions = 5") + "brokers = 2\nlog-level = 'info'\n"
+        )
+        file.write_text(right)
+        process.send_signal(signal.SIGHUP)
+        assert json.loads(process.stdout.readline()) == {
+            "status": "read again",
+            "changed": ["num.partitions", "log-level"],
+            "later": ["brokers"],
+        }
+        until(lambda: broker_config(run, where, "num.partitions")["value"] == "5")
+        assert broker_config(run, where, "log.retention.hours")["value"] == "7"
+        # At the level that the file asks for, the broker says so.
+        assert said_by(process, "message", "settings were read again")["message"].endswith("changed: num.partitions")
+        file.write_text("[broker]\nnum.partition = 9")
+        process.send_signal(signal.SIGHUP)
+        wrong = said_by(process, "error", "nothing was changed")
+        assert (
+            "headrace.toml:2: there is no setting num.partition" in wrong["error"] and "num.partitions?" in wrong["fix"]
+        )
+        assert broker_config(run, where, "num.partitions")["value"] == "5"
+        # What starts later starts with what was read.
+        assert run("kill", "1", data).code == run("start", "1", data).code == 0
+        assert broker_config(run, where, "num.partitions")["value"] == "5"
+        assert run("start", "2", data).code == 0
+        of_two = run("config", "get", "num.partitions", "--broker", "2", "--json", where).json
+        assert of_two[0]["value"] == "5"
+        process.terminate()
+        assert process.wait(WAIT) == 0
+
+
+def said_by(process: subprocess.Popen[bytes], name: str, text: str) -> dict[str, Any]:
+    """The next line on stderr whose field says so; those of the brokers come there too."""
+    while text not in (said := json.loads(process.stderr.readline())).get(name, ""):
+        continue
+    return said
+
+
+def test_the_gateway_of_up_reads_the_file_again(file: Path, tmp_path: Path) -> None:
+    log = tmp_path / "gateway.log"
+    file.write_text(f'{file.read_text()}http-port = {free_port(HOST)}\n[gateway]\nlog-file = "{log}"\n')
+    with running_up(file) as process:
+        assert json.loads(process.stdout.readline())["status"] == "gateway"
+        file.write_text(f"{file.read_text()}messages_max = 7\n")
+        process.send_signal(signal.SIGHUP)
+        until(log.read_text, lambda text: "these count from the next start on: messages_max" in text)
+        process.terminate()
+        assert process.wait(WAIT) == 0
+
+
+def test_up_ends_with_its_terminal_also_with_a_file(file: Path) -> None:
+    ours, terminal = os.openpty()
+
+    def take_terminal() -> None:
+        fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+
+    with running_up(file, "--no-gateway", start_new_session=True, preexec_fn=take_terminal, stdin=terminal) as process:
+        os.close(terminal)
+        os.close(ours)
+        assert process.wait(WAIT) == 0
+
+
 def test_a_wrong_file_is_told_by_every_command_that_takes_one(run: Any, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("[broker]\nnum.partition = 3\n")
@@ -134,6 +220,6 @@ def test_settings_of_running_brokers_are_set_and_taken_back(run: Any) -> None:
     assert run("config", "unset", "max.connections", "--json").json["configs"] == {"max.connections": None}
     assert run("config", "get", "max.connections", "--broker", "1", "--json").json == [before]
     refused = run("config", "set", "max.connection=1", "--json")
-    assert (refused.code, json.loads(refused.err)["fix"]) == (2, "did you mean max.connections?")
+    assert (refused.code, json.loads(refused.err)["fix"]) == (2, "Did you mean max.connections?")
     assert run("config", "set", "socket.listen.backlog.size=5").code == 4
     assert run("config", "set", "max.connections=5", "--broker", "99").code == 4

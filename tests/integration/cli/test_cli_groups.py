@@ -1,7 +1,6 @@
 """Groups by command line: what is shown is what real consumers did; what is reset is where they begin again."""
 
 import json
-import time
 import uuid
 
 import pytest
@@ -9,6 +8,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from clients.client import Record
 from clients.confluent import Confluent
+from eventually import until
 from headrace.admin.lag import get_lag
 
 FIRST_MS = 1_700_000_000_000
@@ -76,9 +76,7 @@ def test_members_are_shown_and_protect_their_group(cli, bootstrap, group, filled
     consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
     try:
         consumer.subscribe([filled])
-        deadline = time.monotonic() + 30
-        while len(consumer.assignment()) < 2 and time.monotonic() < deadline:
-            consumer.poll(0.1)
+        until(lambda: consumer.poll(0.1) is None and len(consumer.assignment()) == 2)
         [member] = cli("group", "members", group, "--json").json
         assert member["client"] == "till"
         assert member["host"] == "127.0.0.1"

@@ -29,6 +29,8 @@ def up_command(data: Path, port: int, *words: str) -> list[str]:
         str(data),
         "--port",
         str(port),
+        "--metrics-port",
+        str(free_port(HOST, 2)),
         *words,
     ]
 

@@ -18,14 +18,14 @@ def send(broker: Broker, topic: str, value: bytes) -> None:
     failures = []
     producer = Producer({"bootstrap.servers": broker.bootstrap, "acks": "all"})
     producer.produce(topic, value, on_delivery=lambda error, _: failures.append(error) if error else None)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     assert failures == []
 
 
 def read_one(broker: Broker, topic: str) -> bytes:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "unused", "enable.auto.commit": False})
     consumer.assign([TopicPartition(topic, 0, 0)])
-    message = consumer.poll(20)
+    message = consumer.poll(60)
     consumer.close()
     assert message is not None and message.error() is None
     return message.value()
@@ -91,7 +91,7 @@ def test_a_child_dies_with_its_killed_parent(tmp_path: Path) -> None:
     parent.communicate()
     import select
 
-    assert select.select([descriptor], [], [], 30)[0], "the broker lives on"
+    assert select.select([descriptor], [], [], 60)[0], "the broker lives on"
     os.close(descriptor)
 
 
@@ -106,7 +106,7 @@ def test_fixtures_in_a_project_of_its_own(tmp_path: Path) -> None:
             def test_one(headrace_broker, headrace_topic):
                 producer = Producer({"bootstrap.servers": headrace_broker.bootstrap})
                 producer.produce(headrace_topic, b"hello")
-                assert producer.flush(20) == 0
+                assert producer.flush(60) == 0
                 seen.add((headrace_broker.port, headrace_topic))
 
             def test_two(headrace_broker, headrace_topic):

@@ -107,7 +107,7 @@ class Lab:
         )
 
     def metric(self, broker: int, name: str, topic: str) -> float:
-        with urllib.request.urlopen(self.cluster.metrics_url(broker), timeout=10) as reply:
+        with urllib.request.urlopen(self.cluster.metrics_url(broker), timeout=60) as reply:
             lines = reply.read().decode().splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.startswith(f'{name}{{topic="{topic}"}}'))
 

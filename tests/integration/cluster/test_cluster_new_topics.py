@@ -105,4 +105,4 @@ def test_a_dead_broker_holds_a_creation_up_no_longer_than_its_lease(three, links
     took = time.monotonic() - began
     three.cluster.start(3)
     three.until_healthy()
-    assert took < 15, took
+    assert took < 19, "it would be told after 20 s that the wait is over"

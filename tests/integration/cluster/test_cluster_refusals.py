@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from clients.client import Record
-from etcd_cluster import free_ports
 from headrace.base.errors import Refused
 from headrace.cli.child import ServeChild
 from headrace.cli.ports import free_port
@@ -83,7 +82,7 @@ def test_a_store_that_does_not_exist_or_does_not_answer(tmp_path: Path) -> None:
     options = ServeOptions(port=free_port(HOST), metrics_port=free_port(HOST), data=str(tmp_path))
     said = refused(replace(options, store="zookeeper://localhost:2181"))
     assert ("zookeeper" in said["error"], "etcd://" in said["fix"]) == (True, True)
-    (port,) = free_ports(1)
+    port = free_port(HOST)
     said = refused(replace(options, store=f"etcd://{HOST}:{port}/headrace"))
     assert ("etcd" in said["error"], str(port) in said["error"]) == (True, True)
     assert files_of(tmp_path) == {}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from headrace.cli.control import SOCKET
-from headrace.cli.ports import free_port, is_free
+from headrace.cli.ports import free_port
 
 HOST = "127.0.0.1"
 
@@ -23,25 +23,18 @@ class Up:
 
     def __init__(self, data: Path, brokers: int) -> None:
         self.data = data
-        self.port = self._free_ports(brokers + 1)
+        self.port = free_port(HOST, brokers + 1)
         self.bootstrap = ",".join(f"{HOST}:{self.port + number}" for number in range(brokers + 1))
         self.process = subprocess.Popen(
             self._command(
                 *("up", f"--brokers={brokers}", f"--port={self.port}", f"--data={data}"),
-                *("--no-gateway", "--log-level=error", "--json"),
+                *("--no-gateway", "--log-level=error", "--json", f"--metrics-port={free_port(HOST, brokers + 1)}"),
             ),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
         self.serving = self.next_line()
-
-    @staticmethod
-    def _free_ports(count: int) -> int:
-        while True:
-            first = free_port(HOST)
-            if all(is_free(HOST, first + number) for number in range(count)):
-                return first
 
     @staticmethod
     def _command(*words: str) -> list[str]:

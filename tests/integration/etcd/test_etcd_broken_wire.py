@@ -122,10 +122,10 @@ async def test_many_commits_over_a_wire_that_keeps_losing_replies(world: WiredWo
 
 @story
 async def test_a_cut_wire_is_a_store_out_of_reach_and_a_mended_one_is_not(world: WiredWorld) -> None:
-    near = await world.near(deadline_s=0.5)
+    near = await world.near(deadline_s=3)
     held = await near.acquire("controller", "broker 1", 1, 60_000)
     world.relay.cut()
-    for call in (
+    calls = (
         near.load(),
         near.commit({"a": b"1"}, {}),
         near.commit({}, {"a": 1}),
@@ -135,9 +135,10 @@ async def test_a_cut_wire_is_a_store_out_of_reach_and_a_mended_one_is_not(world:
         near.leases(),
         first(near.watch(0)),
         first(near.watch_leases()),
-    ):
-        with pytest.raises(StoreUnreachable, match=r"did not answer within 0\.5 s"):
-            await call
+    )
+    for refused in await asyncio.gather(*calls, return_exceptions=True):
+        with pytest.raises(StoreUnreachable, match="did not answer within 3 s"):
+            raise refused
     world.relay.mend()
     await near.renew(held)
     assert await near.commit({"a": b"1"}, {}) > 0

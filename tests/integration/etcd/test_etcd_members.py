@@ -100,16 +100,17 @@ async def test_a_watch_leaves_a_member_that_hangs(world: EtcdWorld) -> None:
 
 @story
 async def test_without_a_majority_the_store_is_out_of_reach_until_it_is_back(world: EtcdWorld) -> None:
-    world.deadline_s = 2
+    world.deadline_s = 4
     store = await world.open()
     revision = await store.commit({"a": b"1"}, {})
     held = await store.acquire("brokers/1", "dir 1", 1, 60_000)
     watching = asyncio.create_task(first(store.watch(revision)))
     world.cluster.kill(0)
     world.cluster.kill(1)
-    for call in (store.load(), store.commit({"a": b"2"}, {"a": revision}), store.renew(held), store.leases()):
+    calls = store.load(), store.commit({"a": b"2"}, {"a": revision}), store.renew(held), store.leases()
+    for refused in await asyncio.gather(*calls, return_exceptions=True):
         with pytest.raises(StoreUnreachable):
-            await call
+            raise refused
     with pytest.raises(StoreUnreachable):
         await watching
     world.cluster.start(0)

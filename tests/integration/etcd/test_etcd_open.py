@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from etcd_cluster import EtcdCluster, free_ports
+from etcd_cluster import EtcdCluster
 from headrace.base.errors import UserError
+from headrace.cli.ports import free_port
 from headrace.stores.etcd import EtcdStore
 from headrace.stores.etcd_url import PASSWORD_VARIABLE
 
@@ -28,7 +29,7 @@ def commit_one(url: str) -> int:
 
 def refusal(url: str) -> UserError:
     with pytest.raises(UserError) as refused:
-        asyncio.run(EtcdStore.open(url, deadline_s=1))
+        asyncio.run(EtcdStore.open(url, deadline_s=2))
     assert refused.value.fix
     return refused.value
 
@@ -47,7 +48,7 @@ def keys_below(etcd: EtcdCluster, prefix: str) -> list[str]:
 
 
 def test_nobody_listens() -> None:
-    port, other = free_ports(2)
+    port, other = free_port("127.0.0.1"), free_port("127.0.0.1")
     refused = refusal(f"etcd://127.0.0.1:{port},127.0.0.1:{other}/x")
     assert f"127.0.0.1:{port}: " in refused.cause
     assert f"127.0.0.1:{other}: " in refused.cause
@@ -55,7 +56,7 @@ def test_nobody_listens() -> None:
 
 
 def test_one_address_of_several_is_enough(etcd: EtcdCluster, prefix: str) -> None:
-    (dead,) = free_ports(1)
+    dead = free_port("127.0.0.1")
     for _ in range(4):
         assert commit_one(f"etcd://127.0.0.1:{dead},127.0.0.1:{etcd.members[0].client_port}{prefix}")
 
@@ -74,15 +75,20 @@ def test_someone_else_listens(etcd: EtcdCluster) -> None:
         async with await asyncio.start_server(on_connection, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
             with pytest.raises(UserError) as refused:
-                await EtcdStore.open(f"etcd://127.0.0.1:{port}/x", deadline_s=0.5)
+                await EtcdStore.open(f"etcd://127.0.0.1:{port}/x", deadline_s=2)
             await asyncio.gather(*filter(None, served), return_exceptions=True)
         return refused.value
 
     page = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"
     lost = b"HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\nnot found"
-    assert "not like etcd" in asyncio.run(serve_and_open(page)).cause
-    assert "HTTP 404" in asyncio.run(serve_and_open(lost)).cause
-    assert "does not speak HTTP" in asyncio.run(serve_and_open(b"\0\0\0\1")).cause
+
+    async def all_three() -> list[UserError]:
+        return await asyncio.gather(*map(serve_and_open, (page, lost, b"\0\0\0\1")))
+
+    wrong, missing, other = asyncio.run(all_three())
+    assert "not like etcd" in wrong.cause
+    assert "HTTP 404" in missing.cause
+    assert "does not speak HTTP" in other.cause
     # The port between etcd's members answers HTTP too.
     assert "not like etcd" in refusal(f"etcd://127.0.0.1:{etcd.members[0].peer_port}/x").cause
 

@@ -5,7 +5,6 @@ from typing import Any
 from pytest import MonkeyPatch
 
 from headrace.broker.coordinators import transaction_checks
-from headrace.broker.coordinators.group import GroupCoordinator
 from headrace.broker.coordinators.led import LedCoordinators
 from headrace.broker.coordinators.logged import LoggedCoordinator
 from headrace.broker.coordinators.transaction import TransactionCoordinator
@@ -59,7 +58,7 @@ def decisions_are_not_stored(patch: MonkeyPatch) -> None:
     """What a coordinator decides is in its log before it counts."""
     edit(
         patch,
-        GroupCoordinator._append,
+        LoggedCoordinator._append,
         ("self._seen_end = self.partition.appends.append_own(bytearray(self._batch_of(outcome, now)), now)", "pass"),
     )
 

@@ -4,7 +4,7 @@ import json
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from headrace.pipelines.kafka import Kafka, look_at
+from headrace.pipelines.kafka import Kafka, look_at_all
 
 ADMIN_SECONDS = 60
 
@@ -29,7 +29,7 @@ def send(bootstrap: str, topic: str, values, **settings) -> None:
 
 def records_of(bootstrap, topic):
     """(partition, offset, (key, value, headers, time)), in order."""
-    view = look_at(Kafka(bootstrap), topic)
+    view = look_at_all(Kafka(bootstrap), topic, seconds=60)
     config = {"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False, "log_level": 0}
     consumer = Consumer(config | {"enable.partition.eof": True})
     consumer.assign([TopicPartition(topic, partition, 0) for partition in view.end])

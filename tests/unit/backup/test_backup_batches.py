@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.backup.batches import SPAN_MAX, Producer, Restorable, next_sequence, restorable
+from headrace.backup.batches import SPAN_MAX, Restorable, next_sequence, restorable
 from headrace.base.clock import Now
 from headrace.client.cluster_client import Aborted
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.topic_config import default_topic_config, topic_config
 from headrace.partition.admission import SPAN_MAX as SPAN_ADMITTED
 from headrace.partition.admission import admit
-from headrace.wire.batch import BatchHeader, parse_header, stamp
+from headrace.wire.batch import BatchHeader, Identity, parse_header, stamp
 from headrace.wire.records import Marker, Record, build_batch, build_marker, read_records
 
 NOW = Now(0, 1_790_000_000_000)
-PRODUCER = Producer(7, 3)
+PRODUCER = Identity(7, 3)
 RESTORING = topic_config({"headrace.restoring": "a backup"}, default_topic_config(BrokerConfig({})))
 
 

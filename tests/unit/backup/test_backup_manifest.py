@@ -30,12 +30,21 @@ BACKUP = Backup(
         ),
     ),
     (SavedGroup("billing", "consumer", (SavedOffset("orders", 0, 6, "by hand \u00e9"),)),),
+    {"transaction.version": 1},
 )
 
 
 def test_it_is_read_as_it_was_written() -> None:
     assert decode(encode(BACKUP), "x") == BACKUP
     assert (BACKUP.partitions, BACKUP.bytes, BACKUP.files) == (2, 123, [FILE])
+
+
+def test_one_from_before_feature_levels_were_saved_has_none() -> None:
+    whole = json.loads(encode(BACKUP))
+    told = {**whole["backup"], "holds": ["settings", "topics", "groups"]}
+    del told["features"]
+    older = json.dumps({**whole, "sha256": _digest(told), "backup": told}).encode()
+    assert decode(older, "x") == BACKUP._replace(features={})
 
 
 def test_any_other_value_is_damage() -> None:

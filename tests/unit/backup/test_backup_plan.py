@@ -23,11 +23,20 @@ ORDERS = SavedTopic(
 )
 BILLS = SavedTopic("bills", "b", 1, {}, False, (SavedPartition(0, 9), SavedPartition(2, 9)))
 GROUP = SavedGroup("billing", "classic", (SavedOffset("orders", 0, 5), SavedOffset("bills", 1, 6, "m")))
-BACKUP = Backup("one", 0, "cluster", {"log.retention.ms": "-1"}, (ORDERS, BILLS), (GROUP,))
+BACKUP = Backup(
+    "one",
+    0,
+    "cluster",
+    {"log.retention.ms": "-1"},
+    (ORDERS, BILLS),
+    (GROUP,),
+    {"transaction.version": 1, "metadata.version": 29},
+)
+FEATURES = {"transaction.version": (0, 2)}
 
 
 def planned(topics: dict[str, Existing] | None = None, brokers: int = 3, members: Any = None, **wish: Any) -> Plan:
-    return plan_restore(BACKUP, Cluster(brokers, topics or {}, members or {}), Wish(**wish))
+    return plan_restore(BACKUP, Cluster(brokers, topics or {}, members or {}, FEATURES), Wish(**wish))
 
 
 def actions(plan: Plan) -> dict[str, str]:
@@ -44,6 +53,19 @@ def test_some_topics_with_their_groups_and_nothing_of_the_cluster() -> None:
     plan = plan_restore(BACKUP, Cluster(3, {}, {}), Wish(topics=frozenset({"bills"})))
     assert actions(plan) == {"bills": "create"} and plan.settings == {}
     assert plan.groups == (GROUP._replace(offsets=GROUP.offsets[1:]),)
+
+
+def test_feature_levels_go_with_a_whole_backup_where_they_are_known() -> None:
+    assert planned().features == {"transaction.version": 1}
+    assert planned().left_out == ["metadata.version at level 29"]
+    too_low = plan_restore(BACKUP, Cluster(3, {}, {}, {"transaction.version": (2, 3)}), Wish())
+    assert too_low.features == {} and too_low.left_out[0] == "transaction.version at level 1"
+    for part in (
+        plan_restore(BACKUP, Cluster(3, {}, {}, FEATURES), Wish(topics=frozenset({"bills"}))),
+        planned(settings=False),
+        planned(prefix="old."),
+    ):
+        assert (part.features, part.left_out) == ({}, [])
 
 
 def test_under_other_names() -> None:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from batches import batch
 
+from batches import batch
 from headrace.base.errors import DiskFailed
 from headrace.wire.batch import iter_headers
 from headrace.wire.codes import ErrorCode

@@ -96,7 +96,13 @@ def test_settings_of_one_broker_and_of_all(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize(
     ("broker", "config"),
-    [(1, {"node.id": "2"}), (1, {"log.segment.bytes": "1"}), (1, {"nope": "1"}), (9, {"log.segment.bytes": "1048576"})],
+    [
+        (1, {"broker.rack": "a"}),
+        (1, {"node.id": "2"}),
+        (1, {"log.segment.bytes": "1"}),
+        (1, {"nope": "1"}),
+        (9, {"log.segment.bytes": "1048576"}),
+    ],
 )
 def test_broker_settings_that_are_refused(ledger: Ledger, broker: int, config: dict[str, str]) -> None:
     with pytest.raises(Refused) as refused:

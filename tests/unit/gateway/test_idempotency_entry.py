@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from headrace.client.produce.outgoing import Delivered
 from headrace.gateway.idempotency.entry import (
     ENTRY_BYTES,
     KEPT_MS,
@@ -16,7 +17,6 @@ from headrace.gateway.idempotency.entry import (
     slot_of,
 )
 from headrace.gateway.idempotency.places import pack_places, unpack_places
-from headrace.gateway.produce.outgoing import Delivered
 from headrace.wire.records import Record
 
 PLACES = [Delivered(0, 7, 1000), Delivered(3, 2**40, -1), Delivered(0, 9, 1000), Delivered(0, 3, 999)]

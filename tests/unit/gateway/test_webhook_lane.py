@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from headrace.base.outage import Outage
+from headrace.client.connection import Disconnected
 from headrace.gateway.webhooks import courier
 from headrace.gateway.webhooks.courier import Courier
 from headrace.gateway.webhooks.lane import Item, Lane
@@ -73,24 +75,43 @@ def test_what_fails_at_every_try_is_a_dead_letter() -> None:
     assert outlet.buried == [(0, "a fault of the gateway: TypeError: Recursion limit reached")]
 
 
+class Burying(Courier):
+    """Of a courier only what writes dead letters, by a clock that goes on by one with every try."""
+
+    def __init__(self, *failures: Exception) -> None:
+        self.subscription: Any = SimpleNamespace(id="wh-1")
+        self.tally, self.dead_letters, self.tries = Tally(), 0, 0
+        self._failures = list(failures)
+        self._burying = Outage(lambda: float(self.tries))
+
+    async def _write_dead_letters(self, letters: list[Letter], reason: str, tries: int) -> None:
+        self.tries += 1
+        if self._failures:
+            raise self._failures.pop()
+
+
+def buried_with(burying: Burying, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(courier, "BURY_PAUSE_SECONDS", 0.0)
+    asyncio.run(burying.bury([Letter("orders", 0, Record(0, 0, None, b"value"))], "HTTP 500", 3))
+    assert (burying.dead_letters, burying.trouble) == (1, "")
+
+
 def test_a_fault_while_burying_is_logged_and_tried_again(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Burying(Courier):
-        """Of a courier only what writes dead letters."""
-
-        def __init__(self) -> None:
-            self.subscription: Any = SimpleNamespace(id="wh-1")
-            self.tally, self.dead_letters, self.tries = Tally(), 0, 0
-
-        async def _write_dead_letters(self, letters: list[Letter], reason: str, tries: int) -> None:
-            self.tries += 1
-            if self.tries == 1:
-                raise KeyError("dead")
-
-    monkeypatch.setattr(courier, "BURY_PAUSE_SECONDS", 0.0)
-    burying = Burying()
+    burying = Burying(KeyError("dead"))
     with caplog.at_level(logging.ERROR):
-        asyncio.run(burying.bury([Letter("orders", 0, Record(0, 0, None, b"value"))], "HTTP 500", 3))
-    assert (burying.tries, burying.dead_letters, burying.trouble) == (2, 1, "")
+        buried_with(burying, monkeypatch)
+    assert burying.tries == 2
     assert [each.getMessage() for each in caplog.records] == ["webhook wh-1: a fault of ours; trying again"]
+
+
+def test_dead_letters_that_cannot_be_written_are_told_once_a_minute(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with caplog.at_level(logging.INFO):
+        buried_with(Burying(*[Disconnected("no broker answers")] * 100), monkeypatch)
+    assert [each.getMessage() for each in caplog.records if each.name == "headrace.gateway.webhooks"] == [
+        *["webhook wh-1: dead letters cannot be written: no broker answers"] * 2,
+        "webhook wh-1: dead letters are written again",
+    ]

@@ -7,7 +7,9 @@ from typing import Any, cast
 
 import pytest
 
+from headrace.base.outage import Outage
 from headrace.client.cluster_client import Fetched
+from headrace.client.connection import Disconnected
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.webhooks import registry
 from headrace.gateway.webhooks.registry import PARTITION, TOPIC, Registry
@@ -62,11 +64,25 @@ class SaidLog:
         return Fetched(memoryview(b"".join(self._fetches.pop(0))), 3, 3, 0, (), 3)
 
 
-def followed(log: SaidLog) -> set[str]:
+class DeadCluster(SaidLog):
+    """Answers nothing for so many seconds of a clock that goes on by one with every question."""
+
+    def __init__(self, seconds: int, *fetches: list[bytearray]) -> None:
+        super().__init__(*fetches)
+        self.now, self._end = 0.0, seconds
+
+    async def metadata(self, topics: list[str]) -> Any:
+        self.now += 1.0
+        if self.now <= self._end:
+            raise Disconnected("no broker answers")
+        return await super().metadata(topics)
+
+
+def followed(log: SaidLog, outage: Outage | None = None) -> set[str]:
     """The subscriptions when the end was read."""
 
     async def follow() -> set[str]:
-        reading = Registry(cast("Gateway", SimpleNamespace(client=log)), lambda *_: None)
+        reading = Registry(cast("Gateway", SimpleNamespace(client=log)), lambda *_: None, outage)
         task = asyncio.create_task(reading.run())
         loaded = asyncio.create_task(reading.until_loaded())
         await asyncio.wait([task, loaded], timeout=SECONDS, return_when=asyncio.FIRST_COMPLETED)
@@ -108,3 +124,16 @@ def test_a_webhook_may_be_made_while_others_are_asked_about() -> None:
     asking = Asking(cast("Gateway", SimpleNamespace(settings=settings)))
     asking._registry._ledger.subscriptions["wh-1"] = hook("wh-1")
     assert "wh-1" in {work.id for work in asyncio.run(asking._wanted_work())}
+
+
+def test_a_dead_cluster_is_told_once_a_minute_and_its_return_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "PAUSE_SECONDS", 0.0)
+    dead = DeadCluster(150, [batch_of(0)], [batch_of(1), batch_of(2)])
+    with caplog.at_level(logging.INFO):
+        assert followed(dead, Outage(lambda: dead.now)) == {"wh-0", "wh-1", "wh-2"}
+    assert [record.getMessage() for record in caplog.records if record.name == "headrace.gateway.webhooks"] == [
+        *[f"{TOPIC} cannot be read: no broker answers"] * 3,
+        f"{TOPIC} is read again",
+    ]

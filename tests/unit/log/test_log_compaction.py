@@ -8,10 +8,10 @@ from logs import NOW, later
 
 from headrace.base.errors import DiskFull
 from headrace.log import Duplicate
-from headrace.log.clean_batch import sealed as with_crc
 from headrace.log.clean_job import SealedSegment
 from headrace.log.clean_log import groups
 from headrace.wire.batch import CorruptBatch, crc_ok, iter_headers, parse_header
+from headrace.wire.batch import sealed as with_crc
 from headrace.wire.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD
 from headrace.wire.records import Marker, Record, build_batch, build_marker, read_records
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
 from headrace.base.ids import ZERO_ID
-from headrace.broker.coordinators.logged import Asked, LoggedCoordinator, OutcomeLike
+from headrace.broker.coordinators.logged import Asked, LoggedCoordinator
 from headrace.groups.coordinator import Groups
 from headrace.groups.outcome import Command, Outcome, TimerKey, nothing
 from headrace.groups.records import decode, encode
@@ -18,6 +18,7 @@ from headrace.partition.partition import Partition
 from headrace.partition.verification import Verification
 from headrace.wire.batch import BatchHeader
 from headrace.wire.codes import CODES, ErrorCode
+from headrace.wire.messages.group_offsets import OffsetCommitRequest
 from headrace.wire.messages.groups_classic import JoinGroupRequest
 from headrace.wire.messages.groups_consumer import ConsumerGroupHeartbeatRequest
 from headrace.wire.records import Marker, build_batch, read_marker, read_records
@@ -60,7 +61,7 @@ class GroupCoordinator(LoggedCoordinator):
         self, asked: TransactionalCommit, verification: Verification | None, answer: Callable[[Response], None]
     ) -> None:
         """Offsets that count when the producer's transaction does. `verification` as for any first write of one."""
-        if not self.is_active:
+        if not self._has_stored_turn():
             code = ErrorCode.NOT_COORDINATOR if self.is_over else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             answer(refused_commit(asked.commit, code))
             return
@@ -81,8 +82,7 @@ class GroupCoordinator(LoggedCoordinator):
     def end_transaction(self, marker: Marker, producer_id: int, producer_epoch: int, transaction_version: int) -> int:
         """As `Partition.append_marker`; the group's offsets change with it."""
         # Before the question: what it cannot store, or may not in this epoch, ends this coordinator.
-        self._store_turn()
-        if not self.is_active:
+        if not self._has_stored_turn():
             raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{self.partition.id} is being read")
         now = self._now()
         end = self.partition.appends.append_marker(marker, producer_id, producer_epoch, transaction_version, now)
@@ -91,7 +91,7 @@ class GroupCoordinator(LoggedCoordinator):
         return end
 
     def expire(self) -> None:
-        if self.is_active:
+        if self._has_stored_turn():
             knows_ages = self._knows_ages(self.groups.settings.offsets_retention_ms)
             self._carry_out(self.groups.expire(self._now_to_forget(), knows_ages))
 
@@ -106,7 +106,7 @@ class GroupCoordinator(LoggedCoordinator):
             topic = topics.get(name)
             return topic is None or topic_id not in (ZERO_ID, topic.id)
 
-        if self.is_active:
+        if self._has_stored_turn():
             self._carry_out(self.groups.on_topics_deleted(is_gone))
 
     # -- the core ----------------------------------------------------------------------------------------------------
@@ -131,7 +131,14 @@ class GroupCoordinator(LoggedCoordinator):
         self.forget_deleted_topics()
 
     def _handle(self, command: Command) -> None:
-        self._carry_out(self._decided(lambda: self.groups.handle(command, self._now())))
+        if isinstance(command.request, OffsetCommitRequest):
+            self._store_with_turn(self._decided(lambda: self.groups.handle(command, self._now())))
+        elif self._has_stored_turn():
+            self._carry_out(self._decided(lambda: self.groups.handle(command, self._now())))
+
+    def _on_timer(self, key: TimerKey) -> None:
+        self._has_stored_turn()
+        super()._on_timer(key)
 
     def _decide_timer(self, key: TimerKey, now: Now) -> Outcome:
         return self._decided(lambda: self.groups.on_timer(key, now))
@@ -144,17 +151,11 @@ class GroupCoordinator(LoggedCoordinator):
             self.give_up()
             raise
 
-    # -- one batch for all decisions of one turn of the loop ---------------------------------------------------------
+    # -- one batch for all commits of one turn of the loop -----------------------------------------------------------
 
-    def _carry_out(self, outcome: OutcomeLike) -> None:
-        """A thousand commits a second come a few at a time, and cost one append for those few."""
-        assert isinstance(outcome, Outcome)
-        if outcome.producer is not None:
-            # It has a batch of its own, in the order of decisions.
-            self._store_turn()
-            super()._carry_out(outcome)
-            return
-        self._apply(outcome)
+    def _store_with_turn(self, outcome: Outcome) -> None:
+        """A thousand commits a second come a few at a time, and cost one append for those few. They may wait for each other
+        unapplied, since no commit is decided by another's offsets; any other decision stores them first."""
         self._turn.records.extend(outcome.records)
         self._turn.replies.extend(outcome.replies)
         self._turn.timers.extend(outcome.timers)
@@ -166,15 +167,13 @@ class GroupCoordinator(LoggedCoordinator):
         turn, self._turn = self._turn, nothing()
         self._is_turn_due = False
         if not self.is_over:
-            super()._carry_out(turn)
+            self._carry_out(turn)
 
-    def _append(self, outcome: OutcomeLike) -> None:
-        """What a turn decided is applied already: later decisions of the turn had to see it."""
-        assert isinstance(outcome, Outcome)
-        now = self._now()
-        self._seen_end = self.partition.appends.append_own(bytearray(self._batch_of(outcome, now)), now)
-        if outcome.producer is not None:
-            self._apply(outcome)
+    def _has_stored_turn(self) -> bool:
+        """Stores the commits of this turn, so that the next decision sees them; whether this still coordinates."""
+        if self._is_turn_due:
+            self._store_turn()
+        return self.is_active
 
     def _batch_of(self, outcome: Outcome, now: Now) -> bytes:
         pairs = [encode(record) for record in outcome.records]

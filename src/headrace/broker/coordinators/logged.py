@@ -244,7 +244,9 @@ class LoggedCoordinator(ABC):
             self._send(outcome.replies)
 
     def _append(self, outcome: OutcomeLike) -> None:
+        """Applied after it is appended, never before: a refused append leaves nothing to undo."""
         now = self._now()
+        assert self.partition.leader_epoch == self.leader_epoch, (self.partition.id, self.leader_epoch)
         self._seen_end = self.partition.appends.append_own(bytearray(self._batch_of(outcome, now)), now)
         self._apply(outcome)
 

@@ -1,17 +1,13 @@
 """The consumer of one session: polled on a thread of its own into a small buffer, from which callers take.
 
 Polling goes on for as long as the session lives, so no rebalance of the group waits for a slow caller; while the buffer
-is full the partitions rest. confluent-kafka lets one thread into a consumer at a time and others spin, so this thread
-does all that there is to do with it, commits too, and looks for them more often while the session is used. What is
-revoked leaves the buffer before anybody else may be given the partition: a message that another member reads by now is
-never given out.
+is full the partitions rest. What is revoked leaves the buffer before anybody else may be given the partition: a message
+that another member reads by now is never given out.
 """
 
 import asyncio
 import contextlib
-import logging
 import threading
-import time
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
@@ -21,13 +17,9 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from headrace.admin.groups import NewCommit
 from headrace.base.ids import TopicPartition
+from headrace.client.polled_consumer import Pace, PolledConsumer
 
-logger = logging.getLogger("headrace.gateway.groups")
-
-POLL_SECONDS = 0.25
-BUSY_POLL_SECONDS = 0.01
-BUSY_SECONDS = 2.0
-CLOSE_SECONDS_MAX = 10.0
+PACE = Pace(idle_seconds=0.25, busy_seconds=0.01, busy_for_seconds=2.0)
 BUFFER_MESSAGES_MAX = 1000
 BUFFER_BYTES_MAX = 4 << 20
 ERRORS_MAX = 10
@@ -41,7 +33,9 @@ class Busy(Exception):
 
 class GroupReader:
     def __init__(self, config: dict[str, Any]) -> None:
-        self._consumer = Consumer({"on_commit": self._on_commit, "error_cb": _ignore, **config})
+        config = {"on_commit": self._on_commit, **config}
+        self._polled = PolledConsumer(config, self._turn, pace=PACE, on_failure=self._on_failure)
+        self._consumer = self._polled.consumer
         self._loop = asyncio.get_running_loop()
         self._lock = threading.Lock()
         self._buffer: deque[Message] = deque()
@@ -51,12 +45,8 @@ class GroupReader:
         self._revoked: set[TopicPartition] = set()
         self._errors: deque[str] = deque(maxlen=ERRORS_MAX)
         self._rests = False
-        self._orders: deque[list[KafkaPartition]] = deque()
-        self._busy_until = 0.0
         self._committing: asyncio.Future[Refusals] | None = None
         self._arrived = asyncio.Event()
-        self._stopping = threading.Event()
-        self._ended = asyncio.Event()
         self.rebalances = 0
         self.fatal: KafkaError | None = None
 
@@ -65,29 +55,24 @@ class GroupReader:
         self._consumer.subscribe(topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke)
 
     def start(self) -> None:
-        threading.Thread(target=self._run, name="headrace-session", daemon=True).start()
+        self._polled.start()
 
     async def stop(self) -> None:
-        """Leaves the group. A consumer that does not let go in time is left to end with the process."""
-        self._stopping.set()
-        try:
-            async with asyncio.timeout(CLOSE_SECONDS_MAX):
-                await self._ended.wait()
-        except TimeoutError:
-            pass
+        """Leaves the group."""
+        await self._polled.stop()
 
     # -- for the event loop ------------------------------------------------------------------------------------------
 
     async def until_arrived(self, seconds_max: float) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds_max):
-                while not self._buffer and self.fatal is None and not self._stopping.is_set():
+                while not self._buffer and self.fatal is None and not self._polled.is_stopping:
                     await self._arrived.wait()
                     self._arrived.clear()
 
     def take(self, count: int, bytes_max: int) -> list[Message]:
         """What is there, at least one message if there is any."""
-        self._busy_until = time.monotonic() + BUSY_SECONDS
+        self._polled.use()
         taken: list[Message] = []
         size = 0
         with self._lock:
@@ -124,10 +109,9 @@ class GroupReader:
         if self._committing is not None:
             raise Busy
         self._committing = answer = self._loop.create_future()
-        self._busy_until = time.monotonic() + BUSY_SECONDS
-        self._orders.append(
-            [KafkaPartition(*id, place.offset, metadata=place.metadata) for id, place in places.items()]
-        )
+        self._polled.use()
+        offsets = [KafkaPartition(*id, place.offset, metadata=place.metadata) for id, place in places.items()]
+        self._polled.order(lambda _: self._commit(offsets))
         async with asyncio.timeout(seconds_max):
             return await asyncio.shield(answer)
 
@@ -138,34 +122,22 @@ class GroupReader:
 
     # -- the thread --------------------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
+    def _turn(self) -> None:
+        self._rest_if_full()
+        message = self._polled.poll()
+        if message is not None:
+            self._on_message(message)
+
+    def _on_failure(self, error: Exception) -> None:
+        """Whoever polls next is told that the session is at its end."""
+        self.fatal = KafkaError(KafkaError._FAIL, str(error))
+        self._polled.tell(self._arrived.set)
+
+    def _commit(self, offsets: list[KafkaPartition]) -> None:
         try:
-            while not self._stopping.is_set():
-                self._commit_as_ordered()
-                self._rest_if_full()
-                message = self._consumer.poll(self._patience)
-                if message is not None:
-                    self._on_message(message)
-        except Exception as error:
-            # Whoever polls next is told that the session is at its end.
-            logger.exception("a session's consumer failed")
-            self.fatal = KafkaError(KafkaError._FAIL, str(error))
-            self._tell(self._arrived)
-        finally:
-            self._consumer.close()
-            self._tell(self._ended)
-
-    @property
-    def _patience(self) -> float:
-        return BUSY_POLL_SECONDS if time.monotonic() < self._busy_until else POLL_SECONDS
-
-    def _commit_as_ordered(self) -> None:
-        while self._orders:
-            offsets = self._orders.popleft()
-            try:
-                self._consumer.commit(offsets=offsets, asynchronous=True)
-            except KafkaException as failure:
-                self._on_commit(failure.args[0], offsets)
+            self._consumer.commit(offsets=offsets, asynchronous=True)
+        except KafkaException as failure:
+            self._on_commit(failure.args[0], offsets)
 
     def _rest_if_full(self) -> None:
         if len(self._buffer) >= BUFFER_MESSAGES_MAX or self._buffer_bytes >= BUFFER_BYTES_MAX:
@@ -186,7 +158,7 @@ class GroupReader:
                 self._errors.append(f"{error.name()}: {error.str()}")
                 self.fatal = error if error.fatal() else self.fatal
         if error is None or self.fatal is not None:
-            self._tell(self._arrived)
+            self._polled.tell(self._arrived.set)
 
     def _on_assign(self, _: Consumer, partitions: list[KafkaPartition]) -> None:
         with self._lock:
@@ -209,16 +181,7 @@ class GroupReader:
             for each in partitions
             if each.error is not None or error is not None
         }
-        self._call(self._settle, refused)
-
-    def _tell(self, event: asyncio.Event) -> None:
-        self._call(event.set)
-
-    def _call(self, callback: Any, *arguments: Any) -> None:
-        try:
-            self._loop.call_soon_threadsafe(callback, *arguments)
-        except RuntimeError:
-            pass  # the loop has ended before us
+        self._polled.tell(self._settle, refused)
 
 
 def partition_of(message: Message) -> TopicPartition:
@@ -229,7 +192,3 @@ def partition_of(message: Message) -> TopicPartition:
 
 def _size(message: Message) -> int:
     return len(message.value() or b"") + len(message.key() or b"") + 100
-
-
-def _ignore(_: object) -> None:
-    """librdkafka tries again by itself; what concerns a partition comes as a message."""

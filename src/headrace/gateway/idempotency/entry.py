@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import orjson
 
+from headrace.client.produce.outgoing import Delivered
 from headrace.gateway.idempotency.places import pack_places, unpack_places
-from headrace.gateway.produce.outgoing import Delivered
 from headrace.wire.records import Record
 
 VERSION = 2

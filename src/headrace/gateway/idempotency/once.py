@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 from headrace.admin.topics import create_topic
 from headrace.base.errors import Refused
+from headrace.client.produce.outgoing import Outgoing
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.idempotency.entry import fingerprint, slot_key, slot_of
 from headrace.gateway.idempotency.slot import Answer, Slot
 from headrace.gateway.idempotency.slot_producer import TOPIC
 from headrace.gateway.problem import Problem
-from headrace.gateway.produce.outgoing import Outgoing
 from headrace.wire.codes import ErrorCode
 
 HEADER = "idempotency-key"

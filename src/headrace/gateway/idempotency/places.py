@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Sequence
 from struct import pack, unpack
 
-from headrace.gateway.produce.outgoing import Delivered
+from headrace.client.produce.outgoing import Delivered
 
 # Little more for much more time beyond it.
 _LEVEL = 1

@@ -9,7 +9,6 @@ take it from each other; who loses it waits longer than a round takes before it 
 """
 
 import asyncio
-import random
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -21,16 +20,16 @@ from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient
 from headrace.client.connection import Disconnected
+from headrace.client.produce.outgoing import Outgoing
+from headrace.client.retry import pause_seconds
 from headrace.gateway.idempotency.entry import KEPT_MS, OF_ANOTHER_VERSION, Entries, Entry
 from headrace.gateway.idempotency.slot_producer import TOPIC, Rejected, SlotLost, SlotProducer, Wanted
 from headrace.gateway.problem import Problem, kafka_problem
-from headrace.gateway.produce.outgoing import Outgoing
 from headrace.gateway.visible import VisibleRecords
 
 TOGETHER_MAX = 100
 PAUSE_SECONDS_MIN = 0.05
 PAUSE_SECONDS_MAX = 3.0
-PAUSE_DOUBLINGS_MAX = 4
 READ_SECONDS_MAX = 10.0
 
 T = TypeVar("T")
@@ -162,8 +161,8 @@ class Slot:
             self._threads.submit(producer.close)
 
     def _pause(self) -> float:
-        longest = max(PAUSE_SECONDS_MIN, self._round_seconds) * 2.0 ** min(self._losses, PAUSE_DOUBLINGS_MAX)
-        return min(PAUSE_SECONDS_MAX, random.uniform(0.5, 1.0) * longest)
+        first = 2 * max(PAUSE_SECONDS_MIN, self._round_seconds)
+        return pause_seconds(self._losses, first=first, longest=PAUSE_SECONDS_MAX)
 
     # -- answers -----------------------------------------------------------------------------------------------------
 

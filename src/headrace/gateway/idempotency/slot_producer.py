@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from headrace.client.produce.outgoing import Delivered, Outgoing
 from headrace.gateway.idempotency.entry import Entry, encode_entry
 from headrace.gateway.idempotency.places import pack_places
-from headrace.gateway.produce.outgoing import Delivered, Outgoing
 
 TOPIC = "_headrace_idempotency"
 # librdkafka calls it fatal to be fenced, and would say so on stderr; here it is a day's work.

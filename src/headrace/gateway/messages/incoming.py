@@ -13,10 +13,10 @@ import binascii
 from collections.abc import Sequence
 from typing import Any
 
+from headrace.client.produce.outgoing import Headers, Outgoing
+from headrace.client.produce.texts import Texts, as_texts
 from headrace.gateway.messages import exact_json
 from headrace.gateway.problem import Problem
-from headrace.gateway.produce.outgoing import Headers, Outgoing
-from headrace.gateway.produce.texts import Texts, as_texts
 
 FIELDS = frozenset({"key", "value", "headers", "partition", "timestamp", "encoding", "key_encoding"})
 ENCODINGS = ("text", "json", "base64")

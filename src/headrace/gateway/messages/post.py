@@ -9,10 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
-from confluent_kafka import KafkaError
 from starlette.requests import Request
 from starlette.responses import Response
 
+from headrace.base.errors import Refused
+from headrace.client.produce.outgoing import Outgoing
+from headrace.client.produce.receipt import Receipt
+from headrace.client.produce.texts import Texts
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.idempotency.once import HEADER as IDEMPOTENCY_KEY
 from headrace.gateway.idempotency.once import Once
@@ -21,9 +24,6 @@ from headrace.gateway.messages.incoming import invalid, parse_message, parse_mes
 from headrace.gateway.messages.store import MessageStore, failure
 from headrace.gateway.messages.stream_in import NDJSON, store_stream
 from headrace.gateway.problem import Problem
-from headrace.gateway.produce.outgoing import Outgoing
-from headrace.gateway.produce.receipt import Receipt
-from headrace.gateway.produce.texts import Texts
 
 JSON = "application/json"
 SLOW_AT_ONCE_BYTES = 64 << 10
@@ -108,10 +108,10 @@ def _reply(topic: str, receipt: Receipt, is_batch: bool) -> Response:
     """All stored: 200. None, for one reason: that problem. Otherwise 207, and what became of each."""
     if not receipt.failures:
         return _places(_in_order(receipt), is_batch)
-    if not receipt.runs and len({error.code() for _, error in receipt.failures}) == 1:
+    if not receipt.runs and len({error.code for _, error in receipt.failures}) == 1:
         raise failure(topic, receipt.failures[0][1])
     said = [
-        {"error": failure(topic, result).fields()} if isinstance(result, KafkaError) else result._asdict()
+        {"error": failure(topic, result).fields()} if isinstance(result, Refused) else result._asdict()
         for result in receipt.results()
     ]
     return Response(orjson.dumps({"messages": said}), MULTI_STATUS, media_type=JSON)

@@ -7,8 +7,8 @@ may be. So a topic whose minimum is below a majority is refused before anything 
 import time
 
 from headrace.admin.admin import Admin
+from headrace.client.kafka_cluster import KafkaCluster
 from headrace.gateway.problem import Problem
-from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 SETTING = "min.insync.replicas"
 # How long a change of the topic may take to be noticed.
@@ -16,7 +16,8 @@ KNOWN_SECONDS = 5.0
 
 
 class QuorumRule:
-    def __init__(self, admin: Admin) -> None:
+    def __init__(self, client: KafkaCluster, admin: Admin) -> None:
+        self._client = client
         self._admin = admin
         self._until: dict[str, float] = {}
 
@@ -27,9 +28,8 @@ class QuorumRule:
             self._until[topic] = time.monotonic() + KNOWN_SECONDS
 
     async def _look(self, topic: str) -> None:
-        request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
-        (found,) = (await self._admin.ask(request, MetadataResponse)).topics
-        replicas = max((len(each.replica_nodes) for each in found.partitions), default=1)
+        partitions = (await self._client.topic(topic)).partitions.values()
+        replicas = max((len(each.replicas) for each in partitions), default=1)
         configs = (await self._admin.topic_configs([topic], [SETTING])).get(topic, {})
         minimum = int(configs.get(SETTING) or 1)
         majority = replicas // 2 + 1

@@ -6,15 +6,15 @@
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from confluent_kafka import KafkaError
-
+from headrace.base.errors import Refused
+from headrace.client.produce.outgoing import Outgoing
+from headrace.client.produce.producer import LEADER, Producer
+from headrace.client.produce.receipt import Receipt
 from headrace.gateway.gateway import CLOSE_SECONDS_MAX, Gateway
 from headrace.gateway.known_topics import KnownTopics
 from headrace.gateway.messages.quorum import QuorumRule
 from headrace.gateway.problem import Problem, kafka_problem
-from headrace.gateway.produce.outgoing import Outgoing
-from headrace.gateway.produce.producer import LEADER, Producer
-from headrace.gateway.produce.receipt import Receipt
+from headrace.wire.codes import ErrorCode
 
 Acks = Literal["leader", "quorum", "all"]
 ACKS: tuple[str, ...] = get_args(Acks)
@@ -27,8 +27,8 @@ class MessageStore:
         self._gateway = gateway
 
     async def start(self) -> None:
-        self.topics = KnownTopics(self._gateway.admin)
-        self._quorum = QuorumRule(self._gateway.admin)
+        self.topics = KnownTopics(self._gateway.client)
+        self._quorum = QuorumRule(self._gateway.client, self._gateway.admin)
         self._to_leaders = self._gateway.new_producer(LEADER)
 
     async def stop(self) -> None:
@@ -38,7 +38,7 @@ class MessageStore:
         await self.require(topic, acks)
         receipt = await self._producer(acks).send_all(topic, messages)
         for _, error in receipt.failures:
-            if error.code() in (KafkaError._UNKNOWN_TOPIC, 3):
+            if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 self.topics.forget(topic)
         return receipt
 
@@ -54,5 +54,5 @@ class MessageStore:
         return self._to_leaders if acks == "leader" else self._gateway.producer
 
 
-def failure(topic: str, error: KafkaError) -> Problem:
-    return kafka_problem(error.code(), f"topic {topic}: {error.str()}")
+def failure(topic: str, error: Refused) -> Problem:
+    return kafka_problem(error.code, f"topic {topic}: {error.message}")

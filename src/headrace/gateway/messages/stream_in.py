@@ -13,14 +13,14 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
+from headrace.client.produce.outgoing import Outgoing
+from headrace.client.produce.receipt import Receipt
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.intake import Claim, too_slow
 from headrace.gateway.messages import exact_json
 from headrace.gateway.messages.incoming import parse_message
 from headrace.gateway.messages.store import MessageStore, failure
 from headrace.gateway.problem import Problem
-from headrace.gateway.produce.outgoing import Outgoing
-from headrace.gateway.produce.receipt import Receipt
 
 NDJSON = "application/x-ndjson"
 CHUNK_MESSAGES = 1000

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from headrace.admin.admin import Admin, check
 from headrace.admin.lag import Commit, PartitionLag
-from headrace.admin.positions import EARLIEST, LATEST, list_offsets
+from headrace.admin.positions import list_offsets
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
+from headrace.client.cluster_client import EARLIEST, LATEST
 from headrace.client.connection import Disconnected
 from headrace.wire.messages.group_offsets import (
     OffsetFetchRequest,

@@ -1,32 +1,27 @@
-"""A confluent-kafka Consumer with an async face: polled on a thread of its own, what it reads is handed to the event loop.
+"""A consumer with an async face: polled on a thread of its own, what it reads is handed to the event loop.
 
 One batch is handed over at a time: the next one is read when the loop has dealt with the last. While that takes long, the
-partitions rest but polling goes on, so a slow taker neither leaves its group nor holds up its rebalances. Whatever is to
-be done with the consumer is done by the thread (`order`): a second caller would have to wait for the poll to end.
+partitions rest but polling goes on, so a slow taker neither leaves its group nor holds up its rebalances.
 """
 
 import asyncio
 import logging
-import threading
-import time
-from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from headrace.client.polled_consumer import Order, Pace, PolledConsumer
 
 logger = logging.getLogger("headrace.gateway.push")
 
-POLL_SECONDS = 0.5
 # While there is traffic there are orders, which wait for the poll that goes on.
-BUSY_POLL_SECONDS = 0.02
-BUSY_SECONDS = 1.0
+PACE = Pace(idle_seconds=0.5, busy_seconds=0.02, busy_for_seconds=1.0)
 BATCH_MESSAGES_MAX = 1000
 QUICK_SECONDS = 1.0
 REVOKE_SECONDS_MAX = 5.0
-CLOSE_SECONDS_MAX = 15.0
 OnPartitions = Callable[[list[TopicPartition]], Awaitable[None]]
 
 
@@ -39,15 +34,11 @@ class ConsumerThread:
         on_messages: Callable[[list[Message]], Awaitable[None]],
         on_error: Callable[[KafkaError, Message], None],
     ) -> None:
-        self._consumer = Consumer({"log_level": 0, "error_cb": _ignore, **config})
-        self._orders: deque[Callable[[Consumer], object]] = deque()
-        self._busy_until = 0.0
+        self._polled = PolledConsumer(config, self._turn, pace=PACE)
+        self._consumer = self._polled.consumer
         self._on_messages = on_messages
         self._on_error = on_error
         self._loop = asyncio.get_running_loop()
-        self._stopping = threading.Event()
-        self._ended = asyncio.Event()
-        self._thread = threading.Thread(target=self._run, name="headrace-consumer", daemon=True)
 
     def subscribe(
         self,
@@ -66,69 +57,43 @@ class ConsumerThread:
 
         def revoked(_: Consumer, partitions: list[TopicPartition]) -> None:
             self._wait(on_revoked(partitions))
-            self._do_orders()
+            self._polled.do_orders()
 
         self._consumer.subscribe(list(topics), on_assign=assigned, on_revoke=revoked, on_lost=revoked)
 
     def start(self) -> None:
-        self._thread.start()
+        self._polled.start()
 
     async def stop(self) -> None:
-        """Leaves the group. A consumer that does not let go in time is left to end with the process."""
-        if not self._thread.is_alive():
-            return
-        self._stopping.set()
-        try:
-            async with asyncio.timeout(CLOSE_SECONDS_MAX):
-                await self._ended.wait()
-        except TimeoutError:
-            pass
+        """Leaves the group."""
+        await self._polled.stop()
 
-    def order(self, what: Callable[[Consumer], object]) -> None:
+    def order(self, what: Order) -> None:
         """Done soon, and not waited for: a commit that fails means that messages are read again."""
-        self._orders.append(what)
+        self._polled.order(what)
 
     # -- the thread --------------------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
-        try:
-            while not self._stopping.is_set():
-                first = self._poll()
-                if first is not None:
-                    self._hand_over([first, *self._consumer.consume(BATCH_MESSAGES_MAX - 1, 0)])
-            self._do_orders()
-            self._consumer.close()
-        finally:
-            try:
-                self._loop.call_soon_threadsafe(self._ended.set)
-            except RuntimeError:
-                pass  # the loop has ended before us
+    def _turn(self) -> None:
+        first = self._poll()
+        if first is not None:
+            self._hand_over([first, *self._consumer.consume(BATCH_MESSAGES_MAX - 1, 0)])
 
     def _poll(self) -> Message | None:
-        self._do_orders()
-        busy = time.monotonic() < self._busy_until
-        message = self._consumer.poll(BUSY_POLL_SECONDS if busy else POLL_SECONDS)
+        message = self._polled.poll()
         if message is not None:
-            self._busy_until = time.monotonic() + BUSY_SECONDS
+            self._polled.use()
         return message
 
-    def _do_orders(self) -> None:
-        while self._orders:
-            self._busy_until = time.monotonic() + BUSY_SECONDS
-            try:
-                self._orders.popleft()(self._consumer)
-            except KafkaException as error:
-                logger.info("not done by the consumer: %(cause)s", {"cause": error})
-
     def _hand_over(self, polled: list[Message]) -> None:
-        while polled and not self._stopping.is_set():
+        while polled and not self._polled.is_stopping:
             taken = asyncio.run_coroutine_threadsafe(self._take(polled), self._loop)
             polled = [] if _is_done(taken, QUICK_SECONDS) else self._rest_until(taken)
 
     def _rest_until(self, taken: "Future[None]") -> list[Message]:
         """What still arrived: librdkafka gives out what it was given before, and partitions that are new to us."""
         arrived = []
-        while not self._stopping.is_set() and not taken.done():
+        while not self._polled.is_stopping and not taken.done():
             self._consumer.pause(self._consumer.assignment())
             message = self._poll()
             if message is not None:
@@ -164,7 +129,3 @@ def _is_done(future: "Future[None]", seconds_max: float) -> bool:
     except NotYet:
         return False
     return True
-
-
-def _ignore(_: object) -> None:
-    """librdkafka tries again by itself; what concerns a partition comes as a message."""

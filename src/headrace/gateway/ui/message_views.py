@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from nicegui import ui
 
+from headrace.client.produce.outgoing import Headers, Outgoing
 from headrace.gateway.messages.outgoing import render_line
 from headrace.gateway.messages.store import MessageStore, failure
-from headrace.gateway.produce.outgoing import Headers, Outgoing
 from headrace.gateway.ui import payload, words
 from headrace.gateway.ui.dialogs import answers, dialog
 from headrace.gateway.ui.grid import Column, Row, tag

@@ -15,9 +15,10 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
 from headrace.base.errors import Refused
+from headrace.base.outage import Outage
 from headrace.client.connection import Disconnected
+from headrace.client.produce.outgoing import Outgoing
 from headrace.gateway.gateway import Gateway
-from headrace.gateway.produce.outgoing import Outgoing
 from headrace.gateway.push.consumer_thread import ConsumerThread
 from headrace.gateway.push.records import record_of
 from headrace.gateway.webhooks.lane import Item, Lane
@@ -44,6 +45,8 @@ class Courier:
         self.delivered = 0
         self.dead_letters = 0
         self.trouble = ""
+        self._reading = Outage()
+        self._burying = Outage()
         self.lanes: dict[int, Lane] = {}
         self._gateway = gateway
         self._tasks: dict[int, asyncio.Task[None]] = {}
@@ -116,6 +119,9 @@ class Courier:
 
     async def _on_messages(self, messages: Sequence[Message]) -> None:
         self.trouble = ""
+        if self._reading.has_ended():
+            fields = {"webhook": self.subscription.id, "topic": self.source.topic}
+            logger.info("webhook %(webhook)s: %(topic)s is read again", fields)
         full = set()
         for message in messages:
             partition, record = message.partition(), record_of(message)
@@ -134,8 +140,9 @@ class Courier:
 
     def _on_error(self, error: KafkaError, _: Message) -> None:
         self.trouble = str(error.str())
-        fields = {"webhook": self.subscription.id, "topic": self.source.topic, "cause": error}
-        logger.warning("webhook %(webhook)s: reading %(topic)s: %(cause)s", fields)
+        if self._reading.is_news():
+            fields = {"webhook": self.subscription.id, "topic": self.source.topic, "cause": error}
+            logger.warning("webhook %(webhook)s: reading %(topic)s: %(cause)s", fields)
 
     # -- the lanes' side ---------------------------------------------------------------------------------------------
 
@@ -152,24 +159,30 @@ class Courier:
 
     async def bury(self, letters: list[Letter], reason: str, tries: int) -> None:
         while True:
-            try:
-                await self._write_dead_letters(letters, reason, tries)
+            if await self._is_buried(letters, reason, tries):
                 break
-            except (KafkaException, BufferError, Refused, Disconnected) as error:
-                self.trouble = f"dead letters cannot be written: {error}"
-                fields = {"webhook": self.subscription.id, "cause": self.trouble}
-                logger.warning("webhook %(webhook)s: %(cause)s", fields)
-            except Exception as error:
-                # The lane must not end with it: nobody would see that.
-                self.trouble = (
-                    f"dead letters cannot be written: a fault of the gateway: {type(error).__name__}: {error}"
-                )
-                fields = {"webhook": self.subscription.id}
-                logger.exception("webhook %(webhook)s: a fault of ours; trying again", fields)
             await asyncio.sleep(BURY_PAUSE_SECONDS)
         self.trouble = ""
+        if self._burying.has_ended():
+            logger.info("webhook %(webhook)s: dead letters are written again", {"webhook": self.subscription.id})
         self.dead_letters += len(letters)
         self.tally.dead_letters += len(letters)
+
+    async def _is_buried(self, letters: list[Letter], reason: str, tries: int) -> bool:
+        fields = {"webhook": self.subscription.id}
+        try:
+            await self._write_dead_letters(letters, reason, tries)
+            return True
+        except (KafkaException, BufferError, Refused, Disconnected) as error:
+            self.trouble = f"dead letters cannot be written: {error}"
+            if self._burying.is_news():
+                logger.warning("webhook %(webhook)s: %(cause)s", {**fields, "cause": self.trouble})
+        except Exception as error:
+            # The lane must not end with it: nobody would see that.
+            self.trouble = f"dead letters cannot be written: a fault of the gateway: {type(error).__name__}: {error}"
+            if self._burying.is_news():
+                logger.exception("webhook %(webhook)s: a fault of ours; trying again", fields)
+        return False
 
     async def _write_dead_letters(self, letters: list[Letter], reason: str, tries: int) -> None:
         topic, now_ms = self.subscription.dead_letter_topic, int(time.time() * 1000)
@@ -182,7 +195,7 @@ class Courier:
             outgoing.append(Outgoing(record.value, record.key, list(record.headers), partition, now_ms))
         receipt = await self._gateway.producer.send_all(topic, outgoing)
         if receipt.failures:
-            raise KafkaException(receipt.failures[0][1])
+            raise receipt.failures[0][1]
 
     def commit(self, partition: int, next_offset: int) -> None:
         offsets = [Position(self.source.topic, partition, next_offset)]

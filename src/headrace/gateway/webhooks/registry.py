@@ -13,16 +13,15 @@ import asyncio
 import logging
 from collections.abc import Mapping
 
-from confluent_kafka import KafkaException
-
 from headrace.admin.topics import create_topic
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
+from headrace.base.outage import Outage
 from headrace.client.cluster_client import EARLIEST, ClusterClient, Fetched
 from headrace.client.connection import Disconnected
+from headrace.client.produce.outgoing import Outgoing
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.problem import unreachable
-from headrace.gateway.produce.outgoing import Outgoing
 from headrace.gateway.webhooks.ledger import Ledger, OnChange
 from headrace.gateway.webhooks.subscription import CHANGES, Change, Offsets, State, Subscription, change_record
 from headrace.wire.batch import BatchHeader, CorruptBatch, iter_headers
@@ -41,12 +40,13 @@ CORRUPT_FIX = "`headrace log dump` on the broker looks closer"
 
 
 class Registry:
-    def __init__(self, gateway: Gateway, on_change: OnChange) -> None:
+    def __init__(self, gateway: Gateway, on_change: OnChange, outage: Outage | None = None) -> None:
         self._gateway = gateway
         self._ledger = Ledger(on_change)
         self._position: int | None = None
         self._moved = asyncio.Condition()
         self._loaded = asyncio.Event()
+        self._outage = outage or Outage()
 
     @property
     def subscriptions(self) -> Mapping[str, Subscription]:
@@ -68,23 +68,36 @@ class Registry:
             try:
                 await self._follow(self._gateway.client)
             except Refused as refusal:
-                logger.warning("%(topic)s cannot be read: %(cause)s", {"topic": TOPIC, "cause": refusal})
+                self._tell_trouble(refusal)
                 if refusal.code == ErrorCode.OFFSET_OUT_OF_RANGE:
                     # It was deleted and made again: what we know is of the old one.
                     self._position = None
                     self._ledger.subscriptions.clear()
             except Disconnected as error:
-                logger.warning("%(topic)s cannot be read: %(cause)s", {"topic": TOPIC, "cause": error})
+                self._tell_trouble(error)
             except CorruptBatch as error:
-                logger.error(
-                    "%(topic)s cannot be read from offset %(offset)s on: %(cause)s; %(fix)s",
-                    {"topic": TOPIC, "offset": self._position, "cause": error, "fix": CORRUPT_FIX},
-                )
+                self._tell_damage(error)
             await asyncio.sleep(PAUSE_SECONDS)
+
+    def _tell_trouble(self, error: Exception) -> None:
+        if self._outage.is_news():
+            logger.warning("%(topic)s cannot be read: %(cause)s", {"topic": TOPIC, "cause": error})
+
+    def _tell_damage(self, error: CorruptBatch) -> None:
+        if self._outage.is_news():
+            logger.error(
+                "%(topic)s cannot be read from offset %(offset)s on: %(cause)s; %(fix)s",
+                {"topic": TOPIC, "offset": self._position, "cause": error, "fix": CORRUPT_FIX},
+            )
+
+    def _tell_end_of_trouble(self) -> None:
+        if self._outage.has_ended():
+            logger.info("%(topic)s is read again", {"topic": TOPIC})
 
     async def _follow(self, client: ClusterClient) -> None:
         if (await client.metadata([TOPIC])).topics[TOPIC].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             self._loaded.set()
+            self._tell_end_of_trouble()
             return
         if self._position is None:
             self._position = (await client.offsets({PARTITION: EARLIEST}))[PARTITION].offset
@@ -97,6 +110,7 @@ class Registry:
                 if len(fetched.batches):
                     async with self._moved:
                         self._moved.notify_all()
+            self._tell_end_of_trouble()
             if self._position >= fetched.last_stable_offset:
                 self._loaded.set()
 
@@ -145,7 +159,7 @@ class Registry:
         records = [Outgoing(value, key.encode(), partition=0) for key, value in values.items()]
         receipt = await self._gateway.producer.send_all(TOPIC, records)
         for _, error in receipt.failures:
-            raise KafkaException(error)
+            raise error
         end = max(run.first_offset + len(run.indexes) for run in receipt.runs)
         try:
             async with asyncio.timeout(READ_BACK_SECONDS_MAX), self._moved:

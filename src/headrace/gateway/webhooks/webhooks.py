@@ -9,15 +9,16 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from headrace.admin.lag import committed_by, lag_of
-from headrace.admin.positions import EARLIEST, list_offsets
+from headrace.admin.positions import list_offsets
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
-from headrace.client.cluster_client import LATEST
+from headrace.base.outage import Outage
+from headrace.client.cluster_client import EARLIEST, LATEST
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.problem import EXPECTED, Problem
 from headrace.gateway.webhooks.courier import Courier
@@ -186,6 +187,7 @@ class Webhooks:
     # -- the couriers ------------------------------------------------------------------------------------------------
 
     async def _run_couriers(self) -> None:
+        outage = Outage()
         while True:
             try:
                 async with asyncio.timeout(REDRIVE_CHECK_SECONDS):
@@ -193,12 +195,10 @@ class Webhooks:
             except TimeoutError:
                 pass
             self._changed.clear()
-            try:
-                await self._reconcile(await self._wanted_work())
-            except EXPECTED as error:
-                logger.warning("webhooks: %(cause)s", {"cause": error})
-            except Exception:
-                logger.exception("webhooks: a fault of ours; trying again")
+            await self._attempt(self._work(), outage)
+
+    async def _work(self) -> None:
+        await self._reconcile(await self._wanted_work())
 
     async def _wanted_work(self) -> dict[Work, Subscription]:
         wanted = {}
@@ -237,15 +237,27 @@ class Webhooks:
     # -- what is over ------------------------------------------------------------------------------------------------
 
     async def _run_tidying(self) -> None:
+        outage = Outage()
         while True:
             await asyncio.sleep(TIDY_SECONDS)
-            try:
-                await self._registry.until_loaded()
-                await self._note_redriven()
-                await self._leftovers.sweep(self._gateway.admin)
-            except EXPECTED as error:
+            await self._attempt(self._tidy(), outage)
+
+    async def _tidy(self) -> None:
+        await self._registry.until_loaded()
+        await self._note_redriven()
+        await self._leftovers.sweep(self._gateway.admin)
+
+    async def _attempt(self, round: Coroutine[None, None, None], outage: Outage) -> None:
+        """One round of work that comes again: a failure is told, and left to the next round."""
+        try:
+            await round
+            if outage.has_ended():
+                logger.info("webhooks: the work goes on")
+        except EXPECTED as error:
+            if outage.is_news():
                 logger.warning("webhooks: %(cause)s", {"cause": error})
-            except Exception:
+        except Exception:
+            if outage.is_news():
                 logger.exception("webhooks: a fault of ours; trying again")
 
     async def _note_redriven(self) -> None:

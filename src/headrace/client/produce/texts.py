@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any, cast, overload
 
-from headrace.gateway.produce.outgoing import Outgoing
+from headrace.client.produce.outgoing import Outgoing
 
 # What is longer costs its bytes, not its object.
 SIZE_MAX = 1 << 12

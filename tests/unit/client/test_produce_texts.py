@@ -5,12 +5,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from headrace.client.produce.encode import RecordBytes
+from headrace.client.produce.outgoing import Outgoing
+from headrace.client.produce.partitioner import partitions_of
+from headrace.client.produce.texts import SIZE_MAX, Texts, as_texts
 from headrace.gateway.messages.incoming import parse_message, parse_messages
-from headrace.gateway.produce.encode import Identity, RecordBytes
-from headrace.gateway.produce.outgoing import Outgoing
-from headrace.gateway.produce.partitioner import partitions_of
-from headrace.gateway.produce.texts import SIZE_MAX, Texts, as_texts
-from headrace.wire.batch import parse_header
+from headrace.wire.batch import Identity, parse_header
 from headrace.wire.records import read_records
 
 US = Identity(7, 0)

@@ -2,13 +2,10 @@
 
 from collections.abc import Sequence
 from itertools import repeat
-from typing import NamedTuple
 
-from crc32c import crc32c
-
-from headrace.gateway.produce.outgoing import Headers, Outgoing
-from headrace.gateway.produce.texts import SIZE_MAX, Texts
-from headrace.wire.batch import CRC_START, HEADER, HEADER_SIZE, LENGTH_END, MAGIC
+from headrace.client.produce.outgoing import Headers, Outgoing
+from headrace.client.produce.texts import SIZE_MAX, Texts
+from headrace.wire.batch import HEADER_SIZE, Identity, produced_header, seal
 from headrace.wire.compression import compress
 from headrace.wire.varint import zigzag
 
@@ -20,18 +17,7 @@ _NULL_TEXT = _NULL.decode("latin-1")
 _NO_HEADERS = "\0"
 # What a record takes beside its key and value: no number here is longer than three bytes, but its time may be.
 _AROUND_MAX = 1 + 10 + 4 * 3 + 1
-_CRC_SIZE = 4
 _NO_HEADER = bytes(HEADER_SIZE)
-
-
-class Identity(NamedTuple):
-    """Whose batch it is: what lets a broker tell one that is sent twice."""
-
-    producer_id: int = -1
-    producer_epoch: int = -1
-
-
-NOBODY = Identity()
 
 
 class RecordBytes:
@@ -129,24 +115,7 @@ class RecordBytes:
             batch = bytearray(_NO_HEADER + compress(codec, b"".join(self._parts)))
         else:
             batch = bytearray().join((_NO_HEADER, *self._parts))
-        HEADER.pack_into(
-            batch,
-            0,
-            0,
-            len(batch) - LENGTH_END,
-            -1,
-            MAGIC,
-            0,
-            codec,
-            self.count - 1,
-            self._base_ms,
-            self._latest_ms,
-            *identity,
-            sequence if identity.producer_id >= 0 else -1,
-            self.count,
-        )
-        crc = crc32c(memoryview(batch)[CRC_START:])
-        batch[CRC_START - _CRC_SIZE : CRC_START] = crc.to_bytes(_CRC_SIZE, "big")
+        seal(batch, produced_header(identity, sequence, codec, self.count, self._base_ms, self._latest_ms))
         return batch
 
 

@@ -5,12 +5,11 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from confluent_kafka import KafkaError
+from headrace.base.errors import Refused
+from headrace.client.produce.outgoing import Delivered, Outgoing
+from headrace.client.produce.texts import Texts
 
-from headrace.gateway.produce.outgoing import Delivered, Outgoing
-from headrace.gateway.produce.texts import Texts
-
-Result = Delivered | KafkaError
+Result = Delivered | Refused
 
 
 class Run(NamedTuple):
@@ -28,7 +27,7 @@ class Receipt:
     def __init__(self, count: int) -> None:
         self.count = count
         self.runs: list[Run] = []
-        self.failures: list[tuple[Sequence[int], KafkaError]] = []
+        self.failures: list[tuple[Sequence[int], Refused]] = []
         self.settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._left = count
 
@@ -88,7 +87,7 @@ class Chunk:
         times = groupby(message.timestamp or now_ms for message in self.messages)
         return [(timestamp, len(list(same))) for timestamp, same in times]
 
-    def failed(self, error: KafkaError) -> None:
+    def failed(self, error: Refused) -> None:
         self.receipt.failures.append((self.indexes, error))
         self.receipt.close(len(self.indexes))
 

@@ -7,29 +7,29 @@ message is stored twice by our own retries, and those of a partition keep their 
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Coroutine, Sequence
 from typing import Any
-
-from confluent_kafka import KafkaError
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.connection import Disconnected
 from headrace.client.peer import Address
-from headrace.gateway.produce.encode import Identity
-from headrace.gateway.produce.leaders import Leaders
-from headrace.gateway.produce.outgoing import Outgoing
-from headrace.gateway.produce.partitioner import key_bytes, partitions_of
-from headrace.gateway.produce.queue import PartitionQueue
-from headrace.gateway.produce.receipt import Chunk, Receipt
-from headrace.gateway.produce.texts import Texts
+from headrace.client.produce.outgoing import Outgoing
+from headrace.client.produce.partitioner import key_bytes, partitions_of
+from headrace.client.produce.queue import PartitionQueue
+from headrace.client.produce.receipt import Chunk, Receipt
+from headrace.client.produce.texts import Texts
+from headrace.client.produce.undelivered import failed, timed_out, unknown_partition, unreachable
+from headrace.client.retry import pause_seconds
+from headrace.client.writer_client import WriterClient
+from headrace.wire.batch import Identity
 from headrace.wire.codes import CODES, ErrorCode
 from headrace.wire.messages.produce import PartitionProduceResponse
 
-logger = logging.getLogger("headrace.gateway")
+logger = logging.getLogger("headrace.client")
 
 ALL, LEADER = -1, 1
-LOOK_PAUSE_SECONDS = 0.1
 HASHED_AT_ONCE_BYTES = 64 << 10
 _NOT_OURS = frozenset(
     {
@@ -46,8 +46,8 @@ Route = tuple[str, Address]
 class Producer:
     """Used from one event loop only. With acks=leader there is no identity: a leader that dies may have it twice."""
 
-    def __init__(self, leaders: Leaders, *, acks: int, seconds_max: float, codec: int = 0) -> None:
-        self._leaders = leaders
+    def __init__(self, client: WriterClient, *, acks: int, seconds_max: float, codec: int = 0) -> None:
+        self._client = client
         self._acks = acks
         self._seconds_max = seconds_max
         self._codec = codec
@@ -59,6 +59,8 @@ class Producer:
         self._turns: dict[str, int] = {}
         self._busy: set[Route] = set()
         self._looking: set[str] = set()
+        # By topic: how often in a row a partition with messages was left without a leader.
+        self._looks_in_vain: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_woken = False
 
@@ -67,7 +69,7 @@ class Producer:
 
         Messages without a key go together to one partition; which one changes with every request.
         """
-        count = await self._leaders.partition_count(topic)
+        count = len((await self._client.topic(topic)).partitions)
         turn = self._turns.setdefault(topic, 0) % count
         if key_bytes(messages) > HASHED_AT_ONCE_BYTES:
             # In a thread: nobody else is to wait for it.
@@ -95,7 +97,7 @@ class Producer:
             if partition < count:
                 self._enqueue(TopicPartition(topic, partition), chunk)
             else:
-                chunk.failed(KafkaError(KafkaError._UNKNOWN_PARTITION))
+                chunk.failed(unknown_partition())
 
     def _enqueue(self, id: TopicPartition, chunk: Chunk) -> None:
         queue = self._queues.get(id)
@@ -127,11 +129,11 @@ class Producer:
             if not queue:
                 del self._ready[queue]
             elif queue.not_before <= now:
-                leader = self._leaders.known(queue.id)
+                leader = self._client.known_leader(queue.id)
                 if leader is None:
                     self._look(queue.id.topic)
-                elif (queue.id.topic, leader) not in self._busy:
-                    together.setdefault((queue.id.topic, leader), []).append(queue)
+                elif (queue.id.topic, leader.address) not in self._busy:
+                    together.setdefault((queue.id.topic, leader.address), []).append(queue)
         for route, queues in together.items():
             self._busy.add(route)
             self._turns[route[0]] += 1
@@ -153,7 +155,7 @@ class Producer:
             # A fault of ours must not leave callers waiting.
             logger.exception("messages for topic %(topic)s could not be sent", {"topic": route[0]})
             for queue in queues:
-                queue.fail(KafkaError(KafkaError._FAIL))
+                queue.fail(failed())
         self._busy.discard(route)
         for queue in queues:
             if queue:
@@ -168,12 +170,12 @@ class Producer:
         try:
             identity = await self._who(queues)
             now_ms = time.time_ns() // 1_000_000
-            batches = {queue.id.partition: queue.batch(identity, now_ms).data for queue in queues}
-            answers = await self._leaders.produce(leader, topic, batches, self._acks, self._seconds_max)
+            batches = {queue.id.partition: memoryview(queue.batch(identity, now_ms).data) for queue in queues}
+            answers = await self._client.produce_once(leader, topic, batches, self._acks, self._seconds_max)
         except (Disconnected, Refused) as error:
-            code = error.code if isinstance(error, Refused) else KafkaError._TRANSPORT
+            refused = error if isinstance(error, Refused) else unreachable(str(error))
             for queue in queues:
-                self._again(queue, KafkaError(code, str(error)))
+                self._again(queue, refused)
             return
         for queue in queues:
             self._on_answer(queue, answers[queue.id.partition])
@@ -182,7 +184,8 @@ class Producer:
         if self._acks != ALL:
             return None
         if any(queue.needs_other(self._identity) for queue in queues):
-            self._identity = await self._leaders.identity()
+            # Once: the queues have pauses and deadlines of their own.
+            self._identity = await self._client.producer_id(0.0)
         return self._identity
 
     def _on_answer(self, queue: PartitionQueue, answer: PartitionProduceResponse) -> None:
@@ -191,7 +194,7 @@ class Producer:
             queue.on_stored(answer.base_offset, answer.log_append_time_ms)
             return
         known = CODES.get(code)
-        error = KafkaError(code, answer.error_message or (known.message if known else None))
+        error = Refused(code, answer.error_message or (known.message if known else f"error {code}"))
         if known is not None and known.retriable:
             self._again(queue, error)
         elif code in _NOT_OURS:
@@ -199,8 +202,8 @@ class Producer:
         else:
             queue.on_refused(error)
 
-    def _again(self, queue: PartitionQueue, error: KafkaError) -> None:
-        self._leaders.forget(queue.id)
+    def _again(self, queue: PartitionQueue, error: Refused) -> None:
+        self._client.forget_leaders([queue.id])
         queue.on_unsettled(error, self._loop.time())
 
     # -- leaders ------------------------------------------------------------------------------------------------------
@@ -211,19 +214,22 @@ class Producer:
             self._start(self._find_leaders(topic))
 
     async def _find_leaders(self, topic: str) -> None:
+        self._looks_in_vain[topic] += 1
         try:
-            count = await self._leaders.look(topic, self._seconds_max)
-            self._fail_beyond(topic, count, KafkaError(KafkaError._UNKNOWN_PARTITION))
+            found = await self._client.find_topic(topic, self._seconds_max)
+            self._fail_beyond(topic, len(found.partitions), unknown_partition())
         except Disconnected:
             pass
         except Refused as error:
-            self._fail_beyond(topic, 0, KafkaError(error.code, error.message))
+            self._fail_beyond(topic, 0, error)
         finally:
             self._looking.discard(topic)
+            if all(self._client.known_leader(queue.id) for queue in self._ready if queue.id.topic == topic):
+                del self._looks_in_vain[topic]
             # A partition without a leader is still without one, and a broker that is away too: not at once.
-            self._loop.call_later(LOOK_PAUSE_SECONDS, self._wake)
+            self._loop.call_later(pause_seconds(self._looks_in_vain[topic]), self._wake)
 
-    def _fail_beyond(self, topic: str, count: int, error: KafkaError) -> None:
+    def _fail_beyond(self, topic: str, count: int, error: Refused) -> None:
         for queue in [each for each in self._ready if each.id.topic == topic and each.id.partition >= count]:
             del self._ready[queue]
             queue.fail(error)
@@ -237,7 +243,7 @@ class Producer:
         for task in list(self._tasks):
             task.cancel()
         for queue in self._queues.values():
-            queue.fail(KafkaError(KafkaError._MSG_TIMED_OUT))
+            queue.fail(timed_out())
 
 
 def _picked(messages: Sequence[Outgoing], indexes: list[int]) -> Sequence[Outgoing]:

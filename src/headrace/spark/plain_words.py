@@ -3,19 +3,28 @@
 Spark shows a failed task by its traceback; the last line of it is what people read, so the cause and the fix stand there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from headrace.base.errors import Refused, UserError
 from headrace.client.connection import Disconnected
-from headrace.client.writer_client import MissingTopic
-from headrace.spark.sink_options import SinkOptions
+from headrace.client.kafka_cluster import MissingTopic
 from headrace.wire.codes import ErrorCode
 
 _OVERTAKEN = "Spark goes on with another attempt of this task; if not, a second run of this query is alive: stop it"
-_FIXES: dict[int, str] = {
+_CONNECTING: dict[int, str] = {
     ErrorCode.SASL_AUTHENTICATION_FAILED: "look at kafka.sasl.username and kafka.sasl.password, or kafka.sasl.jaas.config",
     ErrorCode.UNSUPPORTED_SASL_MECHANISM: "set kafka.sasl.mechanism to one that the brokers offer",
+}
+READING: Mapping[int, str] = {
+    **_CONNECTING,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "ask for the right to read the topic",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "ask for rights on the group, or leave out kafka.group.id",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "look at subscribe, and at kafka.bootstrap.servers if it should be there",
+    ErrorCode.KAFKA_STORAGE_ERROR: "the broker's log says what is wrong with its disk",
+}
+WRITING: Mapping[int, str] = {
+    **_CONNECTING,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: "ask for the right to write to the topic",
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: (
         "ask for rights on the prefix transactionalIdPrefix, or set guarantee=at-least-once"
@@ -32,15 +41,16 @@ _FIXES: dict[int, str] = {
 
 
 @contextmanager
-def in_plain_words(options: SinkOptions) -> Iterator[None]:
+def in_plain_words(bootstrap: str, fixes: Mapping[int, str]) -> Iterator[None]:
+    """A refusal as a UserError; `fixes` are READING or WRITING."""
     try:
         yield
     except Refused as refused:
-        raise UserError(f"the broker refused: {refused.message}", _FIXES.get(refused.code, "")) from None
+        raise UserError(f"the broker refused: {refused.message}", fixes.get(refused.code, "")) from None
     except MissingTopic as missing:
         raise UserError(f"topic {missing} does not exist", f"create it: headrace topic create {missing}") from None
     except Disconnected as error:
         raise UserError(
-            f"no broker answers at {options.bootstrap}: {error}",
+            f"no broker answers at {bootstrap}: {error}",
             "look at kafka.bootstrap.servers, and at kafka.security.protocol if the brokers want TLS",
         ) from None

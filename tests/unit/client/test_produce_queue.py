@@ -5,18 +5,20 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError
 
+from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.client.peer import Address
-from headrace.gateway.produce.encode import Identity, RecordBytes
-from headrace.gateway.produce.leaders import Leaders
-from headrace.gateway.produce.outgoing import Delivered, Outgoing
-from headrace.gateway.produce.partitioner import _hashes, key_hash, partitions_of
-from headrace.gateway.produce.producer import ALL, Producer
-from headrace.gateway.produce.queue import BATCH_BYTES_MAX, PartitionQueue
-from headrace.gateway.produce.receipt import Chunk, Receipt
-from headrace.wire.batch import crc_ok, parse_header
+from headrace.client.cluster_metadata import PartitionMetadata, TopicMetadata
+from headrace.client.metadata_cache import Leader
+from headrace.client.produce.encode import RecordBytes
+from headrace.client.produce.outgoing import Delivered, Outgoing
+from headrace.client.produce.partitioner import _hashes, key_hash, partitions_of
+from headrace.client.produce.producer import ALL, Producer
+from headrace.client.produce.queue import BATCH_BYTES_MAX, PartitionQueue
+from headrace.client.produce.receipt import Chunk, Receipt
+from headrace.client.produce.undelivered import unreachable
+from headrace.client.writer_client import WriterClient
+from headrace.wire.batch import Identity, crc_ok, parse_header
 from headrace.wire.codes import ErrorCode
 from headrace.wire.compression import CODEC_NAMES
 from headrace.wire.messages.produce import PartitionProduceResponse
@@ -25,7 +27,7 @@ from headrace.wire.records import read_records
 ID = TopicPartition("t", 3)
 US, OTHERS = Identity(7, 0), Identity(8, 0)
 NOW_MS = 1_700_000_000_000
-TOO_LARGE, INVALID = (KafkaError(code) for code in (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.INVALID_RECORD))
+TOO_LARGE, INVALID = (Refused(code) for code in (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.INVALID_RECORD))
 
 
 @pytest.mark.parametrize(
@@ -120,12 +122,12 @@ def test_a_batch_that_nobody_takes_again_has_an_end() -> None:
     queue = PartitionQueue(ID, 0)
     sent = queued(queue, Outgoing(b"a"))
     queue.batch(US, NOW_MS)
-    queue.on_unsettled(KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS), now=1.0)
+    queue.on_unsettled(Refused(ErrorCode.NOT_ENOUGH_REPLICAS), now=1.0)
     queue.expire(9.0)
     assert queue and not sent.settled.done()
     queue.expire(10.0)
     (error,) = sent.results()
-    assert isinstance(error, KafkaError) and error.code() == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert isinstance(error, Refused) and error.code == ErrorCode.NOT_ENOUGH_REPLICAS
     assert not queue and queue.identity is None, "it may be stored: whoever comes next is somebody new"
 
 
@@ -134,12 +136,12 @@ def test_a_batch_whose_fate_is_unknown_is_sent_again_as_it_was() -> None:
     queue = PartitionQueue(ID, 0)
     receipt = queued(queue, Outgoing(b"a"), deadline=10.0)
     first = queue.batch(US, NOW_MS).data
-    queue.on_unsettled(KafkaError(KafkaError._TRANSPORT), 9.0)
+    queue.on_unsettled(unreachable("gone"), 9.0)
     queued(queue, Outgoing(b"b"))
     assert queue.not_before > 9.0
     assert queue.batch(OTHERS, NOW_MS + 5).data is first
-    queue.on_unsettled(KafkaError(KafkaError._TRANSPORT), 10.0)
-    assert [error.code() for _, error in receipt.failures] == [KafkaError._TRANSPORT]
+    queue.on_unsettled(unreachable("gone"), 10.0)
+    assert [error.message for _, error in receipt.failures] == ["gone"]
     # It may be stored: its sequence must never stand for something else.
     assert queue.needs_other(US) and not queue.needs_other(OTHERS)
     header = parse_header(queue.batch(OTHERS, NOW_MS).data)
@@ -155,7 +157,7 @@ def test_one_that_is_refused_for_what_it_holds_takes_no_other_caller_with_it() -
             queue.on_refused(INVALID)
         else:
             queue.on_stored(0, -1)
-    assert [type(each.results()[0]) for each in (good, bad, last)] == [Delivered, KafkaError, Delivered]
+    assert [type(each.results()[0]) for each in (good, bad, last)] == [Delivered, Refused, Delivered]
 
 
 @in_loop
@@ -171,7 +173,7 @@ def test_a_batch_that_is_too_large_is_halved_until_the_one_is_found() -> None:
             queue.on_stored(len(stored), -1)
             stored += sent
     assert stored == [bytes([number]) for number in range(10) if number != 6]
-    assert [index for index, each in enumerate(receipt.results()) if isinstance(each, KafkaError)] == [6]
+    assert [index for index, each in enumerate(receipt.results()) if isinstance(each, Refused)] == [6]
 
 
 @in_loop
@@ -182,21 +184,21 @@ def test_a_log_that_forgot_us_is_written_to_as_somebody_new() -> None:
     queue.on_stored(0, -1)
     receipt = queued(queue, Outgoing(b"b"))
     queue.batch(US, NOW_MS)
-    queue.on_unknown_identity(KafkaError(ErrorCode.UNKNOWN_PRODUCER_ID))
+    queue.on_unknown_identity(Refused(ErrorCode.UNKNOWN_PRODUCER_ID))
     assert queue.needs_other(US)
     header = parse_header(queue.batch(OTHERS, NOW_MS).data)
     assert (header.producer_id, header.base_sequence) == (8, 0)
     # A broker that did not look at it has not stored it.
-    queue.on_unsettled(KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS), 0.0)
+    queue.on_unsettled(Refused(ErrorCode.NOT_ENOUGH_REPLICAS), 0.0)
     queue.batch(OTHERS, NOW_MS)
-    queue.on_unknown_identity(KafkaError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER))
+    queue.on_unknown_identity(Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER))
     assert queue and queue.needs_other(OTHERS)
     queue.batch(US, NOW_MS)
     # Sent for the second time it may be there already: to begin anew could store it twice.
-    queue.on_unsettled(KafkaError(KafkaError._TRANSPORT), 0.0)
+    queue.on_unsettled(unreachable("gone"), 0.0)
     queue.batch(OTHERS, NOW_MS)
-    queue.on_unknown_identity(KafkaError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER))
-    assert not queue and isinstance(receipt.results()[0], KafkaError)
+    queue.on_unknown_identity(Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER))
+    assert not queue and isinstance(receipt.results()[0], Refused)
 
 
 @in_loop
@@ -204,23 +206,23 @@ def test_what_waits_for_too_long_is_given_up() -> None:
     queue = PartitionQueue(ID, 0)
     early, late = queued(queue, Outgoing(b"a"), deadline=1.0), queued(queue, Outgoing(b"b"), deadline=3.0)
     queue.expire(2.0)
-    assert isinstance(early.results()[0], KafkaError) and not late.settled.done()
+    assert isinstance(early.results()[0], Refused) and not late.settled.done()
     assert values(queue.batch(US, NOW_MS)) == [b"b"]
 
 
-class _TooFew(Leaders):
+class _TooFew(WriterClient):
     """A leader that has too few replicas, for ever."""
 
-    async def partition_count(self, topic: str) -> int:
-        return 1
+    def known_topic(self, name: str) -> TopicMetadata:
+        return TopicMetadata(name, b"", False, {0: PartitionMetadata(1, 0, (1,), (1,))})
 
-    def known(self, id: TopicPartition) -> Address:
-        return ("nowhere", 1)
+    def known_leader(self, id: TopicPartition) -> Leader:
+        return Leader(("nowhere", 1), 0)
 
-    async def identity(self) -> Identity:
+    async def producer_id(self, seconds_max: float) -> Identity:
         return US
 
-    async def produce(self, *_: object) -> dict[int, PartitionProduceResponse]:
+    async def produce_once(self, *_: object) -> dict[int, PartitionProduceResponse]:
         return {0: PartitionProduceResponse(0, ErrorCode.NOT_ENOUGH_REPLICAS)}
 
 
@@ -239,4 +241,4 @@ def test_what_is_refused_again_and_again_is_given_up_in_time() -> None:
 
     with asyncio.Runner(loop_factory=_EarlyLoop) as runner:
         ((_, error),) = runner.run(refused()).failures
-    assert error.code() == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert error.code == ErrorCode.NOT_ENOUGH_REPLICAS

@@ -9,5 +9,5 @@ a request. Here a batch is encoded in one loop and acknowledged by one number.
     queue        what waits for one partition, in order; its producer id and sequence
     encode       messages to the bytes of a batch
     receipt      what came of the messages of one call
-    leaders      the cluster's side: partitions, leaders, producer ids, Produce itself
+    undelivered  why one is not known to be stored
 """

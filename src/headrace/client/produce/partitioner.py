@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from headrace.gateway.produce.outgoing import Outgoing
-from headrace.gateway.produce.texts import Texts
+from headrace.client.produce.outgoing import Outgoing
+from headrace.client.produce.texts import Texts
 
 _MASK = 0xFFFFFFFF
 _MULTIPLIER = 0x5BD1E995

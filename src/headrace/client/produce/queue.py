@@ -6,15 +6,16 @@ stores it no second time. Giving one up that may have been stored ends the ident
 
 from collections import deque
 
-from confluent_kafka import KafkaError
-
+from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.gateway.produce.encode import NOBODY, Identity, RecordBytes
-from headrace.gateway.produce.receipt import Chunk
+from headrace.client.produce.encode import RecordBytes
+from headrace.client.produce.receipt import Chunk
+from headrace.client.produce.undelivered import timed_out
+from headrace.client.retry import pause_seconds
+from headrace.wire.batch import NOBODY, Identity
 from headrace.wire.codes import ErrorCode
 
 BATCH_BYTES_MAX = 1_000_000
-PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.02, 1.0
 _SEQUENCE_MASK = 0x7FFFFFFF
 
 
@@ -27,7 +28,7 @@ class Sealed:
         self.deadline = max(chunk.deadline for chunk in chunks)
         self.tries = 0
         self.may_be_stored = False
-        self.error = KafkaError(KafkaError._MSG_TIMED_OUT)
+        self.error: Refused = timed_out()
         """What it met last."""
 
 
@@ -83,7 +84,7 @@ class PartitionQueue:
             chunk.stored(self.id.partition, offset, batch.now_ms, append_ms)
             offset += len(chunk.indexes)
 
-    def on_unsettled(self, error: KafkaError, now: float) -> None:
+    def on_unsettled(self, error: Refused, now: float) -> None:
         """It may be stored or not, and that may pass: again after a pause, or never when its time is over."""
         batch = self._sealed
         if batch is not None and now >= batch.deadline:
@@ -92,16 +93,16 @@ class PartitionQueue:
         if batch is not None:
             batch.error = error
             # With this one it was not even looked at.
-            batch.may_be_stored |= error.code() != ErrorCode.NOT_ENOUGH_REPLICAS
+            batch.may_be_stored |= error.code != ErrorCode.NOT_ENOUGH_REPLICAS
         tries = batch.tries if batch is not None else 1
-        self.not_before = now + min(PAUSE_SECONDS * 2 ** min(tries, 10), PAUSE_SECONDS_MAX)
+        self.not_before = now + pause_seconds(tries)
 
-    def on_refused(self, error: KafkaError) -> None:
+    def on_refused(self, error: Refused) -> None:
         """For what it holds. Callers that shared the batch do not share the blame; one that is too large is halved."""
         batch = self._open()
         pieces = batch.chunks
         if len(pieces) == 1:
-            if error.code() != ErrorCode.MESSAGE_TOO_LARGE or batch.count == 1:
+            if error.code != ErrorCode.MESSAGE_TOO_LARGE or batch.count == 1:
                 pieces[0].failed(error)
                 return
             pieces = [*pieces[0].cut(batch.count // 2)]
@@ -109,7 +110,7 @@ class PartitionQueue:
             piece.is_alone = True
             self._waiting.appendleft(piece)
 
-    def on_unknown_identity(self, error: KafkaError) -> None:
+    def on_unknown_identity(self, error: Refused) -> None:
         """The log has forgotten us, or lost what we wrote. What cannot be there yet is sent as somebody new."""
         assert self._sealed is not None, self.id
         if self._sealed.may_be_stored:
@@ -124,15 +125,15 @@ class PartitionQueue:
         if self._sealed is not None and self._sealed.deadline <= now:
             self._give_up(self._sealed.error)
         while self._waiting and self._waiting[0].deadline <= now:
-            self._waiting.popleft().failed(KafkaError(KafkaError._MSG_TIMED_OUT))
+            self._waiting.popleft().failed(timed_out())
 
-    def fail(self, error: KafkaError) -> None:
+    def fail(self, error: Refused) -> None:
         if self._sealed is not None:
             self._give_up(error)
         while self._waiting:
             self._waiting.popleft().failed(error)
 
-    def _give_up(self, error: KafkaError) -> None:
+    def _give_up(self, error: Refused) -> None:
         batch = self._open()
         if batch.tries:
             self._begin_anew()

@@ -1,14 +1,14 @@
-"""One task's rows of one micro-batch, written once: a Kafka transaction that also stores the number of the batch.
+"""A Kafka transaction that also stores a number, the mark of the piece of work that it holds; so the work is done once.
 
-    begin             a new epoch for the transactional id: an older attempt of the same task can write no more, and what
-                      it left open has been ended
-    last_batch        the number stored by the last transaction that was committed
+    begin             a new epoch for the transactional id: an older attempt can write no more, and what it left open has
+                      been ended
+    last_mark         the number stored by the last transaction that was committed
     include           before the first record in a partition; from the first on, the number is stored beside the records,
                       as a group's offset
     commit            records and number count, both or neither
 
-The transactional id and the group are the same name, from the query and the task's number: they outlive the process. The
-requests are those of clients before Kafka 4, which every broker understands.
+The transactional id and the group are the same name, which outlives the process. The requests are those of clients before
+Kafka 4, which every broker understands.
 """
 
 import asyncio
@@ -19,8 +19,7 @@ from typing import Any
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.connection import Disconnected
-from headrace.client.writer_client import GROUP, TRANSACTION, WriterClient
-from headrace.wire.codes import CODES
+from headrace.client.kafka_cluster import GROUP, TRANSACTION, KafkaCluster, check
 from headrace.wire.messages.group_offsets import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchResponse
 from headrace.wire.messages.transactions import (
     AddOffsetsToTxnRequest,
@@ -38,34 +37,36 @@ from headrace.wire.messages.transactions import (
     TxnOffsetCommitResponse,
 )
 
-NO_BATCH = -1
+NO_MARK = -1
 ABORT_SECONDS_MAX = 10.0
 # Later versions let brokers add partitions by themselves and raise the epoch at every end.
 _INIT, _ADD, _ADD_OFFSETS, _COMMIT_OFFSETS, _END, _FETCH_BY_NAME = 4, 3, 3, 4, 4, 9
 
 
 class Transaction:
-    def __init__(self, client: WriterClient, name: str, timeout_ms: int, seconds_max: float) -> None:
+    def __init__(self, client: KafkaCluster, name: str, timeout_ms: int, seconds_max: float, note: str) -> None:
+        """`note` stands beside the number, for who looks at the group."""
         self.name = name
         self.producer_id, self.producer_epoch = -1, -1
         self._client = client
         self._timeout_ms = timeout_ms
+        self._note = note
         self._seconds_max = seconds_max
         self._included: set[TopicPartition] = set()
         self._wanted: set[TopicPartition] = set()
         # One question at a time about what the transaction has: Kafka sends a second one away for a while.
         self._including = asyncio.Lock()
-        self._batch_id = NO_BATCH
+        self._mark = NO_MARK
         self._storing: asyncio.Task[None] | None = None
 
-    async def begin(self, batch_id: int) -> None:
-        self._batch_id = batch_id
+    async def begin(self, mark: int) -> None:
+        self._mark = mark
         request = InitProducerIdRequest(self.name, self._timeout_ms)
         answer: InitProducerIdResponse = await self._ask(request, InitProducerIdResponse, _INIT)
         self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
 
-    async def last_batch(self) -> int:
-        """Whichever topic it was stored under: a query may write to other topics in every batch."""
+    async def last_mark(self) -> int:
+        """Whichever topic it was stored under: each transaction may write to other ones."""
         request = OffsetFetchRequest(
             group_id=self.name,
             topics=None,
@@ -77,12 +78,12 @@ class Transaction:
             self.name,
             request,
             OffsetFetchResponse,
-            lambda answer: _check(_fetched_codes(answer), self.name),
+            lambda answer: _check_all(_fetched_codes(answer), self.name),
             version_max=_FETCH_BY_NAME,
             seconds_max=self._seconds_max,
         )
         stored = [part.committed_offset for topic in _fetched_topics(answer) for part in topic.partitions]
-        return max(stored, default=NO_BATCH)
+        return max(stored, default=NO_MARK)
 
     async def include(self, id: TopicPartition) -> None:
         if id in self._included:
@@ -121,7 +122,7 @@ class Transaction:
                 AddOffsetsToTxnResponse,
                 _ADD_OFFSETS,
             )
-        stored = TxnOffsetCommitRequestPartition(0, self._batch_id, committed_metadata="batch of a Spark query")
+        stored = TxnOffsetCommitRequestPartition(0, self._mark, committed_metadata=self._note)
         request = TxnOffsetCommitRequest(
             transactional_id=self.name,
             group_id=self.name,
@@ -134,7 +135,9 @@ class Transaction:
             self.name,
             request,
             TxnOffsetCommitResponse,
-            lambda answer: _check([part.error_code for each in answer.topics for part in each.partitions], self.name),
+            lambda answer: _check_all(
+                [part.error_code for each in answer.topics for part in each.partitions], self.name
+            ),
             version_max=_COMMIT_OFFSETS,
             seconds_max=self._seconds_max,
         )
@@ -160,7 +163,7 @@ class Transaction:
             self.name,
             request,
             response,
-            lambda answer: _check(_codes(answer), self.name),
+            lambda answer: _check_all(_codes(answer), self.name),
             version_max=version_max,
             seconds_max=self._seconds_max,
         )
@@ -182,8 +185,6 @@ def _fetched_codes(answer: OffsetFetchResponse) -> list[int]:
     return [whole, *(part.error_code for topic in _fetched_topics(answer) for part in topic.partitions)]
 
 
-def _check(codes: Iterable[int], about: str) -> None:
+def _check_all(codes: Iterable[int], about: str) -> None:
     for code in codes:
-        if code:
-            sentence = CODES[code].message if code in CODES else f"error {code}"
-            raise Refused(code, f"{about}: {sentence}")
+        check(code, about)

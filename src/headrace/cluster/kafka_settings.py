@@ -1,0 +1,124 @@
+"""Settings of Kafka's brokers that Headrace does not have, each with what takes its place.
+
+The nearest name would mislead whoever brings a server.properties: `listeners` is no misspelt `log.retention.ms`.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from headrace.base.settings import UnknownSetting
+from headrace.cluster.broker_settings import BROKER_SETTINGS
+
+_ID = "it is id under [serve], or serve --id; up numbers its brokers from 1 on"
+_LISTEN = "these are host and port under [serve], or serve --host and --port; of up port under [up]"
+_ADVERTISE = "it is advertised-host under [serve], or serve --advertised-host; the port is that of the broker"
+_DATA = "it is data under [serve] or [up], or --data: one directory for each broker below it"
+_METADATA = "leave it out: metadata is where store under [serve], or serve --store, says"
+_ROLES = "leave it out: every broker may control the cluster"
+_ONE_LISTENER = "leave it out: one listener serves clients and brokers"
+_ONE_LOOP = "leave it out: a broker has one event loop; more cores means more brokers"
+_SECURITY = "leave it out: TLS, authentication and ACLs are not there yet (README.md); keep the ports private"
+_TIERS = "leave it out: tiered storage is not there yet (README.md)"
+_SHARE = "leave it out: share groups are not there yet (README.md)"
+_STREAMS = "leave it out: groups of the streams protocol are not served (docs/compatibility.md)"
+_QUOTAS = "leave it out: quotas are not there yet (README.md)"
+_METRICS = "leave it out: every broker serves /metrics at metrics-port under [serve] (docs/monitoring.md)"
+_NEAREST = "leave it out: consumers that say client.rack read from the nearest replica (docs/operations.md)"
+_NOTHING = "leave it out: there is nothing here that it would set (docs/configuration.md lists what there is)"
+
+# A name that ends with a dot stands for all that begin with it.
+_FIXES: Final[Mapping[str, tuple[str, ...]]] = {
+    _ID: ("broker.id", "node.id", "broker.id.generation.enable", "reserved.broker.max.id"),
+    _LISTEN: ("listeners", "host.name", "port"),
+    _ADVERTISE: ("advertised.listeners", "advertised.host.name", "advertised.port"),
+    _DATA: ("log.dir", "log.dirs"),
+    _METADATA: ("controller.quorum.", "zookeeper.", "metadata.log.", "metadata.max."),
+    _ROLES: ("process.roles", "controller.listener.names"),
+    _ONE_LISTENER: (
+        "control.plane.listener.name",
+        "early.start.listeners",
+        "inter.broker.listener.name",
+        "listener.name.",
+        "listener.security.protocol.map",
+    ),
+    _ONE_LOOP: (
+        "background.threads",
+        "group.coordinator.background.threads",
+        "group.coordinator.threads",
+        "num.io.threads",
+        "num.network.threads",
+        "num.recovery.threads.per.data.dir",
+        "num.replica.alter.log.dirs.threads",
+        "num.replica.fetchers",
+        "queued.max.requests",
+    ),
+    _SECURITY: (
+        "allow.everyone.if.no.acl.found",
+        "authorizer.class.name",
+        "connection.failed.authentication.delay.ms",
+        "connections.max.reauth.ms",
+        "delegation.token.",
+        "principal.builder.class",
+        "sasl.",
+        "security.",
+        "ssl.",
+        "super.users",
+    ),
+    _TIERS: ("follower.fetch.last.tiered.offset.enable", "remote."),
+    _SHARE: ("group.share.", "share."),
+    _STREAMS: ("group.streams.",),
+    _QUOTAS: (
+        "alter.log.dirs.replication.quota.",
+        "client.quota.callback.class",
+        "controller.quota.",
+        "quota.",
+        "replication.quota.",
+    ),
+    _METRICS: ("auto.include.jmx.reporter", "kafka.metrics.", "metric.reporters", "metrics.", "telemetry.max.bytes"),
+    _NEAREST: ("replica.selector.class",),
+    _NOTHING: (
+        "add.partitions.to.txn.retry.backoff.max.ms",
+        "add.partitions.to.txn.retry.backoff.ms",
+        "alter.config.policy.class.name",
+        "config.providers",
+        "controller.socket.timeout.ms",
+        "cordoned.log.dirs",
+        "create.topic.policy.class.name",
+        "delete.records.purgatory.purge.interval.requests",
+        "fetch.purgatory.purge.interval.requests",
+        "group.consumer.max.assignment.interval.ms",
+        "group.consumer.min.assignment.interval.ms",
+        "group.coordinator.append.linger.ms",
+        "group.coordinator.cached.buffer.max.bytes",
+        "group.coordinator.new.enable",
+        "group.coordinator.rebalance.protocols",
+        "initial.broker.registration.timeout.ms",
+        "inter.broker.protocol.version",
+        "log.cleaner.io.buffer.load.factor",
+        "log.cleaner.io.buffer.size",
+        "log.dir.failure.timeout.ms",
+        "log.flush.scheduler.interval.ms",
+        "log.flush.start.offset.checkpoint.interval.ms",
+        "log.message.format.version",
+        "max.connection.creation.rate",
+        "max.connections.per.ip.overrides",
+        "max.request.partition.size.limit",
+        "offsets.load.buffer.size",
+        "offsets.topic.compression.codec",
+        "producer.purgatory.purge.interval.requests",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+        "replica.socket.receive.buffer.bytes",
+        "socket.connection.setup.timeout.max.ms",
+        "socket.connection.setup.timeout.ms",
+        "transaction.state.log.load.buffer.size",
+        "transaction.two.phase.commit.enable",
+    ),
+}
+FIX_OF: Final[Mapping[str, str]] = {name: fix for fix, names in _FIXES.items() for name in names}
+_FAMILIES: Final = tuple(name for name in FIX_OF if name.endswith("."))
+
+
+def unknown_broker_setting(name: str) -> UnknownSetting:
+    """The error for a name that is no broker setting: with its place here if Kafka has it, else with the nearest name."""
+    family = next((each for each in _FAMILIES if name.startswith(each)), name)
+    return UnknownSetting(name, BROKER_SETTINGS, FIX_OF.get(name) or FIX_OF.get(family, ""))

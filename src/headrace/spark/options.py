@@ -1,0 +1,32 @@
+"""What options of the source and of the sink have in common: names, the cluster's address, security."""
+
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+
+from headrace.base.errors import UserError
+
+_SECURITY = ("kafka.security.", "kafka.sasl.", "kafka.ssl.", "kafka.enable.ssl.")
+
+
+def check_names(options: Mapping[str, str], side: str, known: Collection[str], shown: Collection[str]) -> None:
+    """`options` are in lower case, as Spark hands them over; of those that are known, `shown` are told."""
+    spelled = {name.lower(): name for name in known}
+    for name in options:
+        if name in spelled or name.startswith(_SECURITY):
+            continue
+        near = get_close_matches(name, spelled, n=1, cutoff=0.6)
+        hint = f"did you mean {spelled[near[0]]}?" if near else f"known are {', '.join(shown)}"
+        raise UserError(f"the {side} has no option {name}", hint)
+
+
+def bootstrap_of(options: Mapping[str, str]) -> str:
+    bootstrap = options.get("kafka.bootstrap.servers")
+    if not bootstrap:
+        raise UserError("the option kafka.bootstrap.servers is missing", "for example 127.0.0.1:9092")
+    return bootstrap
+
+
+def security_of(options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Without their `kafka.`, for `security_from`."""
+    chosen = ((name.removeprefix("kafka."), value) for name, value in options.items() if name.startswith(_SECURITY))
+    return tuple(sorted(chosen))
