@@ -9,7 +9,7 @@ from headrace.broker.disk.spare_room import SpareRoom
 from headrace.broker.partitions import Partitions
 from headrace.cluster import config_changes
 from headrace.log.log import Log
-from headrace.log.retention import start_by_size
+from headrace.log.retention import start_by_size, start_by_time
 from headrace.log.snapshots import Snapshots
 from headrace.log.state import LogState
 from headrace.partition.reads import Reads
@@ -17,7 +17,7 @@ from headrace.stores import frozen_groups, process_life
 from sim.absence_teeth import absent_replicas_are_forgotten
 from sim.full_disk_teeth import FULL_DISK_TEETH
 from sim.mutant import Mutant, edit
-from sim.mutants.plans import MIXED, THREE
+from sim.mutants.plans import MIXED, ONE, SAFETY, THREE
 from sim.mutants.plays import by_test
 from sim.test_clocks import all_ages_are_known, no_clock_is_doubted
 
@@ -93,6 +93,11 @@ def clocks_age_producers(patch: MonkeyPatch) -> None:
 def retention_takes_too_much(patch: MonkeyPatch) -> None:
     """Retention by size leaves as much as the topic is to keep."""
     edit(patch, start_by_size, (" - retention_bytes", ""))
+
+
+def young_records_are_deleted(patch: MonkeyPatch) -> None:
+    """Retention by time leaves what is younger than the topic is to keep."""
+    edit(patch, start_by_time, ("now_ms - retention_ms", "now_ms"))
 
 
 def times_find_a_later_record(patch: MonkeyPatch) -> None:
@@ -174,6 +179,7 @@ UPKEEP = (
     ),
     by_test("clocks-age-producers", clocks_age_producers, f"{BOUNDS}::test_a_clock_that_is_set_forgets_no_producer"),
     Mutant("retention-takes-too-much", retention_takes_too_much, ("retained",), MIXED._replace(gap=0.4)),
+    Mutant("young-records-are-deleted", young_records_are_deleted, (*SAFETY, "by-time"), ONE),
     Mutant("times-find-a-later-record", times_find_a_later_record, ("by-time",), THREE),
     by_test(
         "every-syncfs-is-a-proof",
