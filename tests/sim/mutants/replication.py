@@ -20,7 +20,6 @@ from sim.mutants.plans import CHURN, CUTS, DARK, HANGS, LONE, MIXED, SAFETY, STO
 from sim.mutants.plays import by_story, by_test
 
 ALL = (*SAFETY, *HANGS)
-FALSE_ACK = ("agreed", "no-ack-lost", "synced-ack")
 LACKING = ("in-sync", "synced-ack")
 """Somebody counts as in sync who lacks what was acknowledged."""
 
