@@ -32,6 +32,20 @@ def view_of(bootstrap: str) -> View:
     return seen
 
 
+def committed(view: View, prefix: str = "") -> dict[str, Any]:
+    """What a restored cluster must have too, its topics under other names with a prefix."""
+    return {
+        "topics": {
+            prefix + name: [(each["start"], each["end"], each["read_committed"]) for each in topic["partitions"]]
+            for name, topic in view["topics"].items()
+        },
+        "settings of topics": {prefix + name: topic["settings"] for name, topic in view["topics"].items()},
+        "groups": {
+            group: {prefix + id: at for id, at in seen["offsets"].items()} for group, seen in view["groups"].items()
+        },
+    }
+
+
 async def _asked(bootstrap: str) -> View:
     admin, client = Admin(parse_bootstrap(bootstrap), "view"), ClusterClient(bootstrap, client_id="view")
     try:

@@ -39,30 +39,43 @@ LEFT_OUT = ("pid", "lock", "spare-room", "disk-watch")
 
 
 def main() -> None:
-    commit = sys.argv[1] if len(sys.argv) > 1 else "HEAD"
-    short = subprocess.check_output(["git", "rev-parse", "--short=7", commit], cwd=CHECKOUT, text=True).strip()
     with tempfile.TemporaryDirectory(prefix="golden-") as folder:
-        sources = TODAY if len(sys.argv) == 1 else sources_of(commit, Path(folder) / "release")
-        version = re.search(r'__version__ = "(.*)"', (sources / "headrace" / "__init__.py").read_text())
-        assert version is not None
-        target = HERE / f"data-{version[1]}-{short}.tar.xz"
-        target.write_bytes(made(Path(folder) / "data", sources))
-    print(f"{target}: {target.stat().st_size} bytes")
+        name, sources = release(sys.argv[1:], Path(folder))
+        keep(f"data-{name}.tar.xz", made(Path(folder) / "data", sources))
 
 
-def made(data: Path, sources: Path) -> bytes:
-    broker = Child(
+def release(words: list[str], folder: Path) -> tuple[str, Path]:
+    """VERSION-COMMIT of the commit that is named, or of the working tree, and where its sources are."""
+    commit = words[0] if words else "HEAD"
+    short = subprocess.check_output(["git", "rev-parse", "--short=7", commit], cwd=CHECKOUT, text=True).strip()
+    sources = sources_of(commit, folder / "release") if words else TODAY
+    version = re.search(r'__version__ = "(.*)"', (sources / "headrace" / "__init__.py").read_text())
+    assert version is not None
+    return f"{version[1]}-{short}", sources
+
+
+def keep(name: str, content: bytes) -> None:
+    (HERE / name).write_bytes(content)
+    print(f"{HERE / name}: {len(content)} bytes")
+
+
+def broker_of(sources: Path, data: Path) -> Child:
+    return Child(
         ServeOptions(port=free_port("127.0.0.1"), metrics_port=0, data=str(data), settings=SETTINGS),
         lambda command: ["env", f"PYTHONPATH={sources}", *command],
     )
+
+
+def made(data: Path, sources: Path) -> bytes:
+    broker = broker_of(sources, data)
     whole = io.BytesIO()
     try:
         with tarfile.open(fileobj=whole, mode="w") as tar:
-            filler = Filler(_started(broker))
+            filler = Filler(started(broker))
             filler.fill()
             filler.begin_to_transact()
             _keep(tar, "clean", data, view_of(filler.bootstrap), broker.stop)
-            _started(broker)
+            started(broker)
             filler.more(b"after the clean stop")
             _keep(tar, "killed", data, view_of(filler.bootstrap), broker.kill)
             filler.forget_open()
@@ -71,7 +84,7 @@ def made(data: Path, sources: Path) -> bytes:
     return lzma.compress(whole.getvalue(), preset=9 | lzma.PRESET_EXTREME)
 
 
-def _started(broker: Child) -> str:
+def started(broker: Child) -> str:
     broker.start()
     broker.until_ready(60)
     return f"127.0.0.1:{broker.options.port}"

@@ -1,11 +1,16 @@
 """The invariant "bounded": what a broker keeps for a partition does not grow with its traffic, and not with trouble either.
 
-overgrown   at any moment: producers, snapshots, who waits, by the bounds of each
-left_over   when all is calm and everybody done: nobody waits any more, and nothing is remembered of those who did
+overgrown    of a partition, at any moment: producers, aborted transactions, gaps, waiters, by the bounds of each
+overcrowded  of a broker, at any moment: fetch sessions, refused batches
+left_over    when all is calm and everybody done: nobody waits any more, and nothing is remembered of those who did
+unthinned    a moment later: snapshots, of which those since the last checkpoint are still to be thinned out
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from headrace.partition.grace import KNOWN_MAX
+from headrace.partition.refusals import REMEMBERED_MAX
 from headrace.partition.waiters import SWEPT_FROM
 
 if TYPE_CHECKING:
@@ -18,11 +23,30 @@ SNAPSHOTS_MAX = 2 * 34
 def overgrown(partition: Any) -> str:
     log = partition.log
     transactions = log._state.transactions
-    bounds = {
-        "producers": (len(log._state.producers), log.config.producers_max + len(transactions.open)),
-        "snapshots": (len(log._snapshots), SNAPSHOTS_MAX),
-        "waiters": (len(partition.waits), 4 * SWEPT_FROM),
-    }
+    aborted = transactions.aborted._marker_offsets
+    return _above(
+        {
+            "producers": (len(log._state.producers), log.config.producers_max + len(transactions.open)),
+            "aborted transactions below the start": (bool(aborted) and aborted[0] < log.start_offset, 0),
+            "producers in their grace": (len(partition.sequences), KNOWN_MAX),
+            "waiters": (len(partition.waits), 4 * SWEPT_FROM),
+        }
+    )
+
+
+def overcrowded(host: "Host") -> str:
+    assert host.node is not None
+    broker = host.node.broker
+    slots = broker.view.config.number("max.incremental.fetch.session.cache.slots")
+    return _above(
+        {
+            "fetch sessions": (len(broker.sessions), slots),
+            "refused batches": (len(broker.refused_batches), REMEMBERED_MAX),
+        }
+    )
+
+
+def _above(bounds: Mapping[str, tuple[int, int]]) -> str:
     return ", ".join(f"{count} {name}, {most} at most" for name, (count, most) in bounds.items() if count > most)
 
 
@@ -34,4 +58,11 @@ def left_over(host: "Host") -> str:
         verifying = len(partition.verifications)
         if gone or verifying:
             return f"{host.name}: {partition.id} has {gone} who wait no more, {verifying} verifications"
+    return ""
+
+
+def unthinned(host: "Host") -> str:
+    for partition in host.partitions():
+        if len(partition.log._snapshots) > SNAPSHOTS_MAX:
+            return f"{host.name}: {partition.id} has {len(partition.log._snapshots)} snapshots"
     return ""

@@ -1,6 +1,7 @@
 """What must be true of a cluster, by name, whatever happens to it.
 
-    synced-ack          at every ack the record's end is at or below the synced end of every in-sync replica
+    synced-ack          at every ack the record's end is at or below the synced end of every in-sync replica, and at every
+                        look the watermark of whoever leads, of every topic
     in-sync             at every commit of the store each member of an in-sync set holds all that was ever acked
     no-ack-lost         an acknowledged record is where it was said to be, on every leader from then on
     agreed              an offset holds the same record for every reader, for ever
@@ -24,14 +25,15 @@ The first breach stops the run. Checks look at the real objects of the brokers, 
 import zlib
 from typing import Any, NamedTuple
 
-from headrace.cluster.entities import PartitionState
+from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.image import Image
 from headrace.cluster.store import Change
 from headrace.wire.batch import BatchHeader, iter_headers
 from headrace.wire.records import Record, read_records
-from sim.bounds import overgrown
+from sim.bounds import overcrowded, overgrown
+from sim.committed_ends import CommittedEnds
 from sim.fresh_images import FreshImages
-from sim.held_ends import HeldEnds
+from sim.held_ends import end_that_counts
 from sim.host import Host
 from sim.world import World
 
@@ -39,6 +41,12 @@ Place = tuple[str, int]
 READ_BYTES = 1 << 20
 # Producers that are not idempotent: order is promised only as long as one broker leads.
 UNORDERED = b"bulk"
+BY_ID = "@"
+
+
+def label(topic: str, topic_id: bytes) -> str:
+    """The name, here, of a topic of which there may be others of that name, before and after."""
+    return f"{topic}{BY_ID}{topic_id.hex()[:12]}"
 
 
 class Breach(NamedTuple):
@@ -60,8 +68,6 @@ class Checks:
         """By topic with a limit: a log that lost something to it has at least so many bytes left."""
         self.rotten: dict[tuple[int, str], None] = {}
         """Broker and partition whose files were damaged on purpose."""
-        self.is_relaxed = False
-        """The topic is not durable: an ack rests on the logs of the in-sync replicas, not on their disks."""
         self._world = world
         world.on_death = self._inspect_host
         # Called within each commit, so before anybody can act on it.
@@ -71,12 +77,11 @@ class Checks:
         self._watermarks: dict[tuple[str, str, int], int] = {}
         self._places: dict[tuple[str, int, bytes], int] = {}
         self._producer_ids: dict[int, None] = {}
-        self._truth: dict[Place, Truth] = {}
-        self._looked: dict[tuple[int, int, str, int], tuple[int, int]] = {}
-        self._synced: dict[tuple[int, str, int], int] = {}
+        self._truth: dict[tuple[bytes, int], Truth] = {}
+        self._looked: dict[tuple[int, int, bytes, int], tuple[int, int]] = {}
+        self._synced: dict[tuple[int, bytes, int], int] = {}
         self._fresh_images = FreshImages(world)
-        self._held = HeldEnds()
-        self._acked_ends: dict[Place, int] = {}
+        self._committed = CommittedEnds(world)
 
     def fail(self, invariant: str, detail: str) -> None:
         if self.breach is None:
@@ -100,15 +105,16 @@ class Checks:
         """Called at the moment a broker writes the reply."""
         self.acks += 1
         end = base_offset + len(values)
-        state = self.state(topic, index)
-        for broker_id in state.isr:
-            synced = self._synced_end(broker_id, topic, index)
+        found = self._topic(topic)
+        for broker_id in () if found is None else found.partitions[index].isr:
+            synced = self._synced_end(broker_id, found, index)
             if synced < end:
                 detail = (
                     f"{topic}-{index} offsets {base_offset}-{end - 1} acked, broker {broker_id} in sync at {synced}"
                 )
                 self.fail("synced-ack", detail)
-        self._acked_ends[topic, index] = max(end, self._acked_ends.get((topic, index), 0))
+        if found is not None:
+            self._committed.on_ack((found.id, index), end)
         acked = self.acked.setdefault((topic, index), {})
         for offset, value in enumerate(values, base_offset):
             if acked.setdefault(offset, value) != value:
@@ -119,7 +125,7 @@ class Checks:
         """acks=1: true of the leader alone, and no longer than it leads."""
         self.acks += 1
         host = next(host for host in self._world.hosts if host.address == address)
-        if self._synced_end(host.id, topic, index) < end:
+        if self._synced_end(host.id, self.image().topics[topic], index) < end:
             self.fail("synced-ack", f"{topic}-{index} up to {end} acked with acks=1, {host.name} has less on disk")
 
     def on_next_epoch(self, before: tuple[int, int], after: tuple[int, int]) -> None:
@@ -228,21 +234,12 @@ class Checks:
     def _on_store(self) -> None:
         if self._world.shelf.revision == self._image.revision:
             return
-        self.image()
-        for place, end in self._acked_ends.items():
-            topic = self._image.topics.get(place[0])
-            if topic is not None:
-                self._check_in_sync(place, topic.partitions[place[1]], end)
+        self._committed.note_leaders()
+        self._check_in_sync("in-sync")
 
-    def _check_in_sync(self, place: Place, state: PartitionState, end: int) -> None:
-        for broker_id in state.isr:
-            held = self._held_end(broker_id, *place)
-            if held < end and broker_id not in state.damaged:
-                self.fail(
-                    "in-sync",
-                    f"{place[0]}-{place[1]} is acked up to {end}, its in-sync replicas are now {list(state.isr)}, "
-                    f"and broker {broker_id} holds {held}",
-                )
+    def _check_in_sync(self, invariant: str) -> None:
+        for lack in self._committed.lacks(self.image()):
+            self.fail(invariant, str(lack))
 
     def _check_leaders(self) -> None:
         for topic in self._image.topics.values():
@@ -250,6 +247,11 @@ class Checks:
                 if state.leader >= 0:
                     place = topic.id, f"{topic.name}-{index}"
                     self._lead(place, state.leader_epoch, state.leader, "the store")
+
+    def _topic(self, labelled: str) -> Topic | None:
+        """As the store has it; None when it is gone, or another one has its name."""
+        found = self.image().topics.get(labelled.partition(BY_ID)[0])
+        return found if found is not None and labelled in (found.name, label(found.name, found.id)) else None
 
     def state(self, topic: str, index: int) -> PartitionState:
         return self.image().topics[topic].partitions[index]
@@ -271,6 +273,7 @@ class Checks:
             self.fail("fresh", stale)
         for host in self._world.hosts:
             self._inspect_host(host)
+        self._check_in_sync("synced-ack")
 
     def _inspect_host(self, host: Host) -> None:
         """Before its death too: how far its disk was is remembered for as long as nobody can ask it."""
@@ -278,11 +281,13 @@ class Checks:
             return
         if host.node.probes.handler_failures:
             self.fail("no-bug", f"{host.name}: a request made its handler fail")
+        if host.is_serving and (too_much := overcrowded(host)):
+            self.fail("bounded", f"{host.name} keeps {too_much}")
+        self._committed.note(host)
         for partition in host.partitions():
             topic, index = partition.id
             if host.is_serving:
-                self._synced[host.id, topic, index] = self._end_that_counts(partition)
-                self._held.note(host, partition, self._end_that_counts(partition))
+                self._synced[host.id, partition.topic_id, index] = end_that_counts(partition)
             if partition.is_leader and host.answers:
                 self._lead((partition.topic_id, str(partition.id)), partition.leader_epoch, host.id, host.name)
                 self._check_holds_acked(host, partition)
@@ -293,28 +298,20 @@ class Checks:
             if (host.id, str(partition.id)) not in self.rotten:
                 self._compare(host, partition)
 
-    def _synced_end(self, broker_id: int, topic: str, index: int) -> int:
+    def _synced_end(self, broker_id: int, topic: Topic, index: int) -> int:
         """Of one that is down, or has just come back and does not know yet, what its last life had proven counts."""
         host = self._world.hosts[broker_id - 1]
-        partition = host.partition(topic, index) if host.is_serving else None
-        if partition is not None:
-            return self._end_that_counts(partition)
-        return self._synced.get((broker_id, topic, index), 0)
-
-    def _held_end(self, broker_id: int, topic: str, index: int) -> int:
-        host = self._world.hosts[broker_id - 1]
-        partition = host.partition(topic, index) if host.is_serving else None
-        if partition is None:
-            return self._held.last_known(broker_id, topic, index)
-        return self._held.note(host, partition, self._end_that_counts(partition))
-
-    def _end_that_counts(self, partition: Any) -> int:
-        return int(partition.log.end_offset if self.is_relaxed else partition.log.synced_end)
+        partition = host.partition(topic.name, index) if host.is_serving else None
+        if partition is not None and partition.topic_id == topic.id:
+            return end_that_counts(partition)
+        return self._synced.get((broker_id, topic.id, index), 0)
 
     def _check_holds_acked(self, host: Host, partition: Any) -> None:
         topic, index = partition.id
-        acked = self.acked.get((topic, index))
-        if not acked or self.state(topic, index).leader_epoch != partition.leader_epoch:
+        labelled = label(topic, partition.topic_id)
+        acked = self.acked.get((topic, index)) or self.acked.get((labelled, index))
+        found = self._topic(labelled)
+        if not acked or found is None or found.partitions[index].leader_epoch != partition.leader_epoch:
             return
         last = max(acked)
         if last >= partition.log.end_offset:
@@ -336,13 +333,13 @@ class Checks:
 
     def _compare(self, host: Host, partition: Any) -> None:
         """Each batch below a replica's watermark against the first copy of it that was seen."""
-        topic, index = partition.id
-        key = (host.id, host.lives, topic, index)
+        place = partition.topic_id, partition.id.partition
+        key = (host.id, host.lives, *place)
         offset, truncations = self._looked.get(key, (partition.log.start_offset, partition.log.truncations))
         if truncations != partition.log.truncations:
             offset = partition.log.start_offset
         offset = max(offset, partition.log.start_offset)
-        truth = self._truth.setdefault((topic, index), Truth())
+        truth = self._truth.setdefault(place, Truth())
         end, compacts = partition.high_watermark, partition.config.compacts
         while offset < end and self.breach is None:
             found = partition.log.read(offset, READ_BYTES, end)

@@ -148,6 +148,21 @@ async def elect_preferred(directory: Directory) -> None:
     await ask_once(directory, ElectLeadersRequest(0, None, 3000), ELECT)
 
 
+async def new_producer(directory: Directory, checks: Checks) -> tuple[int, int]:
+    """A producer id that nobody has, and its epoch."""
+    while True:
+        try:
+            link = await directory.any()
+            answer = await link.ask(InitProducerIdRequest(), INIT_PRODUCER_ID)
+            link.close()
+            if answer.error_code == 0:
+                checks.on_producer_id(answer.producer_id)
+                return answer.producer_id, answer.producer_epoch
+        except Lost:
+            pass
+        await directory.back_off()
+
+
 class Batch:
     __slots__ = ("sequence", "values")
 
@@ -178,18 +193,7 @@ class Producer:
         world.spawn(self.loop, self._run())
 
     async def _run(self) -> None:
-        while self.producer_id < 0:
-            try:
-                link = await self.directory.any()
-                answer = await link.ask(InitProducerIdRequest(), INIT_PRODUCER_ID)
-                link.close()
-                if answer.error_code == 0:
-                    self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
-                    self.checks.on_producer_id(self.producer_id)
-                    break
-            except Lost:
-                pass
-            await self.directory.back_off()
+        self.producer_id, self.producer_epoch = await new_producer(self.directory, self.checks)
         await self._write()
         self.is_done = True
 

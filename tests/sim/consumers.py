@@ -5,7 +5,6 @@ session      a fetch session (KIP-227), from the leader: names its place only wh
 rack         says where it is and goes where it is sent (KIP-392): what it is told of watermarks may be older there
 """
 
-from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +22,7 @@ KINDS = ("plain", "session", "rack")
 FETCH, LIST_OFFSETS = 12, 7
 LATEST, EARLIEST = -1, -2
 DROPPED = 0.25
+RECENT = 20
 
 
 class Consumer:
@@ -57,8 +57,8 @@ class Reader:
         self._session = (0, 0)
         self._told = -1
         self._epoch = -1
-        self._stamps: deque[tuple[int, int]] = deque(maxlen=20)
-        """Offset and timestamp of what was read last."""
+        self._stamps: dict[int, int] = {}
+        """By offset, the timestamp of what was read."""
 
     async def run(self) -> None:
         directory = self._consumer.directory
@@ -92,7 +92,7 @@ class Reader:
             end = await self._ask(link, LATEST)
             self._checks.on_high_watermark(self._consumer.name, self._topic, self._index, end)
         if self._stamps and self._consumer.kind != "rack" and self._rng.random() < 0.05:
-            await self._find_by_time(link, *self._rng.choice(self._stamps))
+            await self._find_by_time(link)
         answer = await link.ask(self._request(), FETCH)
         if answer.error_code:
             raise Refusal(f"error {answer.error_code}")
@@ -145,19 +145,33 @@ class Reader:
             self._checks.on_high_watermark(name, topic, index, part.high_watermark)
         if self._has_session and self._rng.random() < DROPPED:
             return
-        for epoch, record in _records(part.records):
+        for epoch, record in records_of(part.records):
             if record.offset >= self.position:
                 value = record.value or b""
                 self._checks.on_read(name, topic, index, record.offset, value, self.position, part.high_watermark)
                 self.position, self._epoch = record.offset + 1, epoch
-                self._stamps.append((record.offset, record.timestamp))
+                self._stamps[record.offset] = record.timestamp
 
-    async def _find_by_time(self, link: WireClient, offset: int, timestamp: int) -> None:
-        """Of a record that was read: it is found, or one before it that is as new."""
+    async def _find_by_time(self, link: WireClient) -> None:
+        """The time of a record that was read not long ago, or one that is a little later."""
+        last = next(reversed(self._stamps))
+        near = self._stamps.get(last - self._rng.randrange(RECENT), self._stamps[last])
+        timestamp = near + self._rng.choice((0, 0, 1))
         found = await self._ask(link, timestamp)
-        if not 0 <= found <= offset and offset >= self._checks.deleted_before(self._topic, self._index):
-            detail = f"{self._topic}-{self._index} offset {offset} is of {timestamp}, found for that time is {found}"
-            self._checks.fail("by-time", detail)
+        if not self._wrong(timestamp, found, 0):
+            return
+        # To ask what was deleted is to look at all brokers.
+        if wrong := self._wrong(timestamp, found, self._checks.deleted_before(self._topic, self._index)):
+            self._checks.fail("by-time", f"{self._topic}-{self._index} at the time {timestamp}: found {found}, {wrong}")
+
+    def _wrong(self, timestamp: int, found: int, deleted: int) -> str:
+        """The first record that is as new is to be found; what was deleted meanwhile may be found too, or not."""
+        if self._stamps.get(found, timestamp) < timestamp:
+            return f"which is of {self._stamps[found]}"
+        first = next((each for each, stamp in self._stamps.items() if stamp >= timestamp and each >= deleted), None)
+        if first is None or found == first or 0 <= found < deleted:
+            return ""
+        return f"but {first} is of {self._stamps[first]}"
 
     async def _ask(self, link: WireClient, timestamp: int) -> int:
         topics = [ListOffsetsTopic(self._topic, [ListOffsetsPartition(self._index, -1, timestamp)])]
@@ -168,7 +182,7 @@ class Reader:
         return int(part.offset)
 
 
-def _records(records: memoryview | None) -> Iterator[tuple[int, Record]]:
+def records_of(records: memoryview | None) -> Iterator[tuple[int, Record]]:
     """Each with the leader epoch of its batch."""
     view = memoryview(records or b"")
     for position, header in iter_headers(view):

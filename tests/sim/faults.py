@@ -21,6 +21,7 @@ from sim.loop import Entry
 from sim.world import World
 
 CRASH_DOWN_SECONDS: Final = (0.1, 6.0)
+AWAY_SECONDS: Final = (10.0, 15.0)
 BOUNCE_DOWN_SECONDS: Final = (0.02, 0.6)
 
 Fault = Callable[["Faults"], None]
@@ -91,6 +92,12 @@ class Faults:
         else:
             self.world.kill(host)
         self.world.agenda.after(self.rng.uniform(*CRASH_DOWN_SECONDS), self.world.start, host)
+
+    def stay_away(self) -> None:
+        """For longer than a restless cluster keeps tombstones, markers and producers."""
+        host = self.any_host()
+        self.world.kill(host)
+        self.world.agenda.after(self.rng.uniform(*AWAY_SECONDS), self.world.start, host)
 
     def stop_one(self) -> None:
         self.world.stop(self.any_host())

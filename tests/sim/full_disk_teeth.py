@@ -2,14 +2,14 @@
 
 from pytest import MonkeyPatch
 
-from headrace.broker.broker import Broker
+from headrace.broker.membership.view import View
 from sim.storm import Plan
 from sim.teeth import Tooth
 
 
 def a_full_disk_leads_on(patch: MonkeyPatch) -> None:
     """A broker without room on its disk leads only where no replica in sync has room."""
-    patch.setattr(Broker, "reluctant", property(lambda self: self.leaving))
+    patch.setattr(View, "reluctant", property(lambda self: self.leaving))
 
 
 FULL = Plan(

@@ -1,7 +1,8 @@
 """How much of each partition each broker is known to hold, in this life or the ones before: its disk outlives them.
 
 A log that was just opened has proven nothing yet, though all that its last life had synced is there. So what was held is
-remembered over a death, for as far as the log still reaches, and forgotten with a cut.
+remembered over a death, for as far as the log still reaches, and forgotten with a cut. A topic that is made again under its
+name is another one.
 """
 
 from typing import Any, NamedTuple
@@ -17,19 +18,30 @@ class Held(NamedTuple):
 
 class HeldEnds:
     def __init__(self) -> None:
-        self._held: dict[tuple[int, str, int], Held] = {}
+        self._held: dict[tuple[int, bytes, int], Held] = {}
 
-    def note(self, host: Host, partition: Any, end_that_counts: int) -> int:
+    def note(self, host: Host, partition: Any) -> int:
         """Of a broker that serves; what it holds now."""
-        key = (host.id, *partition.id)
+        key = (host.id, partition.topic_id, partition.id.partition)
         known = self._held.get(key)
         cuts = partition.log.truncations
-        end = end_that_counts
+        end = end_that_counts(partition)
         if known is not None and cuts == (known.truncations if known.lives == host.lives else 0):
             end = max(end, min(known.end_offset, partition.log.end_offset))
         self._held[key] = Held(end, host.lives, cuts)
         return end
 
-    def last_known(self, broker_id: int, topic: str, index: int) -> int:
-        known = self._held.get((broker_id, topic, index))
+    def held(self, host: Host, topic_id: bytes, topic: str, index: int, wanted: int) -> int:
+        """Now, looked at only as closely as `wanted` needs; of one that is down, or hosts another topic of that name, what
+        is known of it."""
+        partition = host.partition(topic, index) if host.is_serving else None
+        if partition is not None and partition.topic_id == topic_id:
+            end = end_that_counts(partition)
+            return end if end >= wanted else self.note(host, partition)
+        known = self._held.get((host.id, topic_id, index))
         return 0 if known is None else known.end_offset
+
+
+def end_that_counts(partition: Any) -> int:
+    """Of a topic that is not durable an ack rests on the logs of the in-sync replicas, not on their disks."""
+    return int(partition.log.synced_end if partition.config.is_durable else partition.log.end_offset)

@@ -13,18 +13,23 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any, NamedTuple
 
+from headrace.cluster.entities import PartitionState
 from headrace.wire.batch import iter_headers
 from headrace.wire.records import read_records
-from sim.bounds import left_over
-from sim.checks import READ_BYTES, Breach, Checks
+from sim import limits
+from sim.bounds import left_over, unthinned
+from sim.checks import READ_BYTES, Breach, Checks, label
 from sim.clients import Directory, Producer, create_topic
 from sim.consumers import Consumer
+from sim.crowd import Crowd
 from sim.faults import SCENARIOS as OWN
 from sim.faults import Fault, Faults
 from sim.liveness import Liveness
 from sim.mixed_clients import BulkProducer, ImpatientProducer
-from sim.scenarios import SCENARIOS
-from sim.topic_faults import replace_rotten
+from sim.passing_clients import PassingClient
+from sim.scenarios import SCENARIOS, WIDE
+from sim.topic_faults import NAMES as PASSING
+from sim.topic_faults import pass_topic, replace_rotten
 from sim.transactions import LEDGER, CommittedReader, Ledger, TransactionalProducer
 from sim.world import LogLines, World
 
@@ -32,7 +37,14 @@ TOPIC = "orders"
 START_SECONDS_MAX = 60.0
 LOOK_SECONDS = 0.25
 LAST_REQUEST_SECONDS = 3.0
+# A checkpoint a second late, and its way to the disk.
+CHECKPOINT_SECONDS = 8.0
 LEDGER_PARTITIONS = 2
+RESTLESS_SHARE = 1 / 3
+# Of all faults, where topics come and go.
+PASSING_SHARE = 0.5
+# Longer than somebody stays away.
+RESTLESS_SECONDS = 18.0
 
 
 class Plan(NamedTuple):
@@ -55,6 +67,13 @@ class Plan(NamedTuple):
     """The scenario's own faults only: teeth are found sooner where nothing else happens."""
     calm: float = 90.0
     """Seconds in which everybody must have recovered."""
+    snapshot_batches: int = 0
+    producers_max: int = 0
+    sessions_max: int = 0
+    is_restless: bool = False
+    """These four: see `limits`."""
+    has_passing: bool = False
+    """Topics that come and go are written and read too."""
 
     @property
     def command(self) -> str:
@@ -63,6 +82,21 @@ class Plan(NamedTuple):
 
 def plan_for(seed: int, scenario: str, brokers: int) -> Plan:
     """The seed decides the load and the topic too, so that a thousand seeds are not a thousand times the same cluster."""
+    plan, rng = _load_for(seed, scenario, brokers), Random(f"limits {seed}")
+    plan = plan._replace(
+        snapshot_batches=rng.choice((0, 0, 5, 40)),
+        producers_max=rng.choice((0, 0, 0, 24)),
+        sessions_max=rng.choice((0, 0, 0, 2)),
+        has_passing=scenario in WIDE and rng.random() < 0.5,
+    )
+    if scenario not in ("groups", "transactions") or rng.random() > RESTLESS_SHARE:
+        return plan
+    if scenario == "transactions":
+        plan = plan._replace(producers=0, others=(), producers_max=0, has_passing=False)
+    return plan._replace(is_restless=True, seconds=RESTLESS_SECONDS)
+
+
+def _load_for(seed: int, scenario: str, brokers: int) -> Plan:
     rng = Random(f"plan {seed}")
     config = {"min.insync.replicas": rng.choice(("1", "2", "2", "2", "3"))} if brokers > 1 else {}
     if scenario == "relaxed":
@@ -112,10 +146,10 @@ def run_storm(
 ) -> Outcome:
     """`make` for storms with a load of their own, `settings` for the brokers they need."""
     make = make or _storm_for(plan)
-    overrides = {**_overrides(plan), **settings}
+    overrides = {**_overrides(plan), **limits.settings(plan), **settings}
     world = World(f"{plan.scenario}/{plan.brokers}/{plan.seed}", plan.brokers, overrides, verbose)
     checks = Checks(world)
-    with heard(world, verbose):
+    with heard(world, verbose), limits.within_reach(plan):
         make(plan, world, checks).run()
     return outcome_of(plan, world, checks)
 
@@ -181,7 +215,8 @@ class Storm:
         self._transactional: list[TransactionalProducer] = []
         self._committed_readers: list[CommittedReader] = []
         self._ledger = Ledger(checks)
-        checks.is_relaxed = plan.scenario == "relaxed"
+        self._crowd: Crowd | None = None
+        self._passing: list[PassingClient] = []
 
     def run(self) -> None:
         self._start()
@@ -229,6 +264,11 @@ class Storm:
         self._consumers = [
             Consumer(world, self._checks, number, TOPIC, plan.partitions) for number in range(plan.consumers)
         ]
+        if plan.has_passing:
+            self._passing = [PassingClient(world, self._checks, name) for name in PASSING]
+            pass_topic(self._faults)
+        if plan.producers_max:
+            self._crowd = Crowd(world, self._checks, TOPIC, plan.partitions, plan.producers_max)
         if plan.scenario == "transactions":
             self._start_transactions()
 
@@ -265,12 +305,16 @@ class Storm:
 
     def _rage(self) -> None:
         world, plan, rng = self._world, self._plan, self._rng
-        faults = (OWN if plan.is_narrow else SCENARIOS)[plan.scenario]
+        faults = {**(OWN if plan.is_narrow else SCENARIOS)[plan.scenario]}
+        if plan.has_passing:
+            faults[pass_topic] = sum(faults.values()) * PASSING_SHARE
         kinds: list[Fault] = list(faults)
         weights = list(faults.values())
         self._run(rng.uniform(0.5, 2.0))
         end = world.agenda.now + plan.seconds
         due = world.agenda.now
+        if plan.is_restless and plan.brokers > 1:
+            self._faults.stay_away()
         while world.agenda.now < end and not self._is_over:
             if world.agenda.now >= due:
                 rng.choices(kinds, weights)[0](self._faults)
@@ -283,7 +327,7 @@ class Storm:
             return
         world = self._world
         self._faults.heal()
-        for producer in [*self._producers, *self._transactional]:
+        for producer in [*self._producers, *self._transactional, *self._passing]:
             producer.stopping = True
         end = world.agenda.now + self._plan.calm
         while not self._is_over and (missing := self._missing()):
@@ -304,6 +348,11 @@ class Storm:
         for host in self._world.hosts:
             if found := left_over(host):
                 self._checks.fail("bounded", found)
+        if not self._is_over and not self._world.agenda.run(CHECKPOINT_SECONDS, lambda: not self._unthinned()):
+            self._checks.fail("bounded", self._unthinned())
+
+    def _unthinned(self) -> str:
+        return next(filter(None, map(unthinned, self._world.hosts)), "")
 
     def _look_for_relapses(self) -> None:
         """Nothing goes wrong any more, so what had recovered stays so; members of groups still write, a moment apart."""
@@ -319,14 +368,17 @@ class Storm:
         for host in self._world.hosts:
             if not host.is_serving or host.is_stopping:
                 return f"{host.name} does not serve"
-        topic = self._checks.image().topics[TOPIC]
-        for index, state in enumerate(topic.partitions):
-            behind = self._behind(index, state)
-            if behind:
-                return behind
-        for producer in [*self._producers, *self._transactional]:
+        for name in (TOPIC, *PASSING):
+            topic = self._checks.image().topics.get(name)
+            for index, state in enumerate(topic.partitions if topic is not None else ()):
+                if behind := self._behind(name, index, state):
+                    return behind
+        for producer in [*self._producers, *self._transactional, *self._passing]:
             if not producer.is_done:
                 return f"producer {producer.name} is not done"
+        if self._crowd is not None and not self._crowd.is_done:
+            self._crowd.rush()
+            return "not everybody has come and gone"
         return self._undecided() or self._unstable()
 
     def _unstable(self) -> str:
@@ -351,31 +403,34 @@ class Storm:
                 return f"{LEDGER}-{index} ends at {end}, its committed reader is at {reader.position}"
         return ""
 
-    def _behind(self, index: int, state: Any) -> str:
-        name = f"{TOPIC}-{index}"
+    def _behind(self, topic: str, index: int, state: PartitionState) -> str:
+        name = f"{topic}-{index}"
         if state.adding or state.removing:
             return f"{name} is being moved: {state}"
         if state.leader < 0 or len(state.isr) < len(state.replicas):
             return f"{name} has leader {state.leader}, replicas {state.replicas}, in sync {state.isr}"
-        leader = self._world.hosts[state.leader - 1].partition(TOPIC, index)
+        leader = self._world.hosts[state.leader - 1].partition(topic, index)
         if leader is None or not leader.is_leader:
             return f"{name} is not led by broker {state.leader}"
         end = leader.log.end_offset
         for broker_id in state.replicas:
-            replica = self._world.hosts[broker_id - 1].partition(TOPIC, index)
+            replica = self._world.hosts[broker_id - 1].partition(topic, index)
             if replica is None or (replica.log.end_offset, replica.high_watermark) != (end, end):
                 where = "absent" if replica is None else f"at {replica.high_watermark}/{replica.log.end_offset}"
                 return f"{name} ends at {end}, on broker {broker_id} it is {where}"
-        for consumer in self._consumers:
+        for consumer in self._consumers if topic == TOPIC else ():
             if consumer.positions[index] != end:
                 return f"{name} ends at {end}, consumer {consumer.name} is at {consumer.positions[index]}"
         return ""
 
     def _read_all(self) -> None:
         """The last word: the leader's log, record by record, against everything that was sent and acknowledged."""
-        for index, state in enumerate(self._checks.image().topics[TOPIC].partitions):
-            leader = self._world.hosts[state.leader - 1].partition(TOPIC, index)
-            self._checks.on_final(TOPIC, index, _records(leader))
+        topics = self._checks.image().topics
+        labels = {TOPIC: TOPIC} | {name: label(name, topics[name].id) for name in PASSING if name in topics}
+        for name, labelled in labels.items():
+            for index, state in enumerate(topics[name].partitions):
+                leader = self._world.hosts[state.leader - 1].partition(name, index)
+                self._checks.on_final(labelled, index, _records(leader))
 
 
 def _records(partition: Any) -> dict[int, bytes]:

@@ -127,7 +127,6 @@ class BusyCluster(Cluster):
         self.rng: Random = self.world.rng("story")
         self.producers: list[Producer] = []
         self._topic_config = topic_config
-        self.checks.is_relaxed = "flush_messages" in topic_config
 
     def begin(self) -> None:
         for host in self.world.hosts:
@@ -202,6 +201,10 @@ class BusyCluster(Cluster):
         for other in others or [each for each in self.world.hosts if each is not host]:
             self.world.network.cut(host.address, other.address)
             self.world.network.cut(other.address, host.address)
+
+    def mend(self, one: Host, other: Host) -> None:
+        self.world.network.mend(one.address, other.address)
+        self.world.network.mend(other.address, one.address)
 
     def lose_the_commit_of_a_joiner(self, lands_after: float | None) -> tuple[Host, LostCommit]:
         """A follower that was killed is back and proposed; the store does not answer. None lands never."""

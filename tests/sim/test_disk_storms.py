@@ -172,7 +172,7 @@ def overload(cluster: Cluster) -> list[int]:
 
 
 def epochs(cluster: Cluster) -> list[int]:
-    return [host.node.broker.epoch for host in cluster.world.hosts if host.node is not None]
+    return [host.node.broker.view.epoch for host in cluster.world.hosts if host.node is not None]
 
 
 def test_brokers_on_one_overloaded_disk_do_not_all_leave(cluster: Cluster) -> None:

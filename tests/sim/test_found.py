@@ -99,7 +99,7 @@ def test_a_registration_that_an_earlier_life_left_behind_costs_the_next_one_noth
     cluster.run(1.0)
     for other in cluster.world.hosts:
         assert other.node is not None
-        assert sorted(other.node.broker.live) == [1, 2, 3]
+        assert sorted(other.node.broker.view.live) == [1, 2, 3]
 
 
 @three
@@ -109,7 +109,7 @@ def test_brokers_that_start_together_all_take_each_other_for_alive(cluster: Clus
     cluster.run(1.0)
     for host in cluster.world.hosts:
         assert host.node is not None
-        assert sorted(host.node.broker.live) == [1, 2, 3]
+        assert sorted(host.node.broker.view.live) == [1, 2, 3]
 
 
 @three
@@ -122,7 +122,7 @@ def test_a_broker_knows_who_is_alive_before_it_serves(cluster: Cluster) -> None:
         cluster.world.start(host)
         cluster.agenda.run(30.0, lambda host=host: host.answers)
         assert host.node is not None
-        assert sorted(host.node.broker.live) == [1, 2, 3]
+        assert sorted(host.node.broker.view.live) == [1, 2, 3]
 
 
 @three

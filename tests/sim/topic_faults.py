@@ -1,6 +1,6 @@
 """What administrators do to topics while all else happens, and what time does to their files.
 
-pass_topic         a topic is made, grown, or deleted and made again under its name
+pass_topic         a topic is made, grown, deleted, or deleted and made again at once under its name
 limit_size         the topic keeps so many bytes from now on (the invariant "retained" holds it to that)
 limit_time         the topic keeps some seconds from now on, by the clock of whoever leads
 rot_anywhere       a bit flips in any segment of any topic, internal ones too, in what others have as well
@@ -17,7 +17,7 @@ from headrace.wire.messages.configs import (
     IncrementalAlterConfigsResource,
 )
 from headrace.wire.messages.topics import CreatePartitionsRequest, CreatePartitionsTopic, DeleteTopicsRequest
-from sim.clients import ask_once, create_topic
+from sim.clients import Directory, ask_once, create_topic
 from sim.disk import SimDisk
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ KEPT_MS = (1000, 4000)
 def pass_topic(faults: "Faults") -> None:
     name = faults.rng.choice(NAMES)
     topic = faults.checks.image().topics.get(name)
+    factor = min(3, len(faults.world.hosts))
     if topic is None:
-        factor = min(3, len(faults.world.hosts))
         faults.world.say("admin", f"creates {name}")
         faults.administer(lambda directory: create_topic(directory, name, 2, factor, {}))
     elif faults.rng.random() < 0.5 and len(topic.partitions) < PARTITIONS_MAX:
@@ -45,9 +45,16 @@ def pass_topic(faults: "Faults") -> None:
         faults.world.say("admin", f"grows {name} to {count}")
         faults.administer(lambda directory: ask_once(directory, grown, CREATE_PARTITIONS))
     else:
-        faults.world.say("admin", f"deletes {name}")
-        gone = DeleteTopicsRequest(topic_names=[name], timeout_ms=3000)
-        faults.administer(lambda directory: ask_once(directory, gone, DELETE_TOPICS))
+        is_remade = faults.rng.random() < 0.5
+        faults.world.say("admin", f"deletes {name}{' and makes it again' if is_remade else ''}")
+        faults.administer(lambda directory: delete_topic(directory, name, factor if is_remade else 0))
+
+
+async def delete_topic(directory: Directory, name: str, next_factor: int) -> None:
+    """And makes another of this name at once, with so many replicas, unless that is none."""
+    await ask_once(directory, DeleteTopicsRequest(topic_names=[name], timeout_ms=3000), DELETE_TOPICS)
+    if next_factor:
+        await create_topic(directory, name, 2, next_factor, {})
 
 
 def limit_size(faults: "Faults") -> None:

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import random
 import uuid
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from headrace.base.clock import Clock, Now
 from headrace.base.disk import Disk
@@ -16,6 +16,7 @@ from headrace.base.probe import Probes
 from headrace.broker.coordinators.groups import GroupCoordinators
 from headrace.broker.coordinators.markers import Markers
 from headrace.broker.coordinators.producer_ids import ProducerIdBlocks
+from headrace.broker.coordinators.transaction_checks import TransactionChecks
 from headrace.broker.coordinators.transactions import TransactionCoordinators
 from headrace.broker.disk.room import DiskRoom
 from headrace.broker.disk.watch import DiskWatch
@@ -27,6 +28,7 @@ from headrace.broker.membership.membership import Membership
 from headrace.broker.membership.metadata import Metadata, Plan
 from headrace.broker.membership.new_leaders import NewLeaders
 from headrace.broker.membership.seen_revision import SeenRevision
+from headrace.broker.membership.view import View
 from headrace.broker.net.deadlines import Deadlines
 from headrace.broker.net.dispatch import Dispatch
 from headrace.broker.net.hung_peers import HungPeers
@@ -42,11 +44,8 @@ from headrace.broker.upkeep.credible_time import CredibleTime
 from headrace.broker.upkeep.retention import Retention
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.changes import Creation, NewTopic, create_topic
-from headrace.cluster.entities import INTERNAL_TOPICS, Topic
-from headrace.cluster.entities import Broker as Registration
+from headrace.cluster.entities import Topic
 from headrace.cluster.image import Image
-from headrace.cluster.registration import listed_brokers
-from headrace.cluster.room import reluctant_leaders
 from headrace.cluster.store import Commit, MetaStore
 from headrace.partition.fetch_session import FetchSessions
 from headrace.partition.partition import Partition
@@ -66,6 +65,7 @@ class Broker:
     disk_room: DiskRoom
     seen_revision: SeenRevision
     disk_watch: DiskWatch
+    hung_peers: HungPeers | None = None
     retention: Retention | None = None
     cleaner: Cleaner | None = None
 
@@ -82,59 +82,51 @@ class Broker:
         probes: Probes,
         tasks: Tasks,
     ) -> None:
+        # Types are said where the table of handlers asks for them: it is looked at first.
         self.id = broker_id
-        self.tasks = tasks
-        self.live: Mapping[int, int] = {}
-        self._leases: Mapping[int, int] = {}
+        self.tasks: Tasks = tasks
         self.clock = clock
-        self.disk = disk
-        self.config = config
+        self.disk: Disk = disk
         self.rng = rng
-        self.probes = probes
+        self.probes: Probes = probes
         self.fetch_bytes_max = config.number("fetch.max.bytes")
         self.deadlines = Deadlines(loop)
         self.metadata = Metadata(store, self._on_image, clock.mono)
-        self.producer_ids = ProducerIdBlocks(self.metadata)
+        self.view: View = View(broker_id, self.metadata, config, clock)
+        self.producer_ids: ProducerIdBlocks = ProducerIdBlocks(self.metadata)
         self.sessions = FetchSessions(
             config.number("max.incremental.fetch.session.cache.slots"), lambda: rng.randrange(1, 1 << 31), loop.time
         )
         self.fetchers = Fetchers(self)
-        self.isr_keeper = IsrKeeper(self)
+        self.isr_keeper = IsrKeeper(self.view)
         self.rot = Rot(self)
         # Held while a coordinator replays a stretch of its log: one stretch in a turn of the loop, whoever loads.
         self.loading = asyncio.Lock()
-        self.coordinators = GroupCoordinators(self)
-        self.transactions = TransactionCoordinators(self)
-        self.peers = Peers(self)
-        self.hung_peers = HungPeers(self)
-        self.new_leaders = NewLeaders(self)
-        self.markers = Markers(self)
-        self.controller = Controller(self)
+        self.coordinators: GroupCoordinators = GroupCoordinators(self)
+        self.transactions: TransactionCoordinators = TransactionCoordinators(self)
+        self.peers: Peers = Peers(self.view)
+        self.transaction_checks: TransactionChecks = TransactionChecks(self.view, self.peers, self.transactions)
+        self.new_leaders: NewLeaders = NewLeaders(self.view, tasks)
+        self.markers: Markers = Markers(self)
+        self.controller = Controller(self.view, probes)
         self.leaderless = Leaderless()
         self.refused_batches = RefusedBatches()
         self.credible_time = CredibleTime(clock.now())
         self._clock_watch = ClockWatch(broker_id)
-        self.dispatch = Dispatch(self, HANDLERS)
+        self.dispatch: Dispatch = Dispatch(self, HANDLERS)
 
     @property
     def image(self) -> Image:
         return self.metadata.image
 
-    @property
-    def controller_id(self) -> int:
-        """A live broker that takes admin requests. All do, so the one that was asked will do until there is one."""
-        claim = self.image.controller
-        return claim.broker_id if claim is not None and claim.broker_id in self.live else self.id
-
     async def _on_image(self, image: Image) -> None:
         self.new_leaders.on_image(image)
-        mine, everyone = image.overrides_of(self.id), image.overrides_of(None)
-        if mine != self.config.dynamic or everyone != self.config.dynamic_default:
-            self.config = self.config.with_dynamic(mine, everyone)
-            self.fetch_bytes_max = self.config.number("fetch.max.bytes")
-        self._find_live()
+        before = self.view.live
+        self.view.on_image()
+        self.fetch_bytes_max = self.view.config.number("fetch.max.bytes")
+        self._on_live(before)
         self._compare_clocks(image)
-        changed = await self.partitions.reconcile(image, self.config)
+        changed = await self.partitions.reconcile(image, self.view.config)
         self._follow(changed)
         self.controller.wake()
 
@@ -158,47 +150,27 @@ class Broker:
 
     def on_leases(self, leases: Mapping[int, int]) -> None:
         """Broker id → epoch of every broker whose lease has not run out."""
-        self._leases = leases
-        self._find_live()
+        before = self.view.live
+        self.view.on_leases(leases)
+        self._on_live(before)
         self.controller.wake()
 
-    def _find_live(self) -> None:
-        registered, before = self.image.brokers, self.live
-        self.live = {
-            broker_id: epoch
-            for broker_id, epoch in self._leases.items()
-            if broker_id in registered and registered[broker_id].epoch == epoch
-        }
-        self.hung_peers.on_live(before, self.live)
+    def _on_live(self, before: Mapping[int, int]) -> None:
+        if self.hung_peers is not None:
+            self.hung_peers.on_live(before, self.view.live)
         self.new_leaders.wake()
-
-    @property
-    def reluctant(self) -> Collection[int]:
-        """Brokers that lead only where nobody else can."""
-        return reluctant_leaders(self.image.brokers, self.live)
-
-    @property
-    def leaving(self) -> Collection[int]:
-        return [broker_id for broker_id in self.live if self.image.brokers[broker_id].leaving]
-
-    def listed_brokers(self) -> list[Registration]:
-        """Whom clients are told of."""
-        return listed_brokers(self.image.brokers, self.live)
-
-    @property
-    def epoch(self) -> int:
-        return self.membership.epoch
 
     def on_joined(self) -> None:
         self.partitions.is_fenced = False
-        self._leases = {**self._leases, self.id: self.epoch}
-        self._find_live()
+        before = self.view.live
+        self.view.on_joined()
+        self._on_live(before)
         self._follow(self.partitions)
 
     def on_renewed(self) -> None:
         """Whoever fenced itself in doubt, and finds that its lease never ran out, goes on as what it was."""
         if self.partitions.is_fenced and self.clock.now().mono <= self.membership.deadline:
-            log.info("broker %(broker)d still has its lease", {"broker": self.id, "broker_epoch": self.epoch})
+            log.info("broker %(broker)d still has its lease", {"broker": self.id, "broker_epoch": self.view.epoch})
             self.on_joined()
 
     def on_opened(self, opened: list[Partition]) -> None:
@@ -242,8 +214,8 @@ class Broker:
 
         def plan(image: Image) -> list[Commit]:
             nonlocal creation
-            staying = self.live.keys() - set(self.leaving)
-            creation = create_topic(image, staying, new, self.rng.randbytes(16), self.config, turn)
+            staying = self.view.live.keys() - set(self.view.leaving)
+            creation = create_topic(image, staying, new, self.rng.randbytes(16), self.view.config, turn)
             return creation.commits
 
         await self.change_placement(new.name, plan, validate_only)
@@ -282,7 +254,7 @@ class Broker:
             # Nobody has it, and only from us does the reader learn where to go on.
             return None
         for replica in leader.isr:
-            if replica in self.live and brokers[replica].rack == rack and leader.end_of(replica) >= offset:
+            if replica in self.view.live and brokers[replica].rack == rack and leader.end_of(replica) >= offset:
                 return replica
         return None
 
@@ -290,7 +262,3 @@ class Broker:
         if partition.is_internal:
             raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.id.topic} is written by brokers only")
         self.disk_room.check()
-
-    def check_may_delete(self, topic: str) -> None:
-        if topic in INTERNAL_TOPICS:
-            raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is kept by brokers only")

@@ -38,6 +38,7 @@ from headrace.broker.metrics.server import MetricsServer
 from headrace.broker.net.connection_limits import SocketBuffers, connection_limits
 from headrace.broker.net.descriptors import Descriptors, descriptor_limit
 from headrace.broker.net.dispatch import Dispatch
+from headrace.broker.net.hung_peers import HungPeers
 from headrace.broker.net.listener import Listener
 from headrace.broker.net.traces import Traces, open_traces
 from headrace.broker.partitions import Partitions
@@ -131,7 +132,7 @@ class Node:
             probes=self.probes,
             tasks=self._tasks,
         )
-        self._traces = open_traces(self._config, self.settings.broker_id)
+        self._traces = open_traces(self.broker.view)
         if self._traces is not None:
             self.broker.dispatch = Dispatch(self.broker, map(self._traces.traced, HANDLERS))
         self._watch = self.broker.disk_watch = DiskWatch(
@@ -167,7 +168,7 @@ class Node:
             "broker %(broker)d serves on %(host)s:%(port)d",
             {
                 "broker": self.settings.broker_id,
-                "broker_epoch": self.broker.epoch,
+                "broker_epoch": self.broker.view.epoch,
                 "host": self.settings.host,
                 "port": self.port,
             },
@@ -235,7 +236,7 @@ class Node:
             readers=self._read_threads,
             frame_bytes_max=config.number("socket.request.max.bytes"),
             buffer_bytes_max=config.number("queued.max.request.bytes"),
-            **connection_limits(self.broker.config),
+            **connection_limits(self.broker.view.config),
             descriptors=self._descriptors,
             backlog=config.number("socket.listen.backlog.size"),
             socket_buffers=SocketBuffers(
@@ -243,20 +244,29 @@ class Node:
             ),
             on_disk_failed=self._on_failure,
         )
+        self.broker.hung_peers = HungPeers(self.broker.view, self._tasks, self.broker.partitions, listener)
         self.port = await listener.bind(settings.host, settings.port)
         await self._join()
         await listener.serve()
         self._tasks.start("janitor", Janitor(self.broker).run())
-        self._tasks.start("stall watch", StallWatch(self.broker).run())
+        self._tasks.start("stall watch", StallWatch(self.broker.view, self.broker.partitions).run())
         self._tasks.start("loop lag", LoopLag(self.probes).run())
         self._keep_tidy()
 
     def _keep_tidy(self) -> None:
         broker = self.broker
-        broker.retention = Retention(broker)
+        broker.retention = Retention(broker.view, broker.partitions, broker.credible_time)
         self._tasks.start("retention", broker.retention.run())
         if self._begin_cleaning is not None and self._config.flag("log.cleaner.enable"):
-            broker.cleaner = Cleaner(broker, self.settings.data, self._sync_threads, self._begin_cleaning)
+            broker.cleaner = Cleaner(
+                broker.view,
+                broker.partitions,
+                broker.credible_time,
+                self._disk,
+                broker.disk_room,
+                self._sync_threads,
+                self._begin_cleaning,
+            )
             self._tasks.start("cleaner", broker.cleaner.run())
 
     async def _join(self) -> None:
@@ -282,8 +292,8 @@ class Node:
         self._tasks.start("lease", membership.run())
         self._tasks.start("leases", membership.run_watch())
         self._tasks.start("isr", broker.isr_keeper.run())
-        self._tasks.start("doubtful copies", DoubtfulCopies(broker).run())
-        self._tasks.start("room to lead", RoomToLead(broker).run())
+        self._tasks.start("doubtful copies", DoubtfulCopies(broker.view, broker.partitions).run())
+        self._tasks.start("room to lead", RoomToLead(broker.view, broker.partitions, broker.disk_room).run())
         self._tasks.start("controller", broker.controller.run())
 
     # -- stopping --------------------------------------------------------------------------------------------------
@@ -315,7 +325,7 @@ class Node:
         broker = self.broker
         try:
             async with asyncio.timeout(HAND_OVER_SECONDS_MAX):
-                await hand_over(broker)
+                await hand_over(broker.view)
         except TimeoutError:
             log.warning("the other brokers did not take over in %(seconds).0f s", {"seconds": HAND_OVER_SECONDS_MAX})
         broker.fetchers.stop()

@@ -62,7 +62,7 @@ async def _reload(node: Node, read_again: Callable[[], ServeOptions]) -> None:
 async def change(node: Node, options: NewOptions, by: str) -> None:
     """`by` is who asked for it."""
     logging.getLogger().setLevel(options.log_level.upper())
-    reloaded = compared(dict(node.broker.config.static), options.settings)
+    reloaded = compared(dict(node.broker.view.config.static), options.settings)
     await _apply(node, reloaded.settings)
     changed = ", ".join(reloaded.now) or "nothing"
     logger.info("%(cause)s: the settings were read again; changed: %(settings)s", {"cause": by, "settings": changed})
@@ -71,8 +71,7 @@ async def change(node: Node, options: NewOptions, by: str) -> None:
 
 
 async def _apply(node: Node, settings: dict[str, str]) -> None:
-    broker = node.broker
-    broker.config = BrokerConfig(settings, broker.config.dynamic, broker.config.dynamic_default)
-    broker.fetch_bytes_max = broker.config.number("fetch.max.bytes")
+    view = node.broker.view
+    view.config = BrokerConfig(settings, view.config.dynamic, view.config.dynamic_default)
     # As with settings that are changed in the metadata: topics that have the broker's defaults get the new ones.
-    await broker.metadata.show_again()
+    await view.metadata.show_again()

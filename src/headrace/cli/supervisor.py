@@ -244,10 +244,13 @@ class Supervisor:
             self.watcher.on_stopping()
         for child in self._living:
             self.selector.modify(child, selectors.EVENT_READ, partial(self._on_end, child))
-            child.process.terminate()
         asked, deadline = self.signals, time.monotonic() + STOP_SECONDS
-        while self._living and self.signals == asked and time.monotonic() < deadline:
-            self._wait(seconds=1.0)
+        # The gateway has groups to leave, so the brokers go after it.
+        for children in (self._living & {self.gateway}, self._living - {self.gateway}):
+            for child in children:
+                child.process.terminate()
+            while self._living & children and self.signals == asked and time.monotonic() < deadline:
+                self._wait(seconds=1.0)
         for child in self._living:
             child.kill()
         for child in (*self.children.values(), *([self.gateway] if self.gateway else [])):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 from confluent_kafka import Producer
 
-from cluster_view import View, records_of, view_of
+from cluster_view import View, committed, records_of, view_of
 from ended import until_ended
 from golden_data.archives import ARCHIVES, broker_on, unpacked
 from golden_data.fill import Filler
@@ -76,20 +76,6 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
         return (code, *capsys.readouterr())
 
     return run
-
-
-def committed(view: View, prefix: str = "") -> dict[str, Any]:
-    """What must be the same in the restored cluster."""
-    return {
-        "topics": {
-            prefix + name: [(each["start"], each["end"], each["read_committed"]) for each in topic["partitions"]]
-            for name, topic in view["topics"].items()
-        },
-        "settings of topics": {prefix + name: topic["settings"] for name, topic in view["topics"].items()},
-        "groups": {
-            group: {prefix + id: at for id, at in seen["offsets"].items()} for group, seen in view["groups"].items()
-        },
-    }
 
 
 def test_everything_comes_back_where_it_was(target: Broker, saved: tuple[Path, View], cli: Cli) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import headrace
 from headrace.cli.ports import free_port, is_free
 
 HOST = "127.0.0.1"
@@ -263,3 +264,25 @@ def test_a_broker_that_is_stopped_is_ended_and_started_again(tmp_path: Path, por
         assert started["broker"]["pid"] == int((tmp_path / "data" / "broker-2" / "pid").read_text())
         process.send_signal(signal.SIGTERM)
         assert finished(process)[0] == 0
+
+
+def test_brokers_serve_until_the_gateway_has_ended(tmp_path: Path, port: int) -> None:
+    """It has groups to leave. Here it is held (SIGSTOP), and the brokers with it."""
+    words = [
+        word
+        for word in up_command(tmp_path / "data", port, "--http-port", str(free_port(HOST)))
+        if "no-gate" not in word
+    ]
+    process = subprocess.Popen([*words, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        _, gateway = (json.loads(process.stdout.readline()) for _ in range(2))
+        os.kill(gateway["pid"], signal.SIGSTOP)
+        process.terminate()
+        with headrace.connect(f"{HOST}:{port}") as client:
+            # Without that care they are gone after some of these.
+            assert [client.produce("orders", "x").offset for _ in range(300)] == list(range(300))
+        os.kill(gateway["pid"], signal.SIGCONT)
+        assert finished(process) == (0, "")
+    finally:
+        process.kill()
+        process.communicate()

@@ -57,12 +57,12 @@ def answers_of_other_epochs_are_taken(patch: MonkeyPatch) -> None:
 
 def every_refusal_starts_a_log_over(patch: MonkeyPatch) -> None:
     """A follower drops its log only if it ends before the leader's begins, or has lost its own beginning."""
-    edit(patch, Fetcher._start_over, ("if start > partition.log.end_offset or partition.log.lacks_head:", "if True:"))
+    patch.setattr(Fetcher, "_must_start_over", lambda self, partition, start: True)
 
 
 def logs_are_not_started_over(patch: MonkeyPatch) -> None:
     """A follower whose log ends before the leader's begins starts over where that begins."""
-    edit(patch, Fetcher._start_over, ("if start > partition.log.end_offset or partition.log.lacks_head:", "if False:"))
+    patch.setattr(Fetcher, "_must_start_over", lambda self, partition, start: False)
 
 
 def lost_heads_stay_lost(patch: MonkeyPatch) -> None:
@@ -72,7 +72,7 @@ def lost_heads_stay_lost(patch: MonkeyPatch) -> None:
 
 def heads_of_replicas_in_sync_are_dropped(patch: MonkeyPatch) -> None:
     """A follower that counts as in sync keeps what it has, though the beginning of its log is lost."""
-    edit(patch, Fetcher._has_our_head, ("and self._broker.id not in partition.state.isr", ""))
+    edit(patch, Fetcher._lacks_head, (" and self._broker.id not in partition.state.isr", ""))
 
 
 def logs_begin_inside_batches(patch: MonkeyPatch) -> None:

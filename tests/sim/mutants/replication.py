@@ -60,7 +60,7 @@ def registrations_are_not_compared(patch: MonkeyPatch) -> None:
     edit(
         patch, isr.alter_isr, ("expect[broker_key(broker_id)] = _registered_revision(image, broker_id, epoch)", "pass")
     )
-    edit(patch, IsrKeeper._check_alive, ("if self._broker.live.get(broker_id) != epoch:", "if False:"))
+    edit(patch, IsrKeeper._check_alive, ("if self._view.live.get(broker_id) != epoch:", "if False:"))
 
 
 def tails_count_as_the_leaders(patch: MonkeyPatch) -> None:
@@ -150,11 +150,7 @@ def cuts_are_too_short(patch: MonkeyPatch) -> None:
 
 def cuts_of_other_epochs(patch: MonkeyPatch) -> None:
     """A cut that had to wait for its recovery point is done only in the epoch in which it was decided."""
-    edit(
-        patch,
-        Fetcher._cut,
-        ("if not partition.is_leader and partition.leader_epoch == position.leader_epoch:", "if True:"),
-    )
+    edit(patch, Fetcher._cut, ("if _follows_on(partition, position):", "if True:"))
 
 
 def tails_are_not_proven_first(patch: MonkeyPatch) -> None:

@@ -58,16 +58,13 @@ class CleanerRig(PartitionRig):
         self.now = NOW
         self.begun: list[InThisProcess] = []
         self.fails_after: int | None = None
-        broker = SimpleNamespace(
-            disk=self.disk,
-            clock=SimpleNamespace(now=lambda: self.now),
-            config=BrokerConfig({}),
-            partitions=Hosted([self.partition]),
-            disk_room=SimpleNamespace(reserve_bytes=0),
-            epoch=3,
-            credible_time=CredibleTime(NOW),
-        )
-        self.cleaner = Cleaner(broker, "/data", None, self._begin)
+        self.hosted = Hosted([self.partition])
+        self.cleaner = self.new_cleaner()
+
+    def new_cleaner(self) -> Cleaner:
+        view = SimpleNamespace(clock=SimpleNamespace(now=lambda: self.now), config=BrokerConfig({}), epoch=3)
+        room = SimpleNamespace(path="/data", reserve_bytes=0)
+        return Cleaner(view, self.hosted, CredibleTime(NOW), self.disk, room, None, self._begin)
 
     def _begin(self, job: CleanJob) -> InThisProcess:
         self.begun.append(InThisProcess(self, job, self.fails_after))
@@ -122,7 +119,7 @@ def test_the_dirty_are_cleaned_once() -> None:
 def test_what_was_cleaned_is_remembered() -> None:
     rig = dirty()
     rig.run()
-    rig.cleaner = Cleaner(rig.cleaner._broker, "/data", None, rig._begin)
+    rig.cleaner = rig.new_cleaner()
     rig.run(60)
     assert len(rig.begun) == 1
 
@@ -198,10 +195,10 @@ def test_a_tombstone_stays_while_a_replica_is_away_and_goes_when_it_is_back() ->
     assert rig.offsets() == [1, 2]
     assert len(rig.begun) == 1, "there is nothing to do"
     rig.partition.on_state(PartitionState((1, 2), (1, 2), 1, 5), NOW)
-    rig.cleaner._broker.partitions.is_fenced = True
+    rig.hosted.is_fenced = True
     rig.run(60)
     assert rig.offsets() == [1, 2]
-    rig.cleaner._broker.partitions.is_fenced = False
+    rig.hosted.is_fenced = False
     rig.run(60)
     assert rig.offsets() == [2]
 

@@ -7,7 +7,6 @@ import pytest
 
 from batches import batch
 from headrace.base.errors import Refused
-from headrace.broker.handlers import first_writes
 from headrace.broker.handlers.first_writes import FirstWrites
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.txns.questions import AddPartitions
@@ -31,24 +30,19 @@ AGAIN = ErrorCode.NOT_ENOUGH_REPLICAS
         (VERIFIES - 1, ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE),
     ],
 )
-def test_what_a_producer_is_told(
-    version: int, said: ErrorCode, told: ErrorCode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def until_checked(broker: Any, question: AddPartitions, seconds_max: float) -> dict[Any, ErrorCode]:
+def test_what_a_producer_is_told(version: int, said: ErrorCode, told: ErrorCode) -> None:
+    async def until_checked(question: AddPartitions, seconds_max: float) -> dict[Any, ErrorCode]:
         assert question.verify_only is (version < ADDS)
         return dict.fromkeys(question.partitions, said)
 
-    monkeypatch.setattr(first_writes, "until_checked", until_checked)
     rig = PartitionRig()
-    broker: Any = SimpleNamespace(
-        config=BrokerConfig(),
-        image=SimpleNamespace(topic_names={}),
-        partitions=SimpleNamespace(find=lambda topic, index: rig.partition),
-    )
+    view: Any = SimpleNamespace(config=BrokerConfig(), image=SimpleNamespace(topic_names={}))
+    partitions: Any = SimpleNamespace(find=lambda topic, index: rig.partition)
+    checks: Any = SimpleNamespace(until_checked=until_checked)
     content = batch(producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
     data = TopicProduceData(ID.topic, partition_data=[PartitionProduceData(ID.partition, memoryview(content))])
     request: Any = SimpleNamespace(version=version, body=ProduceRequest("billing", -1, 1000, [data]))
-    writes = rig.loop.run(FirstWrites(broker, request).until_checked())
+    writes = rig.loop.run(FirstWrites(view, partitions, checks, request).until_checked())
     with pytest.raises(Refused) as refused:
         writes.verification(ID.topic, ID.partition)
     assert refused.value.code == told

@@ -65,14 +65,14 @@ class Rig:
             topic_by_id=lambda id: topic,
             brokers=registered,
         )
-        broker: Any = SimpleNamespace(
+        view: Any = SimpleNamespace(
             image=self.image,
             live=self.live,
             id=1,
             config=BrokerConfig(),
             metadata=SimpleNamespace(store=self.store),
         )
-        self.keeper = IsrKeeper(broker)
+        self.keeper = IsrKeeper(view)
         self.waiter = Waiter()
         self.partition.in_sync.on_follower_fetch(3, 7, 0, NOW)
         self.rig.carry_out()

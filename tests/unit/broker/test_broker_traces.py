@@ -1,6 +1,7 @@
 """Which requests have a span, and that without a collector nothing stands between a request and its handler."""
 
 from types import SimpleNamespace
+from typing import Any
 
 from headrace.broker.handlers import HANDLERS
 from headrace.broker.net.traces import codes_of, is_of_follower, open_traces, topics_of
@@ -18,7 +19,8 @@ from sim.world import World
 
 
 def test_without_a_collector_handlers_are_called_as_they_are() -> None:
-    assert open_traces(BrokerConfig({}), 1) is None
+    view: Any = SimpleNamespace(config=BrokerConfig({}))
+    assert open_traces(view) is None
     world = World("traces", 1, {})
     (host,) = world.hosts
     world.start(host)
@@ -37,7 +39,7 @@ def test_a_followers_fetch_has_no_span() -> None:
 
 
 def test_topics_are_told_by_name_however_they_are_named() -> None:
-    known = SimpleNamespace(image=SimpleNamespace(topic_by_id={b"i" * 16: SimpleNamespace(name="by-id")}.get))
+    known: Any = SimpleNamespace(topic_by_id={b"i" * 16: SimpleNamespace(name="by-id")}.get)
     assert list(topics_of(known, FetchRequest(topics=[FetchTopic("", b"i" * 16), FetchTopic("b")]))) == ["by-id", "b"]
     assert list(topics_of(known, ProduceRequest(topic_data=[TopicProduceData("c"), TopicProduceData()]))) == ["c"]
     assert list(topics_of(known, MetadataRequest(topics=[MetadataRequestTopic(name="d")]))) == ["d"]

@@ -291,7 +291,8 @@ async def test_a_process_that_only_takes_its_time_with_the_lock_is_not(world: Wo
     with holder(world.path) as process:
         assert process.stdout is not None
         await asyncio.to_thread(process.stdout.readline)
-        with pytest.raises(StoreUnreachable, match="stayed locked"):
+        # Which of its two deadlines rings first is the machine's business.
+        with pytest.raises(StoreUnreachable, match=r"stayed locked|did not answer"):
             await impatient.commit({"a": b"1"}, {})
         assert process.poll() is None
         process.kill()

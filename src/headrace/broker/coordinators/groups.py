@@ -43,7 +43,7 @@ class GroupCoordinators(LedCoordinators[GroupCoordinator]):
                 coordinator.on_topics(self._topics)
 
     def _settings(self) -> GroupSettings:
-        config = self._broker.config
+        config = self._broker.view.config
         assignors = config.value("group.consumer.assignors")
         assert isinstance(assignors, tuple)
         return GroupSettings(
@@ -73,7 +73,7 @@ class GroupCoordinators(LedCoordinators[GroupCoordinator]):
             coordinator.expire()
 
     def _new_topic(self) -> NewTopic:
-        config = self._broker.config
+        config = self._broker.view.config
         # A cluster that gives its topics fewer replicas, such as one broker alone, gives this one no more.
         replicas = min(config.number("offsets.topic.replication.factor"), config.number("default.replication.factor"))
         settings = {

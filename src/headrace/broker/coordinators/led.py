@@ -142,7 +142,7 @@ class LedCoordinators(ABC, Generic[C]):
             topic = await self._create_topic()
         index = partition_of(name, len(topic.partitions))
         leader = topic.partitions[index].leader
-        if leader not in self._broker.live:
+        if leader not in self._broker.view.live:
             raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{self.topic}-{index} has no leader at the moment")
         return Home(index, self._broker.image.brokers[leader])
 

@@ -5,10 +5,13 @@ that were pending become the group's, or are dropped.
 """
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from headrace.base.clock import Now
 from headrace.base.errors import DiskFull, Refused
+from headrace.broker.coordinators.groups import GroupCoordinators
+from headrace.broker.disk.room import DiskRoom
+from headrace.broker.net.deadlines import Deadlines
+from headrace.broker.partitions import Partitions
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.transactions import (
     WritableTxnMarker,
@@ -20,9 +23,6 @@ from headrace.wire.messages.transactions import (
 )
 from headrace.wire.records import Marker
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 # Less than whoever asks us waits for an answer: asked again, a marker that is there is not written again.
 WAIT_SECONDS_MAX = 2.5
 
@@ -30,8 +30,19 @@ WAIT_SECONDS_MAX = 2.5
 class MarkerAppends:
     """A waiter for each partition whose marker is not committed yet."""
 
-    def __init__(self, broker: "Broker", request: WriteTxnMarkersRequest, now: Now) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        groups: GroupCoordinators,
+        partitions: Partitions,
+        deadlines: Deadlines,
+        disk_room: DiskRoom,
+        request: WriteTxnMarkersRequest,
+        now: Now,
+    ) -> None:
+        self._groups = groups
+        self._partitions = partitions
+        self._deadlines = deadlines
+        self._disk_room = disk_room
         self._now = now
         self._waiting: dict[int, WritableTxnMarkerPartitionResult] = {}
         self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -39,7 +50,7 @@ class MarkerAppends:
 
     async def until_done(self) -> WriteTxnMarkersResponse:
         if self._waiting:
-            deadline = self._broker.deadlines.after(WAIT_SECONDS_MAX, self._on_timeout)
+            deadline = self._deadlines.after(WAIT_SECONDS_MAX, self._on_timeout)
             await self._done
             deadline.cancel()
         return self._response
@@ -58,9 +69,9 @@ class MarkerAppends:
         marker = Marker(asked.transaction_result, asked.coordinator_epoch)
         producer = asked.producer_id, asked.producer_epoch
         try:
-            partition = self._broker.partitions.hosted(topic, index)
-            if topic == self._broker.coordinators.topic:
-                coordinator = self._broker.coordinators.at(index)
+            partition = self._partitions.hosted(topic, index)
+            if topic == self._groups.topic:
+                coordinator = self._groups.at(index)
                 if coordinator is None:
                     raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{partition.id} is not coordinated here")
                 end_offset = coordinator.end_transaction(marker, *producer, asked.transaction_version)
@@ -69,7 +80,7 @@ class MarkerAppends:
         except Refused as refusal:
             result.error_code = refusal.code
         except DiskFull:
-            self._broker.disk_room.look()
+            self._disk_room.look()
             result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
         else:
             if partition.wait(end_offset, -1, self, result):

@@ -10,6 +10,7 @@ Given up only when the coordinator that wanted them is no longer one: the next c
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from headrace.base.clock import Now
 from headrace.base.errors import StoreUnreachable
 from headrace.broker.coordinators.marker_appends import MarkerAppends
 from headrace.client.connection import Disconnected
@@ -115,7 +116,7 @@ class Markers:
             state = self._broker.image.partition(*partition)
             if state is None:
                 unknown.append(partition)
-            elif state.leader not in self._broker.live:
+            elif state.leader not in self._broker.view.live:
                 leaderless.append(partition)
             else:
                 self._due.setdefault(state.leader, {}).setdefault(job, []).append(partition)
@@ -141,6 +142,11 @@ class Markers:
             self._route(job, there)
         if job.is_wanted():
             job.finish(gone)
+
+    def append(self, request: WriteTxnMarkersRequest, now: Now) -> MarkerAppends:
+        """To partitions that we lead, whoever asks for it."""
+        broker = self._broker
+        return MarkerAppends(broker.coordinators, broker.partitions, broker.deadlines, broker.disk_room, request, now)
 
     # -- one request at a time to each broker ------------------------------------------------------------------------
 
@@ -181,7 +187,7 @@ class Markers:
 
     async def _ask(self, broker_id: int, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
         if broker_id == self._broker.id:
-            return await MarkerAppends(self._broker, request, self._broker.check_lease()).until_done()
+            return await self.append(request, self._broker.check_lease()).until_done()
         return await self._broker.peers.ask(broker_id, request, WriteTxnMarkersResponse, VERSION, REQUEST_SECONDS_MAX)
 
     def _judge(self, job: MarkerJob, partitions: list[TopicPartition], codes: dict[TopicPartition, int]) -> None:

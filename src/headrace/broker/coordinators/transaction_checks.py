@@ -6,9 +6,11 @@ transaction has ended would otherwise open one that nobody ever ends, and reader
 """
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from headrace.broker.coordinators.transaction import TransactionCoordinator
+from headrace.broker.coordinators.transactions import TransactionCoordinators
+from headrace.broker.membership.view import View
+from headrace.broker.net.peers import Peers
 from headrace.client.connection import Disconnected
 from headrace.txns.questions import AddPartitions, Answer
 from headrace.txns.state import TopicPartition
@@ -19,9 +21,6 @@ from headrace.wire.messages.transactions import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 VERSION = 5
 SECONDS_MAX = 3.0
@@ -38,18 +37,58 @@ COME_BACK = (
 )
 
 
-async def until_checked(broker: "Broker", question: AddPartitions, seconds_max: float = SECONDS_MAX) -> Codes:
-    """A code for each partition: NONE to go on, one of COME_BACK, or why not. Nobody waits for longer than `seconds_max`."""
-    coordinator = broker.transactions.of(question.transactional_id)
-    if coordinator is not None:
-        return codes_of(question, await _ask_here(coordinator, question, seconds_max))
-    index = broker.transactions.index_of(question.transactional_id)
-    if index is None:
-        return dict.fromkeys(question.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    state = broker.image.partition(broker.transactions.topic, index)
-    if state is None or state.leader not in broker.live or state.leader == broker.id:
-        return dict.fromkeys(question.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    return await _ask_peer_until_free(broker, state.leader, question, seconds_max)
+class TransactionChecks:
+    def __init__(self, view: View, peers: Peers, transactions: TransactionCoordinators) -> None:
+        self._view = view
+        self._peers = peers
+        self._transactions = transactions
+
+    async def until_checked(self, question: AddPartitions, seconds_max: float = SECONDS_MAX) -> Codes:
+        """A code for each partition: NONE to go on, one of COME_BACK, or why not. Nobody waits longer than `seconds_max`."""
+        coordinator = self._transactions.of(question.transactional_id)
+        if coordinator is not None:
+            return codes_of(question, await _ask_here(coordinator, question, seconds_max))
+        index = self._transactions.index_of(question.transactional_id)
+        if index is None:
+            return dict.fromkeys(question.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        state = self._view.image.partition(self._transactions.topic, index)
+        if state is None or state.leader not in self._view.live or state.leader == self._view.id:
+            return dict.fromkeys(question.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return await self._ask_peer_until_free(state.leader, question, seconds_max)
+
+    async def _ask_peer_until_free(self, peer: int, question: AddPartitions, seconds_max: float) -> Codes:
+        """The peer does not let us wait: one answer that is late would hold up all others on the connection."""
+        waited, pauses = 0.0, iter(AGAIN_SECONDS)
+        while True:
+            codes = await self._ask_peer(peer, question, min(SECONDS_MAX, seconds_max))
+            if ErrorCode.CONCURRENT_TRANSACTIONS not in codes.values() or waited >= min(AGAIN_SECONDS_MAX, seconds_max):
+                return codes
+            pause = next(pauses, AGAIN_SECONDS[-1])
+            await asyncio.sleep(pause)
+            waited += pause
+
+    async def _ask_peer(self, peer: int, question: AddPartitions, seconds_max: float) -> Codes:
+        topics: dict[str, list[int]] = {}
+        for topic, index in sorted(question.partitions):
+            topics.setdefault(topic, []).append(index)
+        transaction = AddPartitionsToTxnTransaction(
+            question.transactional_id,
+            question.producer_id,
+            question.producer_epoch,
+            question.verify_only,
+            [AddPartitionsToTxnTopic(topic, indexes) for topic, indexes in topics.items()],
+        )
+        request = AddPartitionsToTxnRequest([transaction])
+        codes = dict.fromkeys(question.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        try:
+            response = await self._peers.ask(peer, request, AddPartitionsToTxnResponse, VERSION, seconds_max)
+        except Disconnected:
+            return codes
+        for result in response.results_by_transaction:
+            for topic_result in result.topic_results:
+                for part in topic_result.results_by_partition:
+                    codes[topic_result.name, part.partition_index] = CODES[part.partition_error_code]
+        return codes
 
 
 async def _ask_here(coordinator: TransactionCoordinator, question: AddPartitions, seconds_max: float) -> Answer:
@@ -69,40 +108,4 @@ async def _ask_here(coordinator: TransactionCoordinator, question: AddPartitions
 def codes_of(question: AddPartitions, answer: Answer) -> Codes:
     codes = dict.fromkeys(question.partitions, answer.code)
     codes.update(dict.fromkeys(answer.missing, ErrorCode.TRANSACTION_ABORTABLE))
-    return codes
-
-
-async def _ask_peer_until_free(broker: "Broker", peer: int, question: AddPartitions, seconds_max: float) -> Codes:
-    """The peer does not let us wait: one answer that is late would hold up all others on the connection."""
-    waited, pauses = 0.0, iter(AGAIN_SECONDS)
-    while True:
-        codes = await _ask_peer(broker, peer, question, min(SECONDS_MAX, seconds_max))
-        if ErrorCode.CONCURRENT_TRANSACTIONS not in codes.values() or waited >= min(AGAIN_SECONDS_MAX, seconds_max):
-            return codes
-        pause = next(pauses, AGAIN_SECONDS[-1])
-        await asyncio.sleep(pause)
-        waited += pause
-
-
-async def _ask_peer(broker: "Broker", peer: int, question: AddPartitions, seconds_max: float) -> Codes:
-    topics: dict[str, list[int]] = {}
-    for topic, index in sorted(question.partitions):
-        topics.setdefault(topic, []).append(index)
-    transaction = AddPartitionsToTxnTransaction(
-        question.transactional_id,
-        question.producer_id,
-        question.producer_epoch,
-        question.verify_only,
-        [AddPartitionsToTxnTopic(topic, indexes) for topic, indexes in topics.items()],
-    )
-    request = AddPartitionsToTxnRequest([transaction])
-    codes = dict.fromkeys(question.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    try:
-        response = await broker.peers.ask(peer, request, AddPartitionsToTxnResponse, VERSION, seconds_max)
-    except Disconnected:
-        return codes
-    for result in response.results_by_transaction:
-        for topic_result in result.topic_results:
-            for part in topic_result.results_by_partition:
-                codes[topic_result.name, part.partition_index] = CODES[part.partition_error_code]
     return codes

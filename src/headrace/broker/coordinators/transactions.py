@@ -14,7 +14,7 @@ class TransactionCoordinators(LedCoordinators[TransactionCoordinator]):
     topic = TRANSACTIONS_TOPIC
 
     def _make(self, partition: Partition) -> TransactionCoordinator:
-        config = self._broker.config
+        config = self._broker.view.config
         settings = TxnSettings(
             config.number("transaction.max.timeout.ms"), config.number("transactional.id.expiration.ms")
         )
@@ -25,7 +25,7 @@ class TransactionCoordinators(LedCoordinators[TransactionCoordinator]):
             coordinator.expire()
 
     def _new_topic(self) -> NewTopic:
-        config = self._broker.config
+        config = self._broker.view.config
         # A cluster that gives its topics fewer replicas, such as one broker alone, gives this one no more.
         replicas = min(
             config.number("transaction.state.log.replication.factor"), config.number("default.replication.factor")

@@ -1,5 +1,6 @@
 """One function per API, and the table of all that work. An API is advertised because it is in this table."""
 
+from headrace.broker.handlers import takes
 from headrace.broker.handlers.api_versions import handle_api_versions
 from headrace.broker.handlers.cluster import handle_describe_cluster, handle_unregister_broker
 from headrace.broker.handlers.config_resources import handle_list_config_resources
@@ -112,53 +113,133 @@ HANDLERS = (
     # Produce 0-2 are advertised and refused: without them librdkafka before 2.8 sends everything uncompressed.
     Handler(ProduceRequest, handle_produce, Access("Write", "Topic"), advertised_min=0),
     Handler(FetchRequest, handle_fetch, Access("Read", "Topic")),
-    Handler(ListOffsetsRequest, handle_list_offsets, Access("Describe", "Topic")),
+    Handler(ListOffsetsRequest, takes.partitions(handle_list_offsets), Access("Describe", "Topic")),
     Handler(MetadataRequest, handle_metadata, Access("Describe", "Topic")),
-    Handler(DescribeTopicPartitionsRequest, handle_describe_topic_partitions, Access("Describe", "Topic")),
-    Handler(FindCoordinatorRequest, handle_find_coordinator, Access("Describe", "Group")),
-    Handler(OffsetCommitRequest, handle_offset_commit, Access("Read", "Group")),
-    Handler(OffsetFetchRequest, handle_offset_fetch, Access("Describe", "Group")),
-    Handler(JoinGroupRequest, handle_one_group, Access("Read", "Group")),
-    Handler(HeartbeatRequest, handle_one_group, Access("Read", "Group")),
-    Handler(LeaveGroupRequest, handle_one_group, Access("Read", "Group")),
-    Handler(SyncGroupRequest, handle_one_group, Access("Read", "Group")),
-    Handler(ConsumerGroupHeartbeatRequest, handle_one_group, Access("Read", "Group")),
-    Handler(ConsumerGroupDescribeRequest, handle_consumer_group_describe, Access("Describe", "Group")),
-    Handler(DescribeGroupsRequest, handle_describe_groups, Access("Describe", "Group")),
-    Handler(ListGroupsRequest, handle_list_groups, Access("Describe", "Cluster")),
-    Handler(DeleteGroupsRequest, handle_delete_groups, Access("Delete", "Group")),
-    Handler(OffsetDeleteRequest, handle_one_group, Access("Delete", "Group")),
-    Handler(ApiVersionsRequest, handle_api_versions, None),
+    Handler(
+        DescribeTopicPartitionsRequest,
+        lambda broker, request: handle_describe_topic_partitions(broker.view, broker.new_leaders, request),
+        Access("Describe", "Topic"),
+    ),
+    Handler(
+        FindCoordinatorRequest,
+        lambda broker, request: handle_find_coordinator(broker.coordinators, broker.transactions, request),
+        Access("Describe", "Group"),
+    ),
+    Handler(
+        OffsetCommitRequest,
+        lambda broker, request: handle_offset_commit(broker.view, broker.coordinators, request),
+        Access("Read", "Group"),
+    ),
+    Handler(
+        OffsetFetchRequest,
+        lambda broker, request: handle_offset_fetch(broker.view, broker.coordinators, request),
+        Access("Describe", "Group"),
+    ),
+    Handler(JoinGroupRequest, takes.groups(handle_one_group), Access("Read", "Group")),
+    Handler(HeartbeatRequest, takes.groups(handle_one_group), Access("Read", "Group")),
+    Handler(LeaveGroupRequest, takes.groups(handle_one_group), Access("Read", "Group")),
+    Handler(SyncGroupRequest, takes.groups(handle_one_group), Access("Read", "Group")),
+    Handler(ConsumerGroupHeartbeatRequest, takes.groups(handle_one_group), Access("Read", "Group")),
+    Handler(ConsumerGroupDescribeRequest, takes.groups(handle_consumer_group_describe), Access("Describe", "Group")),
+    Handler(DescribeGroupsRequest, takes.groups(handle_describe_groups), Access("Describe", "Group")),
+    Handler(ListGroupsRequest, takes.groups(handle_list_groups), Access("Describe", "Cluster")),
+    Handler(DeleteGroupsRequest, takes.groups(handle_delete_groups), Access("Delete", "Group")),
+    Handler(OffsetDeleteRequest, takes.groups(handle_one_group), Access("Delete", "Group")),
+    Handler(
+        ApiVersionsRequest, lambda broker, request: handle_api_versions(broker.view, broker.dispatch, request), None
+    ),
     Handler(CreateTopicsRequest, handle_create_topics, Access("Create", "Cluster")),
     Handler(DeleteTopicsRequest, handle_delete_topics, Access("Delete", "Topic")),
-    Handler(DeleteRecordsRequest, handle_delete_records, Access("Delete", "Topic")),
-    Handler(InitProducerIdRequest, handle_init_producer_id, Access("IdempotentWrite", "Cluster")),
-    Handler(AddPartitionsToTxnRequest, handle_add_partitions_to_txn, Access("Write", "TransactionalId")),
-    Handler(AddOffsetsToTxnRequest, handle_add_offsets_to_txn, Access("Write", "TransactionalId")),
-    Handler(EndTxnRequest, handle_end_txn, Access("Write", "TransactionalId")),
-    Handler(TxnOffsetCommitRequest, handle_txn_offset_commit, Access("Read", "Group")),
-    Handler(WriteTxnMarkersRequest, handle_write_txn_markers, Access("ClusterAction", "Cluster")),
-    Handler(OffsetForLeaderEpochRequest, handle_offset_for_leader_epoch, Access("Describe", "Topic")),
-    Handler(DescribeConfigsRequest, handle_describe_configs, Access("DescribeConfigs", "Topic")),
-    Handler(AlterConfigsRequest, handle_alter_configs, Access("AlterConfigs", "Topic")),
-    Handler(IncrementalAlterConfigsRequest, handle_incremental_alter_configs, Access("AlterConfigs", "Topic")),
-    Handler(ListConfigResourcesRequest, handle_list_config_resources, Access("DescribeConfigs", "Cluster")),
-    Handler(DescribeLogDirsRequest, handle_describe_log_dirs, Access("Describe", "Cluster")),
-    Handler(AlterReplicaLogDirsRequest, handle_alter_replica_log_dirs, Access("Alter", "Cluster")),
+    Handler(DeleteRecordsRequest, takes.partitions(handle_delete_records), Access("Delete", "Topic")),
+    Handler(
+        InitProducerIdRequest,
+        lambda broker, request: handle_init_producer_id(broker.transactions, broker.producer_ids, request),
+        Access("IdempotentWrite", "Cluster"),
+    ),
+    Handler(
+        AddPartitionsToTxnRequest,
+        lambda broker, request: handle_add_partitions_to_txn(broker.view, broker.transactions, request),
+        Access("Write", "TransactionalId"),
+    ),
+    Handler(
+        AddOffsetsToTxnRequest,
+        lambda broker, request: handle_add_offsets_to_txn(broker.coordinators, broker.transactions, request),
+        Access("Write", "TransactionalId"),
+    ),
+    Handler(EndTxnRequest, takes.transactions(handle_end_txn), Access("Write", "TransactionalId")),
+    Handler(
+        TxnOffsetCommitRequest,
+        lambda broker, request: handle_txn_offset_commit(
+            broker.view, broker.coordinators, broker.transaction_checks, request
+        ),
+        Access("Read", "Group"),
+    ),
+    Handler(
+        WriteTxnMarkersRequest,
+        lambda broker, request: handle_write_txn_markers(broker.markers, broker.tasks, request),
+        Access("ClusterAction", "Cluster"),
+    ),
+    Handler(OffsetForLeaderEpochRequest, takes.partitions(handle_offset_for_leader_epoch), Access("Describe", "Topic")),
+    Handler(
+        DescribeConfigsRequest,
+        lambda broker, request: handle_describe_configs(broker.view, broker.listener, broker.partitions, request),
+        Access("DescribeConfigs", "Topic"),
+    ),
+    Handler(AlterConfigsRequest, takes.view(handle_alter_configs), Access("AlterConfigs", "Topic")),
+    Handler(
+        IncrementalAlterConfigsRequest, takes.view(handle_incremental_alter_configs), Access("AlterConfigs", "Topic")
+    ),
+    Handler(ListConfigResourcesRequest, takes.view(handle_list_config_resources), Access("DescribeConfigs", "Cluster")),
+    Handler(
+        DescribeLogDirsRequest,
+        lambda broker, request: handle_describe_log_dirs(broker.partitions, broker.disk, request),
+        Access("Describe", "Cluster"),
+    ),
+    Handler(
+        AlterReplicaLogDirsRequest,
+        lambda broker, request: handle_alter_replica_log_dirs(broker.view, broker.partitions, request),
+        Access("Alter", "Cluster"),
+    ),
     Handler(CreatePartitionsRequest, handle_create_partitions, Access("Alter", "Topic")),
-    Handler(ElectLeadersRequest, handle_elect_leaders, Access("Alter", "Cluster")),
-    Handler(AlterPartitionReassignmentsRequest, handle_alter_partition_reassignments, Access("Alter", "Cluster")),
-    Handler(ListPartitionReassignmentsRequest, handle_list_partition_reassignments, Access("Describe", "Cluster")),
-    Handler(DescribeProducersRequest, handle_describe_producers, Access("Read", "Topic")),
-    Handler(DescribeTransactionsRequest, handle_describe_transactions, Access("Describe", "TransactionalId")),
-    Handler(ListTransactionsRequest, handle_list_transactions, Access("Describe", "TransactionalId")),
-    Handler(DescribeClusterRequest, handle_describe_cluster, Access("Describe", "Cluster")),
-    Handler(UnregisterBrokerRequest, handle_unregister_broker, Access("Alter", "Cluster")),
-    Handler(DescribeQuorumRequest, handle_describe_quorum, Access("Describe", "Cluster")),
-    Handler(UpdateFeaturesRequest, handle_update_features, Access("Alter", "Cluster")),
-    Handler(DescribeAclsRequest, handle_describe_acls, Access("Describe", "Cluster")),
-    Handler(CreateAclsRequest, handle_create_acls, Access("Alter", "Cluster")),
-    Handler(DeleteAclsRequest, handle_delete_acls, Access("Alter", "Cluster")),
-    Handler(DescribeUserScramCredentialsRequest, handle_describe_user_scram_credentials, Access("Describe", "Cluster")),
-    Handler(AlterUserScramCredentialsRequest, handle_alter_user_scram_credentials, Access("Alter", "Cluster")),
+    Handler(
+        ElectLeadersRequest,
+        lambda broker, request: handle_elect_leaders(broker.view, broker.probes, request),
+        Access("Alter", "Cluster"),
+    ),
+    Handler(
+        AlterPartitionReassignmentsRequest, takes.view(handle_alter_partition_reassignments), Access("Alter", "Cluster")
+    ),
+    Handler(
+        ListPartitionReassignmentsRequest,
+        takes.view(handle_list_partition_reassignments),
+        Access("Describe", "Cluster"),
+    ),
+    Handler(DescribeProducersRequest, takes.partitions(handle_describe_producers), Access("Read", "Topic")),
+    Handler(
+        DescribeTransactionsRequest,
+        takes.transactions(handle_describe_transactions),
+        Access("Describe", "TransactionalId"),
+    ),
+    Handler(
+        ListTransactionsRequest, takes.transactions(handle_list_transactions), Access("Describe", "TransactionalId")
+    ),
+    Handler(DescribeClusterRequest, takes.view(handle_describe_cluster), Access("Describe", "Cluster")),
+    Handler(UnregisterBrokerRequest, takes.view(handle_unregister_broker), Access("Alter", "Cluster")),
+    Handler(
+        DescribeQuorumRequest,
+        lambda broker, request: handle_describe_quorum(broker.view, broker.peers, request),
+        Access("Describe", "Cluster"),
+    ),
+    Handler(UpdateFeaturesRequest, takes.view(handle_update_features), Access("Alter", "Cluster")),
+    Handler(DescribeAclsRequest, takes.nothing(handle_describe_acls), Access("Describe", "Cluster")),
+    Handler(CreateAclsRequest, takes.nothing(handle_create_acls), Access("Alter", "Cluster")),
+    Handler(DeleteAclsRequest, takes.nothing(handle_delete_acls), Access("Alter", "Cluster")),
+    Handler(
+        DescribeUserScramCredentialsRequest,
+        takes.nothing(handle_describe_user_scram_credentials),
+        Access("Describe", "Cluster"),
+    ),
+    Handler(
+        AlterUserScramCredentialsRequest, takes.nothing(handle_alter_user_scram_credentials), Access("Alter", "Cluster")
+    ),
 )

@@ -1,9 +1,9 @@
 """DescribeCluster and UnregisterBroker: the brokers, and one that will not come back."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
+from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.cluster.image import Image
 from headrace.cluster.registration import unregister_broker
@@ -12,14 +12,11 @@ from headrace.cluster.store import Commit
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.cluster import DescribeClusterBroker, DescribeClusterResponse, UnregisterBrokerResponse
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 BROKERS = 1
 
 
-def handle_describe_cluster(broker: "Broker", request: Request) -> DescribeClusterResponse:
-    image = broker.image
+def handle_describe_cluster(view: View, request: Request) -> DescribeClusterResponse:
+    image = view.image
     if request.body.endpoint_type != BROKERS:
         return DescribeClusterResponse(
             error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
@@ -29,24 +26,24 @@ def handle_describe_cluster(broker: "Broker", request: Request) -> DescribeClust
     return DescribeClusterResponse(
         0,
         cluster_id=image.cluster_id,
-        controller_id=broker.controller_id,
+        controller_id=view.controller_id,
         brokers=[
-            DescribeClusterBroker(each.id, each.host, each.port, each.rack, each.id not in broker.live)
+            DescribeClusterBroker(each.id, each.host, each.port, each.rack, each.id not in view.live)
             for each in image.brokers.values()
-            if each.id in broker.live or request.body.include_fenced_brokers
+            if each.id in view.live or request.body.include_fenced_brokers
         ],
     )
 
 
-async def handle_unregister_broker(broker: "Broker", request: Request) -> UnregisterBrokerResponse:
+async def handle_unregister_broker(view: View, request: Request) -> UnregisterBrokerResponse:
     gone = request.body.broker_id
 
     def plan(image: Image) -> list[Commit]:
-        _check_is_gone(image, broker.live, gone)
+        _check_is_gone(image, view.live, gone)
         return [unregister_broker(image, gone)]
 
     try:
-        await broker.metadata.change(plan)
+        await view.metadata.change(plan)
     except Refused as refusal:
         return UnregisterBrokerResponse(0, refusal.code, refusal.message)
     return UnregisterBrokerResponse()

@@ -1,15 +1,12 @@
 """ListConfigResources: everything that has settings, by the kinds that are asked for."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
+from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.cluster.image import Image
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.configs import ConfigResource, ListConfigResourcesResponse
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 KINDS_SINCE = 1
 CLIENT_METRICS = 16
@@ -29,11 +26,11 @@ _NAMES: dict[int, Callable[[Image], Iterable[str]]] = {
 }
 
 
-def handle_list_config_resources(broker: "Broker", request: Request) -> ListConfigResourcesResponse:
+def handle_list_config_resources(view: View, request: Request) -> ListConfigResourcesResponse:
     asked = set(request.body.resource_types) if request.version >= KINDS_SINCE else {CLIENT_METRICS}
     if asked - _NAMES.keys():
         return ListConfigResourcesResponse(0, ErrorCode.UNSUPPORTED_VERSION)
-    image = broker.image
+    image = view.image
     kinds = [kind for kind in _NAMES if kind in asked or not asked]
     return ListConfigResourcesResponse(
         0, 0, [ConfigResource(name, kind) for kind in kinds for name in sorted(_NAMES[kind](image))]

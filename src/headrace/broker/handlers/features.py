@@ -1,8 +1,7 @@
 """UpdateFeatures: other levels of features for the whole cluster, all that a request names or none of them."""
 
-from typing import TYPE_CHECKING
-
 from headrace.base.errors import Refused
+from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.cluster.features import Update, update_features
 from headrace.cluster.image import Image
@@ -10,14 +9,11 @@ from headrace.cluster.store import Commit
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.features import FeatureUpdate, UpdatableFeatureResult, UpdateFeaturesResponse
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 TYPES_SINCE = 1
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
-async def handle_update_features(broker: "Broker", request: Request) -> UpdateFeaturesResponse:
+async def handle_update_features(view: View, request: Request) -> UpdateFeaturesResponse:
     body = request.body
 
     def plan(image: Image) -> list[Commit]:
@@ -25,7 +21,7 @@ async def handle_update_features(broker: "Broker", request: Request) -> UpdateFe
         return [] if commit is None else [commit]
 
     try:
-        await broker.metadata.change(plan, body.validate_only)
+        await view.metadata.change(plan, body.validate_only)
     except Refused as refusal:
         return UpdateFeaturesResponse(0, refusal.code, refusal.message)
     results = [UpdatableFeatureResult(each.feature) for each in body.feature_updates]

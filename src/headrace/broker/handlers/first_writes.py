@@ -3,11 +3,13 @@
 Later ones need no question: the transaction is open here, and nothing but its marker ends that.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from headrace.base.errors import Refused
-from headrace.broker.coordinators.transaction_checks import COME_BACK, SECONDS_MAX, until_checked
+from headrace.broker.coordinators.transaction_checks import COME_BACK, SECONDS_MAX, TransactionChecks
+from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
+from headrace.broker.partitions import Partitions
 from headrace.partition.appends import ADDS_SINCE
 from headrace.partition.partition import Partition
 from headrace.partition.verification import Verification
@@ -15,9 +17,6 @@ from headrace.txns.questions import AddPartitions
 from headrace.txns.state import TopicPartition
 from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_header
 from headrace.wire.codes import ErrorCode
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 BY_ID_SINCE = 13
 ABORTABLE_SINCE = 11
@@ -32,13 +31,15 @@ class _First(NamedTuple):
 
 
 class FirstWrites:
-    def __init__(self, broker: "Broker", request: Request) -> None:
-        self._broker = broker
+    def __init__(self, view: View, partitions: Partitions, checks: TransactionChecks, request: Request) -> None:
+        self._view = view
+        self._partitions = partitions
+        self._checks = checks
         self._version = request.version
         self._seconds_max = min(SECONDS_MAX, max(SECONDS_MIN, request.body.timeout_ms / 1000))
         self._first: dict[TopicPartition, _First] = {}
         self._refusals: dict[TopicPartition, ErrorCode] = {}
-        self._is_on = broker.config.flag("transaction.partition.verification.enable")
+        self._is_on = view.config.flag("transaction.partition.verification.enable")
         self._find(request)
         self.questions = self._questions(request.body.transactional_id)
 
@@ -49,9 +50,9 @@ class FirstWrites:
     def _find(self, request: Request) -> None:
         by_id = request.version >= BY_ID_SINCE
         for topic in request.body.topic_data:
-            name = self._broker.image.topic_names.get(topic.topic_id) if by_id else topic.name
+            name = self._view.image.topic_names.get(topic.topic_id) if by_id else topic.name
             for part in topic.partition_data:
-                partition = self._broker.partitions.find(name, part.index)
+                partition = self._partitions.find(name, part.index)
                 header = _transactional(part.records)
                 if partition is not None and partition.is_leader and header is not None:
                     self._look_at(partition, header)
@@ -79,7 +80,7 @@ class FirstWrites:
     async def until_checked(self) -> "FirstWrites":
         if self._is_on or self._adds:
             for question in self.questions:
-                for partition, code in (await until_checked(self._broker, question, self._seconds_max)).items():
+                for partition, code in (await self._checks.until_checked(question, self._seconds_max)).items():
                     if code is not ErrorCode.NONE:
                         self._refuse(partition, code)
         return self

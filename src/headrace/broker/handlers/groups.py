@@ -4,9 +4,11 @@ A request about several groups is taken apart by group, since their coordinators
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.broker.coordinators.group import GroupCoordinator
+from headrace.broker.coordinators.groups import GroupCoordinators
+from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.broker.net.listener import Pending
 from headrace.cluster.image import Image
@@ -29,20 +31,19 @@ from headrace.wire.messages.groups_admin import (
 from headrace.wire.messages.groups_consumer import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from headrace.wire.schema import Response
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 BY_ID_SINCE = 10
 
 
-def handle_one_group(broker: "Broker", request: Request) -> Pending:
+def handle_one_group(groups: GroupCoordinators, request: Request) -> Pending:
     """JoinGroup, SyncGroup, Heartbeat, LeaveGroup, ConsumerGroupHeartbeat, OffsetDelete."""
     pending = request.defer()
-    _ask(broker, request, request.body.group_id, request.body, pending.complete)
+    _ask(groups, request, request.body.group_id, request.body, pending.complete)
     return pending
 
 
-def _ask(broker: "Broker", request: Request, group_id: str, message: Any, answer: Callable[[Response], None]) -> None:
+def _ask(
+    groups: GroupCoordinators, request: Request, group_id: str, message: Any, answer: Callable[[Response], None]
+) -> None:
     def ask(coordinator: GroupCoordinator | None) -> None:
         if coordinator is None:
             answer(refused(message, request.version, ErrorCode.NOT_COORDINATOR))
@@ -50,13 +51,13 @@ def _ask(broker: "Broker", request: Request, group_id: str, message: Any, answer
         host = request.connection.peer.rpartition(":")[0]
         coordinator.ask(message, request.version, request.client_id or "", f"/{host}", answer)
 
-    broker.coordinators.when_here(group_id, ask)
+    groups.when_here(group_id, ask)
 
 
-def handle_offset_commit(broker: "Broker", request: Request) -> Pending:
+def handle_offset_commit(view: View, groups: GroupCoordinators, request: Request) -> Pending:
     """Offsets of partitions that do not exist are refused here; the coordinator knows groups, not topics."""
     pending = request.defer()
-    refusals = take_out_unknown(broker.image, request.body.topics, by_id=request.version >= BY_ID_SINCE)
+    refusals = take_out_unknown(view.image, request.body.topics, by_id=request.version >= BY_ID_SINCE)
 
     def answer(response: Any) -> None:
         for topic in response.topics:
@@ -64,7 +65,7 @@ def handle_offset_commit(broker: "Broker", request: Request) -> Pending:
         response.topics += [OffsetCommitResponseTopic(*key, partitions) for key, partitions in refusals.items()]
         pending.complete(response)
 
-    _ask(broker, request, request.body.group_id, request.body, answer)
+    _ask(groups, request, request.body.group_id, request.body, answer)
     return pending
 
 
@@ -94,10 +95,10 @@ def take_out_unknown(
     return refusals
 
 
-def handle_offset_fetch(broker: "Broker", request: Request) -> Pending:
+def handle_offset_fetch(view: View, groups: GroupCoordinators, request: Request) -> Pending:
     if request.version < FETCH_MANY_GROUPS_SINCE:
-        return handle_one_group(broker, request)
-    image = broker.image
+        return handle_one_group(groups, request)
+    image = view.image
     if request.version >= BY_ID_SINCE:
         for group in request.body.groups:
             for topic in group.topics or ():
@@ -117,39 +118,39 @@ def handle_offset_fetch(broker: "Broker", request: Request) -> Pending:
                     topic.topic_id = known.id
         return OffsetFetchResponse(groups=groups)
 
-    return _ask_each(broker, request, parts, merge)
+    return _ask_each(groups, request, parts, merge)
 
 
-def handle_describe_groups(broker: "Broker", request: Request) -> Pending:
+def handle_describe_groups(groups: GroupCoordinators, request: Request) -> Pending:
     operations = request.body.include_authorized_operations
     parts = [(group, DescribeGroupsRequest([group], operations)) for group in request.body.groups]
     return _ask_each(
-        broker, request, parts, lambda answers: DescribeGroupsResponse(groups=[each.groups[0] for each in answers])
+        groups, request, parts, lambda answers: DescribeGroupsResponse(groups=[each.groups[0] for each in answers])
     )
 
 
-def handle_consumer_group_describe(broker: "Broker", request: Request) -> Pending:
+def handle_consumer_group_describe(groups: GroupCoordinators, request: Request) -> Pending:
     operations = request.body.include_authorized_operations
     parts = [(group, ConsumerGroupDescribeRequest([group], operations)) for group in request.body.group_ids]
     return _ask_each(
-        broker,
+        groups,
         request,
         parts,
         lambda answers: ConsumerGroupDescribeResponse(groups=[each.groups[0] for each in answers]),
     )
 
 
-def handle_delete_groups(broker: "Broker", request: Request) -> Pending:
+def handle_delete_groups(groups: GroupCoordinators, request: Request) -> Pending:
     parts = [(group, DeleteGroupsRequest([group])) for group in request.body.groups_names]
     return _ask_each(
-        broker, request, parts, lambda answers: DeleteGroupsResponse(results=[each.results[0] for each in answers])
+        groups, request, parts, lambda answers: DeleteGroupsResponse(results=[each.results[0] for each in answers])
     )
 
 
-def handle_list_groups(broker: "Broker", request: Request) -> Pending:
+def handle_list_groups(groups: GroupCoordinators, request: Request) -> Pending:
     """The groups of this broker; clients ask all of them. A coordinator that could not tell its groups is no empty one."""
     pending = request.defer()
-    coordinators = list(broker.coordinators)
+    coordinators = list(groups)
     gathering = Gathering(len(coordinators), lambda answers: pending.complete(_merge_lists(answers)))
     for place, coordinator in enumerate(coordinators):
         coordinator.ask(request.body, request.version, "", "", gathering.part(place))
@@ -164,12 +165,12 @@ def _merge_lists(answers: list[Any]) -> ListGroupsResponse:
 
 
 def _ask_each(
-    broker: "Broker", request: Request, parts: list[tuple[str, Any]], merge: Callable[[list[Any]], Response]
+    groups: GroupCoordinators, request: Request, parts: list[tuple[str, Any]], merge: Callable[[list[Any]], Response]
 ) -> Pending:
     pending = request.defer()
     gathering = Gathering(len(parts), lambda answers: pending.complete(merge(answers)))
     for place, (group_id, message) in enumerate(parts):
-        _ask(broker, request, group_id, message, gathering.part(place))
+        _ask(groups, request, group_id, message, gathering.part(place))
     return pending
 
 

@@ -1,9 +1,9 @@
 """ElectLeaders: back to the preferred replica, or to any replica that is alive when somebody insists."""
 
-from typing import TYPE_CHECKING
-
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
+from headrace.base.probe import Probes
+from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.cluster.image import Image
 from headrace.cluster.leadership import Outcome, elect_leaders
@@ -17,25 +17,22 @@ from headrace.wire.messages.replicas import (
     ReplicaElectionResult,
 )
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
-
-async def handle_elect_leaders(broker: "Broker", request: Request) -> ElectLeadersResponse:
-    election = Election(broker, request.body)
+async def handle_elect_leaders(view: View, probes: Probes, request: Request) -> ElectLeadersResponse:
+    election = Election(view, request.body)
     try:
-        await broker.metadata.change(election.plan)
+        await view.metadata.change(election.plan)
     except Refused as refusal:
         return ElectLeadersResponse(error_code=refusal.code)
-    broker.probes.unclean_elections += election.unclean
+    probes.unclean_elections += election.unclean
     return ElectLeadersResponse(replica_election_results=_results(election.outcomes))
 
 
 class Election:
     """What became of each partition, over as many plans as conflicts made necessary."""
 
-    def __init__(self, broker: "Broker", body: ElectLeadersRequest) -> None:
-        self._broker = broker
+    def __init__(self, view: View, body: ElectLeadersRequest) -> None:
+        self._view = view
         self._type = body.election_type
         self._asked: list[TopicPartition] | None = None
         if body.topic_partitions is not None:
@@ -46,7 +43,7 @@ class Election:
         self.unclean = 0
 
     def plan(self, image: Image) -> list[Commit]:
-        live, config = self._broker.live, self._broker.config
+        live, config = self._view.live, self._view.config
         full = full_brokers(image.brokers, live)
         outcomes, commits, unclean = elect_leaders(image, live, self._type, self._asked, config, full=full)
         for id, outcome in outcomes.items():

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.base.errors import Refused
 from headrace.base.ids import ZERO_ID
+from headrace.broker.membership.new_leaders import NewLeaders
+from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.cluster.changes import NewTopic
 from headrace.cluster.entities import Broker as Registration
@@ -44,7 +46,7 @@ def handle_metadata(broker: "Broker", request: Request) -> MetadataResponse | Co
 
 async def _answer_all(broker: "Broker") -> MetadataResponse:
     """A hundred thousand partitions are described in a quarter of a second: others have their turn in between."""
-    listed = _listed(broker)
+    listed = _listed(broker.view)
     described, looked_at = [], 0
     for topic in list(broker.image.topics.values()):
         described.append(_describe(broker, listed, topic))
@@ -57,7 +59,7 @@ async def _answer_all(broker: "Broker") -> MetadataResponse:
 
 def _missing(broker: "Broker", wanted: list[MetadataRequestTopic]) -> list[str]:
     """Topics to create because they were mentioned."""
-    if not broker.config.flag("auto.create.topics.enable"):
+    if not broker.view.config.flag("auto.create.topics.enable"):
         return []
     topics = broker.image.topics
     return [each.name for each in wanted if each.name and each.topic_id == ZERO_ID and each.name not in topics]
@@ -79,9 +81,9 @@ async def _create_and_answer(
 
 def _answer(broker: "Broker", topics: list[MetadataResponseTopic]) -> MetadataResponse:
     image = broker.image
-    listed = [*broker.listed_brokers(), *_dead_leaders(broker, topics)]
+    listed = [*broker.view.listed_brokers(), *_dead_leaders(broker.view, topics)]
     brokers = [MetadataResponseBroker(each.id, each.host, each.port, each.rack) for each in listed]
-    return MetadataResponse(0, brokers, image.cluster_id, broker.controller_id, topics)
+    return MetadataResponse(0, brokers, image.cluster_id, broker.view.controller_id, topics)
 
 
 def _find(broker: "Broker", wanted: MetadataRequestTopic, refusals: dict[str, int]) -> MetadataResponseTopic:
@@ -91,11 +93,11 @@ def _find(broker: "Broker", wanted: MetadataRequestTopic, refusals: dict[str, in
         if name is None:
             # Not null: before version 12 a name may not be.
             return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, "", wanted.topic_id)
-        return describe(broker, image.topics[name])
+        return _describe(broker, _listed(broker.view), image.topics[name])
     name = wanted.name or ""
     topic = image.topics.get(name)
     if topic is not None:
-        return describe(broker, topic)
+        return _describe(broker, _listed(broker.view), topic)
     if name in refusals:
         return MetadataResponseTopic(refusals[name], name)
     try:
@@ -105,39 +107,37 @@ def _find(broker: "Broker", wanted: MetadataRequestTopic, refusals: dict[str, in
     return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
 
 
-def _dead_leaders(broker: "Broker", topics: list[MetadataResponseTopic]) -> list[Registration]:
+def _dead_leaders(view: View, topics: list[MetadataResponseTopic]) -> list[Registration]:
     """Dead brokers that lead on until the controller has chosen others: clients know no leader without an address."""
-    registered = broker.image.brokers
-    absent = registered.keys() - _listed(broker)
+    registered = view.image.brokers
+    absent = registered.keys() - _listed(view)
     if not absent:
         return []
     leaders = {part.leader_id for topic in topics for part in topic.partitions}
     return [registered[each] for each in sorted(absent & leaders)]
 
 
-def describe(broker: "Broker", topic: Topic) -> MetadataResponseTopic:
-    return _describe(broker, _listed(broker), topic)
-
-
-def _listed(broker: "Broker") -> set[int]:
-    return {each.id for each in broker.listed_brokers()}
+def _listed(view: View) -> set[int]:
+    return {each.id for each in view.listed_brokers()}
 
 
 def _describe(broker: "Broker", listed: Collection[int], topic: Topic) -> MetadataResponseTopic:
-    parts = _describe_partitions(broker, listed, topic, range(len(topic.partitions)))
+    parts = _describe_partitions(broker.view, broker.new_leaders, listed, topic, range(len(topic.partitions)))
     return MetadataResponseTopic(0, topic.name, topic.id, topic.internal, parts)
 
 
-def describe_partitions(broker: "Broker", topic: Topic, indexes: range) -> list[MetadataResponsePartition]:
-    return _describe_partitions(broker, _listed(broker), topic, indexes)
+def describe_partitions(
+    view: View, new_leaders: NewLeaders, topic: Topic, indexes: range
+) -> list[MetadataResponsePartition]:
+    return _describe_partitions(view, new_leaders, _listed(view), topic, indexes)
 
 
 def _describe_partitions(
-    broker: "Broker", listed: Collection[int], topic: Topic, indexes: range
+    view: View, new_leaders: NewLeaders, listed: Collection[int], topic: Topic, indexes: range
 ) -> list[MetadataResponsePartition]:
-    registered = broker.image.brokers
+    registered = view.image.brokers
     parts = [_partition(registered, listed, index, topic.partitions[index]) for index in indexes]
-    awaited = broker.new_leaders.awaited(topic.id)
+    awaited = new_leaders.awaited(topic.id)
     for part in parts if awaited else ():
         if part.partition_index in awaited:
             part.error_code, part.leader_id = ErrorCode.LEADER_NOT_AVAILABLE, -1

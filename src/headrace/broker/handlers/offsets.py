@@ -1,9 +1,9 @@
 """Positions in a log: ListOffsets, OffsetForLeaderEpoch, DeleteRecords."""
 
-from typing import TYPE_CHECKING
-
 from headrace.base.errors import DiskFull, Refused
 from headrace.broker.net.dispatch import Request
+from headrace.broker.partitions import Partitions
+from headrace.cluster.entities import INTERNAL_TOPICS
 from headrace.partition.partition import Partition
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.offsets import (
@@ -20,9 +20,6 @@ from headrace.wire.messages.offsets import (
     OffsetForLeaderTopicResult,
 )
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 READ_COMMITTED = 1
 LATEST = -1
 EARLIEST = -2
@@ -32,7 +29,7 @@ LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 
 
-def handle_list_offsets(broker: "Broker", request: Request) -> ListOffsetsResponse:
+def handle_list_offsets(partitions: Partitions, request: Request) -> ListOffsetsResponse:
     seen: set[tuple[str, int]] = set()
     topics = []
     for topic in request.body.topics:
@@ -42,16 +39,16 @@ def handle_list_offsets(broker: "Broker", request: Request) -> ListOffsetsRespon
                 parts.append(ListOffsetsPartitionResponse(wanted.partition_index, ErrorCode.INVALID_REQUEST))
                 continue
             seen.add((topic.name, wanted.partition_index))
-            parts.append(_list_offset(broker, topic.name, wanted, request.body.isolation_level == READ_COMMITTED))
+            parts.append(_list_offset(partitions, topic.name, wanted, request.body.isolation_level == READ_COMMITTED))
         topics.append(ListOffsetsTopicResponse(topic.name, parts))
     return ListOffsetsResponse(0, topics)
 
 
 def _list_offset(
-    broker: "Broker", topic: str, wanted: ListOffsetsPartition, committed_only: bool
+    partitions: Partitions, topic: str, wanted: ListOffsetsPartition, committed_only: bool
 ) -> ListOffsetsPartitionResponse:
     try:
-        partition = broker.partitions.hosted(topic, wanted.partition_index)
+        partition = partitions.hosted(topic, wanted.partition_index)
         partition.check_leader(wanted.current_leader_epoch)
         timestamp, offset = _find(partition, wanted.timestamp, committed_only)
     except Refused as refusal:
@@ -77,21 +74,21 @@ def _find(partition: Partition, timestamp: int, committed_only: bool) -> tuple[i
     return partition.reads.find_by_time(timestamp, committed_only)
 
 
-def handle_offset_for_leader_epoch(broker: "Broker", request: Request) -> OffsetForLeaderEpochResponse:
+def handle_offset_for_leader_epoch(partitions: Partitions, request: Request) -> OffsetForLeaderEpochResponse:
     return OffsetForLeaderEpochResponse(
         0,
         [
             OffsetForLeaderTopicResult(
-                topic.topic, [_epoch_end(broker, topic.topic, part) for part in topic.partitions]
+                topic.topic, [_epoch_end(partitions, topic.topic, part) for part in topic.partitions]
             )
             for topic in request.body.topics
         ],
     )
 
 
-def _epoch_end(broker: "Broker", topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
+def _epoch_end(partitions: Partitions, topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
     try:
-        partition = broker.partitions.hosted(topic, wanted.partition)
+        partition = partitions.hosted(topic, wanted.partition)
         partition.check_leader(wanted.current_leader_epoch)
     except Refused as refusal:
         return EpochEndOffset(refusal.code, wanted.partition)
@@ -99,14 +96,14 @@ def _epoch_end(broker: "Broker", topic: str, wanted: OffsetForLeaderPartition) -
     return EpochEndOffset(0, wanted.partition, epoch, end_offset)
 
 
-async def handle_delete_records(broker: "Broker", request: Request) -> DeleteRecordsResponse:
+async def handle_delete_records(partitions: Partitions, request: Request) -> DeleteRecordsResponse:
     topics = []
     for topic in request.body.topics:
-        parts = [_delete(broker, topic.name, part.partition_index, part.offset) for part in topic.partitions]
+        parts = [_delete(partitions, topic.name, part.partition_index, part.offset) for part in topic.partitions]
         topics.append(DeleteRecordsTopicResult(topic.name, parts))
     # The new start must survive a crash before anyone is told of it: offsets never come back.
     try:
-        await broker.partitions.save_checkpoints()
+        await partitions.save_checkpoints()
     except DiskFull:
         for result in topics:
             result.partitions = [_not_written_down(part) for part in result.partitions]
@@ -119,11 +116,16 @@ def _not_written_down(part: DeleteRecordsPartitionResult) -> DeleteRecordsPartit
     return DeleteRecordsPartitionResult(part.partition_index, -1, code)
 
 
-def _delete(broker: "Broker", topic: str, index: int, before: int) -> DeleteRecordsPartitionResult:
+def _delete(partitions: Partitions, topic: str, index: int, before: int) -> DeleteRecordsPartitionResult:
     try:
-        partition = broker.partitions.hosted(topic, index)
+        partition = partitions.hosted(topic, index)
         partition.check_leader()
-        broker.check_may_delete(topic)
+        _check_may_delete(topic)
         return DeleteRecordsPartitionResult(index, partition.upkeep.delete_records(before), 0)
     except Refused as refusal:
         return DeleteRecordsPartitionResult(index, -1, refusal.code)
+
+
+def _check_may_delete(topic: str) -> None:
+    if topic in INTERNAL_TOPICS:
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is kept by brokers only")

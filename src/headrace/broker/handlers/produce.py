@@ -31,7 +31,7 @@ BY_ID_SINCE = 13
 def handle_produce(broker: "Broker", request: Request) -> ProduceResponse | Pending | None:
     answer = ProduceAnswer(broker, request)
     if request.body.transactional_id is not None and request.body.acks == ALL:
-        first_writes = FirstWrites(broker, request)
+        first_writes = FirstWrites(broker.view, broker.partitions, broker.transaction_checks, request)
         if first_writes.questions:
             return _check_first(answer, first_writes, request)
     answer.append_all()

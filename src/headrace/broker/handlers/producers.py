@@ -1,12 +1,14 @@
 """DescribeProducers, DescribeTransactions, ListTransactions: who writes, and what is still open."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.base.errors import Refused
+from headrace.broker.coordinators.transactions import TransactionCoordinators
 from headrace.broker.handlers.groups import Gathering
 from headrace.broker.handlers.transactions import ask
 from headrace.broker.net.dispatch import Request
 from headrace.broker.net.listener import Pending
+from headrace.broker.partitions import Partitions
 from headrace.groups.expression import BadExpression, compile_expression
 from headrace.txns.questions import Answer, DescribeTransaction, Listed, ListTransactions
 from headrace.txns.state import TxnState
@@ -23,24 +25,23 @@ from headrace.wire.messages.producers import (
     TransactionState,
 )
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 _STATES = {state.title: state for state in TxnState}
 _NO_OFFSET = -1
 
 
-def handle_describe_producers(broker: "Broker", request: Request) -> DescribeProducersResponse:
+def handle_describe_producers(partitions: Partitions, request: Request) -> DescribeProducersResponse:
     topics = [
-        TopicResponse(topic.name, [_describe_producers(broker, topic.name, index) for index in topic.partition_indexes])
+        TopicResponse(
+            topic.name, [_describe_producers(partitions, topic.name, index) for index in topic.partition_indexes]
+        )
         for topic in request.body.topics
     ]
     return DescribeProducersResponse(0, topics)
 
 
-def _describe_producers(broker: "Broker", topic: str, index: int) -> PartitionResponse:
+def _describe_producers(partitions: Partitions, topic: str, index: int) -> PartitionResponse:
     try:
-        partition = broker.partitions.hosted(topic, index)
+        partition = partitions.hosted(topic, index)
         partition.check_leader()
     except Refused as refusal:
         return PartitionResponse(index, refusal.code, refusal.message or None)
@@ -59,7 +60,7 @@ def _describe_producers(broker: "Broker", topic: str, index: int) -> PartitionRe
     return PartitionResponse(index, 0, None, producers)
 
 
-def handle_describe_transactions(broker: "Broker", request: Request) -> Pending:
+def handle_describe_transactions(transactions: TransactionCoordinators, request: Request) -> Pending:
     pending = request.defer()
     names = request.body.transactional_ids
 
@@ -69,7 +70,7 @@ def handle_describe_transactions(broker: "Broker", request: Request) -> Pending:
 
     gathering = Gathering(len(names), done)
     for place, name in enumerate(names):
-        ask(broker, name, DescribeTransaction(name), gathering.part(place))
+        ask(transactions, name, DescribeTransaction(name), gathering.part(place))
     return pending
 
 
@@ -92,7 +93,9 @@ def _described(name: str, answer: Answer) -> TransactionState:
     )
 
 
-def handle_list_transactions(broker: "Broker", request: Request) -> Pending | ListTransactionsResponse:
+def handle_list_transactions(
+    transactions: TransactionCoordinators, request: Request
+) -> Pending | ListTransactionsResponse:
     """Those of this broker; clients ask all of them."""
     body = request.body
     try:
@@ -102,7 +105,7 @@ def handle_list_transactions(broker: "Broker", request: Request) -> Pending | Li
     pending = request.defer()
     known = frozenset(_STATES[name] for name in body.state_filters if name in _STATES)
     unknown = [name for name in body.state_filters if name not in _STATES]
-    coordinators = list(broker.transactions)
+    coordinators = list(transactions)
 
     def done(answers: list[Any]) -> None:
         pending.complete(_merged(answers, wanted, unknown))

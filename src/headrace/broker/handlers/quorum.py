@@ -9,10 +9,11 @@ Who keeps copies of the metadata is the store's affair (one SQLite file, or the 
 """
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from headrace.base.ids import ZERO_ID, parse_id
+from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
+from headrace.broker.net.peers import Peers
 from headrace.client.connection import Disconnected
 from headrace.cluster.entities import Broker as Registration
 from headrace.wire.codes import ErrorCode
@@ -28,9 +29,6 @@ from headrace.wire.messages.quorum import (
     TopicAsked,
 )
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 METADATA, ONLY_PARTITION = "__cluster_metadata", 0
 # Brokers ask each other in this version, and whoever is asked in it asks nobody else.
 AMONG_BROKERS = 0
@@ -41,12 +39,12 @@ EPOCH_MAX = 2**31 - 1
 UNKNOWN = -1
 
 
-async def handle_describe_quorum(broker: "Broker", request: Request) -> DescribeQuorumResponse:
+async def handle_describe_quorum(view: View, peers: Peers, request: Request) -> DescribeQuorumResponse:
     asked = request.body.topics
     if not any(_is_metadata(topic, part) for topic in asked for part in topic.partitions):
         topics = [QuorumTopic(topic.topic_name, [_unknown(part) for part in topic.partitions]) for topic in asked]
         return DescribeQuorumResponse(ErrorCode.NONE, "", topics)
-    metadata = _metadata(broker, await _voters(broker, request.version))
+    metadata = _metadata(view, await _voters(view, peers, request.version))
     topics = [
         QuorumTopic(
             topic.topic_name,
@@ -54,7 +52,7 @@ async def handle_describe_quorum(broker: "Broker", request: Request) -> Describe
         )
         for topic in asked
     ]
-    return DescribeQuorumResponse(ErrorCode.NONE, "", topics, _nodes(broker))
+    return DescribeQuorumResponse(ErrorCode.NONE, "", topics, _nodes(view))
 
 
 def _is_metadata(topic: TopicAsked, part: PartitionAsked) -> bool:
@@ -69,10 +67,10 @@ def _unknown(part: PartitionAsked) -> QuorumPartition:
     )
 
 
-def _metadata(broker: "Broker", voters: list[QuorumReplica]) -> QuorumPartition:
-    claim, told = broker.image.controller, QuorumPartition(ONLY_PARTITION, 0, "", current_voters=voters)
-    told.high_watermark = broker.image.revision
-    if claim is None or claim.broker_id not in broker.live:
+def _metadata(view: View, voters: list[QuorumReplica]) -> QuorumPartition:
+    claim, told = view.image.controller, QuorumPartition(ONLY_PARTITION, 0, "", current_voters=voters)
+    told.high_watermark = view.image.revision
+    if claim is None or claim.broker_id not in view.live:
         told.error_code, told.error_message = ErrorCode.LEADER_NOT_AVAILABLE, "no broker controls at the moment"
         told.leader_id = told.leader_epoch = UNKNOWN
     else:
@@ -80,19 +78,18 @@ def _metadata(broker: "Broker", voters: list[QuorumReplica]) -> QuorumPartition:
     return told
 
 
-def _nodes(broker: "Broker") -> list[QuorumNode]:
+def _nodes(view: View) -> list[QuorumNode]:
     return [
-        QuorumNode(each.id, [QuorumListener("PLAINTEXT", each.host, each.port)])
-        for each in broker.image.brokers.values()
+        QuorumNode(each.id, [QuorumListener("PLAINTEXT", each.host, each.port)]) for each in view.image.brokers.values()
     ]
 
 
-async def _voters(broker: "Broker", version: int) -> list[QuorumReplica]:
+async def _voters(view: View, peers: Peers, version: int) -> list[QuorumReplica]:
     """How far those are that do not answer in time, nobody knows."""
-    at_least, brokers = broker.image.revision, list(broker.image.brokers.values())
-    revisions = await asyncio.gather(*(_revision_of(broker, each.id, version) for each in brokers))
+    at_least, brokers = view.image.revision, list(view.image.brokers.values())
+    revisions = await asyncio.gather(*(_revision_of(view, peers, each.id, version) for each in brokers))
     return [
-        _voter(each, revision, at_least, broker.clock.now().wall)
+        _voter(each, revision, at_least, view.clock.now().wall)
         for each, revision in zip(brokers, revisions, strict=True)
     ]
 
@@ -104,17 +101,15 @@ def _voter(broker: Registration, revision: int, at_least: int, wall: int) -> Quo
     return QuorumReplica(broker.id, directory, revision, fetched, caught_up)
 
 
-async def _revision_of(broker: "Broker", broker_id: int, version: int) -> int:
-    if broker_id == broker.id:
-        return broker.image.revision
-    if version == AMONG_BROKERS or broker_id not in broker.live:
+async def _revision_of(view: View, peers: Peers, broker_id: int, version: int) -> int:
+    if broker_id == view.id:
+        return view.image.revision
+    if version == AMONG_BROKERS or broker_id not in view.live:
         return UNKNOWN
     request = DescribeQuorumRequest([TopicAsked(METADATA, [PartitionAsked(ONLY_PARTITION)])])
     try:
         async with asyncio.timeout(ASK_SECONDS_MAX):
-            response = await broker.peers.ask(
-                broker_id, request, DescribeQuorumResponse, AMONG_BROKERS, ANSWER_SECONDS_MAX
-            )
+            response = await peers.ask(broker_id, request, DescribeQuorumResponse, AMONG_BROKERS, ANSWER_SECONDS_MAX)
     except (Disconnected, TimeoutError):
         return UNKNOWN
     return response.topics[0].partitions[0].high_watermark

@@ -4,10 +4,11 @@ Any broker takes them: a move is begun by a commit, copied by fetchers, and ende
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
+from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.cluster.image import Image
 from headrace.cluster.reassign import Reassignment, list_reassignments, reassign
@@ -23,9 +24,6 @@ from headrace.wire.messages.replicas import (
     ReassignableTopicResponse,
 )
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 
 class Wish(NamedTuple):
     partition: TopicPartition
@@ -36,9 +34,7 @@ class Wish(NamedTuple):
 Refusals = dict[TopicPartition, Refused]
 
 
-async def handle_alter_partition_reassignments(
-    broker: "Broker", request: Request
-) -> AlterPartitionReassignmentsResponse:
+async def handle_alter_partition_reassignments(view: View, request: Request) -> AlterPartitionReassignmentsResponse:
     body = request.body
     wishes = {
         TopicPartition(topic.name, part.partition_index): part.replicas
@@ -47,7 +43,7 @@ async def handle_alter_partition_reassignments(
     }
     refusals: Refusals = {}
     for some in _commit_sized([Wish(id, target) for id, target in wishes.items()]):
-        await _reassign(broker, some, body.allow_replication_factor_change, refusals)
+        await _reassign(view, some, body.allow_replication_factor_change, refusals)
     topics = [
         ReassignableTopicResponse(
             topic.name,
@@ -66,30 +62,28 @@ def _commit_sized(wishes: Sequence[Wish]) -> Iterator[Sequence[Wish]]:
 
 
 async def _reassign(
-    broker: "Broker", wishes: Sequence[Wish], may_change_factor: bool, refusals: dict[TopicPartition, Refused]
+    view: View, wishes: Sequence[Wish], may_change_factor: bool, refusals: dict[TopicPartition, Refused]
 ) -> None:
     """One commit for all of them, so that planning again after a conflict finds none of them done."""
 
     def plan(image: Image) -> list[Commit]:
-        return _plan(broker, image, wishes, may_change_factor, refusals)
+        return _plan(view, image, wishes, may_change_factor, refusals)
 
     try:
-        await broker.metadata.change(plan)
+        await view.metadata.change(plan)
     except Refused as refusal:
         refusals.update((wish.partition, refusal) for wish in wishes if wish.partition not in refusals)
 
 
 def _plan(
-    broker: "Broker", image: Image, wishes: Sequence[Wish], may_change_factor: bool, refusals: Refusals
+    view: View, image: Image, wishes: Sequence[Wish], may_change_factor: bool, refusals: Refusals
 ) -> list[Commit]:
     puts: dict[str, bytes | None] = {}
     expect: dict[str, int] = {}
     for (topic, index), target in wishes:
         refusals.pop(TopicPartition(topic, index), None)
         try:
-            commit = reassign(
-                image, broker.live, topic, index, target, broker.config, may_change_factor=may_change_factor
-            )
+            commit = reassign(image, view.live, topic, index, target, view.config, may_change_factor=may_change_factor)
         except Refused as refusal:
             refusals[TopicPartition(topic, index)] = refusal
             continue
@@ -106,10 +100,10 @@ def _outcome(id: TopicPartition, refusals: Refusals) -> ReassignablePartitionRes
     return ReassignablePartitionResponse(id.partition, refusal.code, refusal.message)
 
 
-def handle_list_partition_reassignments(broker: "Broker", request: Request) -> ListPartitionReassignmentsResponse:
+def handle_list_partition_reassignments(view: View, request: Request) -> ListPartitionReassignmentsResponse:
     wanted = _wanted(request.body.topics)
     topics: dict[str, OngoingTopicReassignment] = {}
-    for move in list_reassignments(broker.image):
+    for move in list_reassignments(view.image):
         if wanted is None or TopicPartition(move.topic, move.partition) in wanted:
             topic = topics.setdefault(move.topic, OngoingTopicReassignment(move.topic, []))
             topic.partitions.append(_ongoing(move))

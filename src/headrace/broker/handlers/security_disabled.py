@@ -5,7 +5,6 @@ to describe. New credentials are refused here, since nobody would ever be asked 
 """
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from headrace.broker.net.dispatch import Request
 from headrace.wire.codes import ErrorCode
@@ -23,30 +22,27 @@ from headrace.wire.messages.scram import (
     DescribeUserScramCredentialsResult,
 )
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 NO_ACLS = "there are no ACLs on this cluster: it runs without security, and everybody may do everything"
 NO_CREDENTIALS = "there are no credentials on this cluster: it runs without security, and asks nobody for any"
 
 
-def handle_describe_acls(broker: "Broker", request: Request) -> DescribeAclsResponse:
+def handle_describe_acls(request: Request) -> DescribeAclsResponse:
     return DescribeAclsResponse(0, ErrorCode.SECURITY_DISABLED, NO_ACLS)
 
 
-def handle_create_acls(broker: "Broker", request: Request) -> CreateAclsResponse:
+def handle_create_acls(request: Request) -> CreateAclsResponse:
     return CreateAclsResponse(
         0, [AclCreationResult(ErrorCode.SECURITY_DISABLED, NO_ACLS) for _ in request.body.creations]
     )
 
 
-def handle_delete_acls(broker: "Broker", request: Request) -> DeleteAclsResponse:
+def handle_delete_acls(request: Request) -> DeleteAclsResponse:
     return DeleteAclsResponse(
         0, [DeleteAclsFilterResult(ErrorCode.SECURITY_DISABLED, NO_ACLS) for _ in request.body.filters]
     )
 
 
-def handle_describe_user_scram_credentials(broker: "Broker", request: Request) -> DescribeUserScramCredentialsResponse:
+def handle_describe_user_scram_credentials(request: Request) -> DescribeUserScramCredentialsResponse:
     asked = Counter(user.name for user in request.body.users or ())
     return DescribeUserScramCredentialsResponse(0, 0, "", [_described(name, asked[name]) for name in asked])
 
@@ -59,7 +55,7 @@ def _described(name: str, times: int) -> DescribeUserScramCredentialsResult:
     return DescribeUserScramCredentialsResult(name, ErrorCode.RESOURCE_NOT_FOUND, NO_CREDENTIALS)
 
 
-def handle_alter_user_scram_credentials(broker: "Broker", request: Request) -> AlterUserScramCredentialsResponse:
+def handle_alter_user_scram_credentials(request: Request) -> AlterUserScramCredentialsResponse:
     body = request.body
     codes = {each.name: ErrorCode.RESOURCE_NOT_FOUND for each in body.deletions}
     codes.update({each.name: ErrorCode.SECURITY_DISABLED for each in body.upsertions})

@@ -6,32 +6,31 @@ Clients look for some of them: its rack, and the addresses that it advertises.
 import os.path
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headrace.base.settings import Kind, Setting, Value, render
+from headrace.broker.membership.view import View
+from headrace.broker.net.listener import Listener
+from headrace.broker.partitions import Partitions
 from headrace.cluster.broker_config import Effective, Found, Source
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 PROTOCOL = "PLAINTEXT"
 
 
-def log_directory(broker: "Broker") -> str:
-    return os.path.normpath(Path(broker.partitions.path).absolute())
+def log_directory(partitions: Partitions) -> str:
+    return os.path.normpath(Path(partitions.path).absolute())
 
 
-def static_settings(broker: "Broker") -> Mapping[str, Effective]:
-    me = broker.image.brokers[broker.id]
-    listening = tuple(_url(host, port) for host, port in broker.listener.addresses)
+def static_settings(view: View, listener: Listener, partitions: Partitions) -> Mapping[str, Effective]:
+    me = view.image.brokers[view.id]
+    listening = tuple(_url(host, port) for host, port in listener.addresses)
     found = [
-        _static("node.id", Kind.INT, broker.id, "The number of this broker."),
-        _static("broker.id", Kind.INT, broker.id, "The number of this broker, by its older name."),
+        _static("node.id", Kind.INT, view.id, "The number of this broker."),
+        _static("broker.id", Kind.INT, view.id, "The number of this broker, by its older name."),
         _static("broker.rack", Kind.STRING, me.rack, "The rack or zone of this broker."),
         _static("process.roles", Kind.LIST, ("broker", "controller"), "Every broker may control the cluster."),
         _static("listeners", Kind.LIST, listening, "Where this broker listens."),
         _static("advertised.listeners", Kind.LIST, (_url(me.host, me.port),), "Where clients are told to find it."),
-        _static("log.dirs", Kind.LIST, (log_directory(broker),), "Where this broker keeps its partitions."),
+        _static("log.dirs", Kind.LIST, (log_directory(partitions),), "Where this broker keeps its partitions."),
     ]
     return {each.setting.name: each for each in found if each.value is not None}
 

@@ -1,10 +1,11 @@
 """DescribeTopicPartitions: topics with their partitions, page by page, in the order of their names."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
 from headrace.broker.handlers.metadata import describe_partitions
+from headrace.broker.membership.new_leaders import NewLeaders
+from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.topic_names import check_topic_name
@@ -17,41 +18,42 @@ from headrace.wire.messages.metadata import (
     MetadataResponsePartition,
 )
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 PARTITIONS_MAX = 2_000
 # Read, write, create, delete, alter, describe, and the two for configs: a bit of each operation's number. Without security
 # everybody may do all of it.
 EVERY_OPERATION = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
 
 
-def handle_describe_topic_partitions(broker: "Broker", request: Request) -> DescribeTopicPartitionsResponse:
+def handle_describe_topic_partitions(
+    view: View, new_leaders: NewLeaders, request: Request
+) -> DescribeTopicPartitionsResponse:
     body = request.body
     asked, cursor = sorted({topic.name for topic in body.topics}), body.cursor
     if cursor is not None and (cursor.partition_index < 0 or (asked and cursor.topic_name not in asked)):
         refused = [DescribeTopicPartitionsResponseTopic(ErrorCode.INVALID_REQUEST, topic.name) for topic in body.topics]
         return DescribeTopicPartitionsResponse(0, refused)
-    names = asked or sorted(broker.image.topics)
+    names = asked or sorted(view.image.topics)
     first = 0
     if cursor is not None:
         names = [name for name in names if name >= cursor.topic_name]
         first = cursor.partition_index if names[:1] == [cursor.topic_name] else 0
-    return _page(broker, names, first, max(1, min(body.response_partition_limit, PARTITIONS_MAX)))
+    return _page(view, new_leaders, names, first, max(1, min(body.response_partition_limit, PARTITIONS_MAX)))
 
 
-def _page(broker: "Broker", names: Sequence[str], first: int, room: int) -> DescribeTopicPartitionsResponse:
+def _page(
+    view: View, new_leaders: NewLeaders, names: Sequence[str], first: int, room: int
+) -> DescribeTopicPartitionsResponse:
     response = DescribeTopicPartitionsResponse()
     for name in names:
         if room == 0:
             response.next_cursor = Cursor(name, 0)
             break
-        topic = broker.image.topics.get(name)
+        topic = view.image.topics.get(name)
         if topic is None:
             response.topics.append(_answer(name, _why_unknown(name)))
             continue
         end = min(first + room, len(topic.partitions))
-        response.topics.append(_describe(broker, topic, range(first, end)))
+        response.topics.append(_describe(view, new_leaders, topic, range(first, end)))
         room -= max(0, end - first)
         if end < len(topic.partitions):
             response.next_cursor = Cursor(name, end)
@@ -60,11 +62,14 @@ def _page(broker: "Broker", names: Sequence[str], first: int, room: int) -> Desc
     return response
 
 
-def _describe(broker: "Broker", topic: Topic, indexes: range) -> DescribeTopicPartitionsResponseTopic:
+def _describe(
+    view: View, new_leaders: NewLeaders, topic: Topic, indexes: range
+) -> DescribeTopicPartitionsResponseTopic:
     answer = _answer(topic.name, ErrorCode.NONE)
     answer.topic_id, answer.is_internal = topic.id, topic.internal
     answer.partitions = [
-        _partition(part, topic.partitions[part.partition_index]) for part in describe_partitions(broker, topic, indexes)
+        _partition(part, topic.partitions[part.partition_index])
+        for part in describe_partitions(view, new_leaders, topic, indexes)
     ]
     return answer
 

@@ -78,7 +78,7 @@ async def _create(
 def _created(broker: "Broker", topic: Topic, validate_only: bool) -> CreatableTopicResult:
     configs = [
         CreatableTopicConfigs(name, each.text, not each.setting.dynamic, each.source, each.setting.sensitive)
-        for name, each in effective_topic_config(topic.config, broker.config).items()
+        for name, each in effective_topic_config(topic.config, broker.view.config).items()
     ]
     return CreatableTopicResult(
         topic.name,
@@ -102,7 +102,7 @@ async def _delete(broker: "Broker", wanted: DeleteTopicState) -> DeletableTopicR
             name = broker.image.topic_names.get(wanted.topic_id)
         if name is None:
             raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
-        if not broker.config.flag("delete.topic.enable"):
+        if not broker.view.config.flag("delete.topic.enable"):
             raise Refused(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false on this cluster")
         topic = broker.image.topics.get(name)
         target = name
@@ -131,7 +131,7 @@ async def _add_partitions(
         _check_once(wanted.name, repeated)
         await broker.change_placement(
             wanted.name,
-            lambda image: create_partitions(image, broker.live, wanted.name, wanted.count, assignment),
+            lambda image: create_partitions(image, broker.view.live, wanted.name, wanted.count, assignment),
             validate_only,
         )
     except Refused as refusal:

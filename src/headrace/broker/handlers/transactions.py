@@ -2,12 +2,15 @@
 
 import contextlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused, StoreUnreachable
+from headrace.broker.coordinators.groups import GroupCoordinators
+from headrace.broker.coordinators.producer_ids import ProducerIdBlocks
 from headrace.broker.coordinators.transaction import TransactionCoordinator
 from headrace.broker.coordinators.transaction_checks import codes_of
+from headrace.broker.coordinators.transactions import TransactionCoordinators
 from headrace.broker.handlers.groups import Gathering
+from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.broker.net.listener import Pending
 from headrace.txns.questions import AddPartitions, Answer, BeginProducer, EndTransaction, Question
@@ -25,9 +28,6 @@ from headrace.wire.messages.transactions import (
     InitProducerIdResponse,
 )
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 BATCHED_SINCE = 4
 ABORTABLE_SINCE = 5
 EPOCH_PER_TRANSACTION_SINCE = 5
@@ -35,10 +35,12 @@ INIT_KNOWS_FENCED_SINCE = 4
 KNOWS_FENCED_SINCE = 2
 
 
-def handle_init_producer_id(broker: "Broker", request: Request) -> object:
+def handle_init_producer_id(
+    transactions: TransactionCoordinators, producer_ids: ProducerIdBlocks, request: Request
+) -> object:
     body = request.body
     if body.transactional_id is None:
-        return _plain_producer_id(broker)
+        return _plain_producer_id(producer_ids)
     if not body.transactional_id:
         return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST)
     pending = request.defer()
@@ -49,28 +51,33 @@ def handle_init_producer_id(broker: "Broker", request: Request) -> object:
         pending.complete(InitProducerIdResponse(0, code, said.producer_id, epoch))
 
     question = BeginProducer(body.transactional_id, body.transaction_timeout_ms, body.producer_id, body.producer_epoch)
-    ask(broker, body.transactional_id, question, answer)
+    ask(transactions, body.transactional_id, question, answer)
     return pending
 
 
-async def _plain_producer_id(broker: "Broker") -> InitProducerIdResponse:
+async def _plain_producer_id(producer_ids: ProducerIdBlocks) -> InitProducerIdResponse:
     """For a producer that is idempotent only: a number no producer of this cluster ever had."""
     try:
-        return InitProducerIdResponse(0, 0, await broker.producer_ids.next(), 0)
+        return InitProducerIdResponse(0, 0, await producer_ids.next(), 0)
     except Refused as refusal:
         return InitProducerIdResponse(error_code=refusal.code)
     except StoreUnreachable:
         return InitProducerIdResponse(error_code=ErrorCode.REQUEST_TIMED_OUT)
 
 
-def ask(broker: "Broker", transactional_id: str, question: Question, answer: Callable[[Answer], None]) -> None:
+def ask(
+    transactions: TransactionCoordinators,
+    transactional_id: str,
+    question: Question,
+    answer: Callable[[Answer], None],
+) -> None:
     def ask_it(coordinator: TransactionCoordinator | None) -> None:
         if coordinator is None:
             answer(Answer(ErrorCode.NOT_COORDINATOR))
         else:
             coordinator.ask(question, answer)
 
-    broker.transactions.when_here(transactional_id, ask_it)
+    transactions.when_here(transactional_id, ask_it)
 
 
 def _fenced_as(code: ErrorCode, knows_fenced: bool) -> ErrorCode:
@@ -83,12 +90,14 @@ def _fenced_as(code: ErrorCode, knows_fenced: bool) -> ErrorCode:
 # -- partitions --------------------------------------------------------------------------------------------------------
 
 
-def handle_add_partitions_to_txn(broker: "Broker", request: Request) -> Pending | AddPartitionsToTxnResponse:
+def handle_add_partitions_to_txn(
+    view: View, transactions: TransactionCoordinators, request: Request
+) -> Pending | AddPartitionsToTxnResponse:
     if request.version >= BATCHED_SINCE:
-        return _add_batched(broker, request)
+        return _add_batched(transactions, request)
     body = request.body
     partitions = _partitions(body.v3_and_below_topics)
-    unknown = frozenset(each for each in partitions if broker.image.partition(*each) is None)
+    unknown = frozenset(each for each in partitions if view.image.partition(*each) is None)
     if unknown:
         # All or nothing: the client is told which one was in the way.
         codes = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
@@ -108,26 +117,26 @@ def handle_add_partitions_to_txn(broker: "Broker", request: Request) -> Pending 
         body.v3_and_below_producer_epoch,
         partitions,
     )
-    ask(broker, question.transactional_id, question, answer)
+    ask(transactions, question.transactional_id, question, answer)
     return pending
 
 
-def _add_batched(broker: "Broker", request: Request) -> Pending:
+def _add_batched(transactions: TransactionCoordinators, request: Request) -> Pending:
     """From the leaders of partitions, for several transactions at once."""
     pending = request.defer()
-    transactions = request.body.transactions
+    wanted = request.body.transactions
 
     def done(results: list[AddPartitionsToTxnResult]) -> None:
         pending.complete(AddPartitionsToTxnResponse(results_by_transaction=results))
 
-    gathering = Gathering(len(transactions), done)
-    for place, transaction in enumerate(transactions):
-        _add_one(broker, request.version, transaction, gathering.part(place))
+    gathering = Gathering(len(wanted), done)
+    for place, transaction in enumerate(wanted):
+        _add_one(transactions, request.version, transaction, gathering.part(place))
     return pending
 
 
 def _add_one(
-    broker: "Broker",
+    transactions: TransactionCoordinators,
     version: int,
     transaction: AddPartitionsToTxnTransaction,
     done: Callable[[AddPartitionsToTxnResult], None],
@@ -148,7 +157,7 @@ def _add_one(
             codes.update(dict.fromkeys(said.missing, ErrorCode.INVALID_TXN_STATE))
         done(AddPartitionsToTxnResult(transaction.transactional_id, _topic_results(transaction.topics, codes)))
 
-    ask(broker, transaction.transactional_id, question, answer)
+    ask(transactions, transaction.transactional_id, question, answer)
 
 
 def _partitions(topics: list[AddPartitionsToTxnTopic]) -> frozenset[TopicPartition]:
@@ -167,37 +176,39 @@ def _topic_results(
     ]
 
 
-def handle_add_offsets_to_txn(broker: "Broker", request: Request) -> object:
+def handle_add_offsets_to_txn(
+    groups: GroupCoordinators, transactions: TransactionCoordinators, request: Request
+) -> object:
     """The offsets of a group are one more partition of the transaction: the one that keeps the group."""
     body = request.body
     if not body.group_id:
         return AddOffsetsToTxnResponse(error_code=ErrorCode.INVALID_GROUP_ID)
-    index = broker.coordinators.index_of(body.group_id)
+    index = groups.index_of(body.group_id)
     if index is None:
-        return _create_offsets_topic(broker, body.group_id)
+        return _create_offsets_topic(groups, body.group_id)
     pending = request.defer()
 
     def answer(said: Answer) -> None:
         code = _fenced_as(said.code, request.version >= KNOWS_FENCED_SINCE)
         pending.complete(AddOffsetsToTxnResponse(0, code))
 
-    partitions = frozenset({(broker.coordinators.topic, index)})
+    partitions = frozenset({(groups.topic, index)})
     question = AddPartitions(body.transactional_id, body.producer_id, body.producer_epoch, partitions)
-    ask(broker, body.transactional_id, question, answer)
+    ask(transactions, body.transactional_id, question, answer)
     return pending
 
 
-async def _create_offsets_topic(broker: "Broker", group_id: str) -> AddOffsetsToTxnResponse:
+async def _create_offsets_topic(groups: GroupCoordinators, group_id: str) -> AddOffsetsToTxnResponse:
     """Nobody has asked for a group yet. The client comes back when there is a place for it."""
     with contextlib.suppress(Refused):
-        await broker.coordinators.find(group_id)
+        await groups.find(group_id)
     return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
 
 # -- the end -----------------------------------------------------------------------------------------------------------
 
 
-def handle_end_txn(broker: "Broker", request: Request) -> Pending:
+def handle_end_txn(transactions: TransactionCoordinators, request: Request) -> Pending:
     body = request.body
     pending = request.defer()
 
@@ -212,5 +223,5 @@ def handle_end_txn(broker: "Broker", request: Request) -> Pending:
         body.committed,
         client_version=2 if request.version >= EPOCH_PER_TRANSACTION_SINCE else 1,
     )
-    ask(broker, body.transactional_id, question, answer)
+    ask(transactions, body.transactional_id, question, answer)
     return pending

@@ -1,10 +1,12 @@
 """TxnOffsetCommit: offsets of a group as part of a producer's transaction. Goes to the group's coordinator."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.broker.coordinators.group import GroupCoordinator
-from headrace.broker.coordinators.transaction_checks import COME_BACK, until_checked
+from headrace.broker.coordinators.groups import GroupCoordinators
+from headrace.broker.coordinators.transaction_checks import COME_BACK, TransactionChecks
 from headrace.broker.handlers.groups import take_out_unknown
+from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.broker.net.listener import Pending
 from headrace.groups.refusals import refused_commit
@@ -25,36 +27,37 @@ from headrace.wire.messages.transactions import (
     TxnOffsetCommitResponseTopic,
 )
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 ADDS_SINCE = 5
 ABORTABLE_SINCE = 4
 
 
-def handle_txn_offset_commit(broker: "Broker", request: Request) -> Pending:
+def handle_txn_offset_commit(
+    view: View, groups: GroupCoordinators, checks: TransactionChecks, request: Request
+) -> Pending:
     pending = request.defer()
-    request.connection.run(_commit(broker, request, pending))
+    request.connection.run(_commit(view, groups, checks, request, pending))
     return pending
 
 
-async def _commit(broker: "Broker", request: Request, pending: Pending) -> None:
+async def _commit(
+    view: View, groups: GroupCoordinators, checks: TransactionChecks, request: Request, pending: Pending
+) -> None:
     asked = _as_commit(request.body)
-    refusals = take_out_unknown(broker.image, asked.commit.topics, by_id=False)
+    refusals = take_out_unknown(view.image, asked.commit.topics, by_id=False)
 
     def answer(response: Any) -> None:
         pending.complete(_as_txn_response(response, refusals))
 
-    coordinator = broker.coordinators.of(request.body.group_id)
+    coordinator = groups.of(request.body.group_id)
     if coordinator is None:
-        is_ours = broker.coordinators.is_ours(request.body.group_id)
+        is_ours = groups.is_ours(request.body.group_id)
         code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_ours else ErrorCode.NOT_COORDINATOR
         answer(refused_commit(asked.commit, code))
         return
     verification, code = None, ErrorCode.NONE
     if not coordinator.partition.verifications.is_in_transaction(asked.producer_id, asked.producer_epoch):
         verification = coordinator.partition.verifications.begin(asked.producer_id, asked.producer_epoch)
-        code = await _until_checked(broker, request, coordinator, verification)
+        code = await _until_checked(view, checks, request, coordinator, verification)
     if code is not ErrorCode.NONE:
         answer(refused_commit(asked.commit, code))
     else:
@@ -62,11 +65,11 @@ async def _commit(broker: "Broker", request: Request, pending: Pending) -> None:
 
 
 async def _until_checked(
-    broker: "Broker", request: Request, coordinator: GroupCoordinator, verification: Verification
+    view: View, checks: TransactionChecks, request: Request, coordinator: GroupCoordinator, verification: Verification
 ) -> ErrorCode:
     body: TxnOffsetCommitRequest = request.body
     adds = request.version >= ADDS_SINCE
-    if not adds and not broker.config.flag("transaction.partition.verification.enable"):
+    if not adds and not view.config.flag("transaction.partition.verification.enable"):
         return ErrorCode.NONE
     partition = coordinator.partition.id.topic, coordinator.partition.id.partition
     question = AddPartitions(
@@ -77,7 +80,7 @@ async def _until_checked(
         not adds,
         client_version=2 if adds else 1,
     )
-    code = (await until_checked(broker, question))[partition]
+    code = (await checks.until_checked(question))[partition]
     if code is ErrorCode.NONE:
         return code
     coordinator.partition.verifications.drop(body.producer_id, verification)

@@ -9,9 +9,11 @@ half-way through a change is harmless: somebody else takes the lease, looks at w
 import asyncio
 import logging
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from headrace.base.errors import StoreUnreachable
+from headrace.base.probe import Probes
+from headrace.broker.membership.view import View
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.decide import heal_steps
 from headrace.cluster.entities import PartitionState, Topic
@@ -20,9 +22,6 @@ from headrace.cluster.leadership import balance_leaders
 from headrace.cluster.records import CONTROLLER
 from headrace.cluster.registration import claim_control
 from headrace.cluster.store import Commit, Conflict, Lease, LeaseHeld, LeaseLost
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 log = logging.getLogger("headrace.controller")
 
@@ -48,9 +47,10 @@ class Healthy(NamedTuple):
 
 
 class Controller:
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
-        self._ttl_ms = broker.config.number("broker.session.timeout.ms")
+    def __init__(self, view: View, probes: Probes) -> None:
+        self._view = view
+        self._probes = probes
+        self._ttl_ms = view.config.number("broker.session.timeout.ms")
         self._woken = asyncio.Event()
         self._lease: Lease | None = None
         self._renew_at = 0.0
@@ -79,7 +79,7 @@ class Controller:
 
     async def leave(self) -> None:
         if self._lease is not None:
-            await self._broker.metadata.store.release(self._lease)
+            await self._view.metadata.store.release(self._lease)
             self._lease = None
 
     async def _pause(self, seconds: float) -> None:
@@ -95,18 +95,18 @@ class Controller:
         self._woken.clear()
 
     async def _campaign(self) -> None:
-        broker = self._broker
-        store = broker.metadata.store
-        lease = await store.acquire(LEASE_NAME, f"{broker.id}", broker.epoch, self._ttl_ms)
-        claim = claim_control(broker.image, broker.id, broker.epoch)
+        view = self._view
+        store = view.metadata.store
+        lease = await store.acquire(LEASE_NAME, f"{view.id}", view.epoch, self._ttl_ms)
+        claim = claim_control(view.image, view.id, view.epoch)
         revision = await store.commit(claim.puts, claim.expect)
-        await broker.metadata.until_visible(revision)
+        await view.metadata.until_visible(revision)
         self._lease = lease
         self._renew_at = 0.0
         self._healthy = None
         self._balance_at = asyncio.get_running_loop().time() + self._balance_seconds
         self._is_store_lost = False
-        log.info("broker %(broker)d controls the cluster", {"broker": broker.id, "broker_epoch": broker.epoch})
+        log.info("broker %(broker)d controls the cluster", {"broker": view.id, "broker_epoch": view.epoch})
 
     async def _control(self) -> None:
         while self._lease is not None:
@@ -119,20 +119,19 @@ class Controller:
         """Four times in its life. In between it says nothing that our commits, which expect our claim, would not find."""
         now = asyncio.get_running_loop().time()
         if self._lease is not None and now >= self._renew_at:
-            await self._broker.metadata.store.renew(self._lease)
+            await self._view.metadata.store.renew(self._lease)
             self._renew_at = now + self._ttl_ms / 4000
 
     async def _heal(self) -> None:
         """Step by step, elections first: with a hundred thousand partitions the last step waits, the first does not."""
         for _ in range(ROUNDS_MAX):
-            image, circumstances = self._broker.image, self._circumstances()
+            image, circumstances = self._view.image, self._circumstances()
             if not await self._heal_once(image, circumstances):
                 self._healthy = Healthy(image, circumstances)
                 return
 
     async def _heal_once(self, image: Image, circumstances: "Circumstances") -> bool:
         """Whether there was anything to do."""
-        broker = self._broker
         topics = self._worth_a_look(image, circumstances)
         live, reluctant, config = circumstances
         revision = 0
@@ -140,14 +139,14 @@ class Controller:
             if step is None:
                 await asyncio.sleep(0)
                 continue
-            broker.probes.unclean_elections += step.unclean
+            self._probes.unclean_elections += step.unclean
             revision = max(revision, await self._commit(step.commit, image))
             await self._keep_lease()
-        await broker.metadata.until_visible(revision)
+        await self._view.metadata.until_visible(revision)
         return revision > 0
 
     def _circumstances(self) -> "Circumstances":
-        return Circumstances(self._broker.live, self._broker.reluctant, self._broker.config)
+        return Circumstances(self._view.live, self._view.reluctant, self._view.config)
 
     def _worth_a_look(self, image: Image, circumstances: "Circumstances") -> list[Topic] | None:
         """Where nothing was left to do, and the brokers are the same, only topics that changed may need something."""
@@ -168,22 +167,20 @@ class Controller:
     async def _balance(self) -> None:
         """Leadership back to the preferred replicas, now and then."""
         now = asyncio.get_running_loop().time()
-        if now < self._balance_at or not self._broker.config.flag("auto.leader.rebalance.enable"):
+        if now < self._balance_at or not self._view.config.flag("auto.leader.rebalance.enable"):
             return
         self._balance_at = now + self._balance_seconds
-        image = self._broker.image
-        for commit in balance_leaders(
-            image, self._broker.live, LEADERS_PER_ROUND, self._broker.reluctant, self._fence()
-        ):
-            await self._broker.metadata.until_visible(await self._commit(commit, image))
+        image = self._view.image
+        for commit in balance_leaders(image, self._view.live, LEADERS_PER_ROUND, self._view.reluctant, self._fence()):
+            await self._view.metadata.until_visible(await self._commit(commit, image))
 
     @property
     def _balance_seconds(self) -> float:
-        return float(self._broker.config.number("leader.imbalance.check.interval.seconds"))
+        return float(self._view.config.number("leader.imbalance.check.interval.seconds"))
 
     def _fence(self) -> dict[str, int]:
-        claim = self._broker.image.controller
-        if claim is None or claim.broker_id != self._broker.id or claim.epoch != self._broker.epoch:
+        claim = self._view.image.controller
+        if claim is None or claim.broker_id != self._view.id or claim.epoch != self._view.epoch:
             raise Conflict([CONTROLLER])
         return {CONTROLLER: claim.revision}
 
@@ -191,7 +188,7 @@ class Controller:
         """The revision to wait for before deciding again. A conflict is somebody else's change to the same key: the next
         round sees it. One of the claim deposes us."""
         try:
-            return await self._broker.metadata.store.commit(commit.puts, commit.expect)
+            return await self._view.metadata.store.commit(commit.puts, commit.expect)
         except Conflict as conflict:
             if CONTROLLER in conflict.keys:
                 raise

@@ -4,16 +4,13 @@ import asyncio
 import logging
 from collections.abc import Collection
 from functools import partial
-from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
+from headrace.broker.membership.view import View
 from headrace.cluster.decide import shut_down
 from headrace.cluster.image import Image
 from headrace.cluster.records import broker_key, encode
 from headrace.cluster.store import Commit
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 log = logging.getLogger("headrace.hand_over")
 
@@ -21,22 +18,22 @@ log = logging.getLogger("headrace.hand_over")
 LINGER_SECONDS = 0.3
 
 
-async def hand_over(broker: "Broker") -> None:
-    if not broker.config.flag("controlled.shutdown.enable") or len(broker.live) < 2:
+async def hand_over(view: View) -> None:
+    if not view.config.flag("controlled.shutdown.enable") or len(view.live) < 2:
         return
     try:
-        await broker.metadata.change(lambda image: [_leave(image, broker.id)])
+        await view.metadata.change(lambda image: [_leave(image, view.id)])
         # A leader that refuses writes for want of room is better than none.
-        for avoided in (broker.reluctant, broker.leaving):
-            await broker.metadata.change(partial(_shut_down, broker, avoided))
+        for avoided in (view.reluctant, view.leaving):
+            await view.metadata.change(partial(_shut_down, view, avoided))
     except Refused as refusal:
         log.warning("leaving without handing over: %(cause)s", {"cause": refusal.message})
         return
     await asyncio.sleep(LINGER_SECONDS)
 
 
-def _shut_down(broker: "Broker", avoided: Collection[int], image: Image) -> list[Commit]:
-    return shut_down(image, broker.id, broker.live, avoided, broker.config)
+def _shut_down(view: View, avoided: Collection[int], image: Image) -> list[Commit]:
+    return shut_down(image, view.id, view.live, avoided, view.config)
 
 
 def _leave(image: Image, broker_id: int) -> Commit:

@@ -44,18 +44,14 @@ class Membership:
         self._broker = broker
         self._me = me
         self._lost_page_cache = lost_page_cache
-        self._ttl_ms = broker.config.number("broker.session.timeout.ms")
+        self._ttl_ms = broker.view.config.number("broker.session.timeout.ms")
         # A quarter of its time at the latest, whatever was asked for.
-        self._pause_seconds = min(broker.config.number("broker.heartbeat.interval.ms"), self._ttl_ms / 4) / 1000
+        self._pause_seconds = min(broker.view.config.number("broker.heartbeat.interval.ms"), self._ttl_ms / 4) / 1000
         self._lease: Lease | None = None
         self.deadline = 0.0
         # When the store was last asked for the lease.
         self.tried_at = broker.clock.now().mono
         self._spared: tuple[Image, Mapping[int, int], bool] | None = None
-
-    @property
-    def epoch(self) -> int:
-        return -1 if self._lease is None else self._lease.epoch
 
     # -- joining -----------------------------------------------------------------------------------------------------
 
@@ -92,20 +88,21 @@ class Membership:
         self._lease = await broker.metadata.store.acquire(
             f"{LEASE_PREFIX}{self._me.id}", self._me.directory_id, next_epoch(broker.image), self._ttl_ms
         )
+        broker.view.epoch = self._lease.epoch
         self._set_deadline(before)
 
     async def _register(self) -> None:
         """One commit or several; a broker that has something to give up is fenced by the first and decides again."""
         broker = self._broker
         me = self._me._replace(
-            epoch=self.epoch, registered_at=broker.clock.now().wall, is_full=broker.disk_room.is_full
+            epoch=broker.view.epoch, registered_at=broker.clock.now().wall, is_full=broker.disk_room.is_full
         )
         registered = None
         await self._skip_used_producer_ids()
         while registered is None:
             image, doubts = broker.image, broker.partitions.doubts
             commits, registered, unclean = rejoin(
-                image, me, doubts, self._lost_page_cache, broker.config, broker.live, _epochs_known(broker)
+                image, me, doubts, self._lost_page_cache, broker.view.config, broker.view.live, _epochs_known(broker)
             )
             revision = await commit_all(broker.metadata.store, commits)
             broker.probes.unclean_elections += unclean
@@ -156,7 +153,7 @@ class Membership:
                 await self._renew()
                 self._broker.on_renewed()
             except LeaseLost:
-                fields = {"broker": self._me.id, "broker_epoch": self.epoch}
+                fields = {"broker": self._me.id, "broker_epoch": self._broker.view.epoch}
                 log.warning("broker %(broker)d lost its lease; joining again", fields)
                 self._broker.fence("its lease ran out")
                 await self._join_again()
@@ -167,7 +164,7 @@ class Membership:
     async def _step_aside(self) -> None:
         """Others lead, and go on without us, until our disk answers."""
         broker = self._broker
-        others = broker.live.keys() - {broker.id}
+        others = broker.view.live.keys() - {broker.id}
         broker.fence("its disk does not answer")
         self.deadline = 0.0
         # If the store does not take it back now, it runs out.
@@ -185,15 +182,15 @@ class Membership:
         self.tried_at = self._broker.clock.now().mono
         watch = self._broker.disk_watch
         for _ in range(round(seconds_away(watch.recent_hangs) / watch.tick_seconds)):
-            if not others <= self._broker.live.keys():
+            if not others <= self._broker.view.live.keys():
                 return
             await asyncio.sleep(watch.tick_seconds)
 
     def _can_be_spared(self) -> bool:
         """Worked out again when the image or the live brokers changed: a disk may hang for long, beside many partitions."""
-        image, live = self._broker.image, self._broker.live
+        image, live = self._broker.image, self._broker.view.live
         if self._spared is None or self._spared[0] is not image or self._spared[1] is not live:
-            self._spared = image, live, can_spare(image, self._me.id, live, self._broker.config)
+            self._spared = image, live, can_spare(image, self._me.id, live, self._broker.view.config)
         return self._spared[2]
 
     async def _renew(self) -> None:

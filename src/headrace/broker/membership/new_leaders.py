@@ -12,9 +12,10 @@ Every broker asks for itself, by Metadata requests over topic ids: a broker name
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
+from headrace.broker.membership.view import View
 from headrace.broker.net.peers import Peers
+from headrace.broker.tasks import Tasks
 from headrace.client.connection import Disconnected
 from headrace.cluster.image import Image, changed_topics
 from headrace.partition.partition import Partition
@@ -25,9 +26,6 @@ from headrace.wire.messages.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 VERSION = 12
 ASK_SECONDS_MAX = 2.0
@@ -54,10 +52,11 @@ class _Awaited:
 
 
 class NewLeaders:
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, view: View, tasks: Tasks) -> None:
+        self._view = view
+        self._tasks = tasks
         # Connections of our own: on those of transactions an answer may wait behind a marker that nobody commits.
-        self._peers = Peers(broker)
+        self._peers = Peers(view)
         self._seen: Image | None = None
         self._awaited: dict[bytes, _Awaited] = {}
         self._asking: set[int] = set()
@@ -88,7 +87,7 @@ class NewLeaders:
                 self._await(new.id, range(known, len(new.partitions)))
 
     def _await(self, topic_id: bytes, partitions: Iterable[int]) -> None:
-        now = self._broker.clock.mono()
+        now = self._view.clock.mono()
         awaited = self._awaited.setdefault(topic_id, _Awaited(now))
         awaited.partitions.update(partitions)
         awaited.since = now
@@ -99,9 +98,9 @@ class NewLeaders:
             self._silent_since.clear()
             return
         for leader in dict.fromkeys(leader for _, _, leader in self._leaders()):
-            if leader != self._broker.id and leader not in self._asking:
+            if leader != self._view.id and leader not in self._asking:
                 self._asking.add(leader)
-                self._broker.tasks.start(f"new partitions of {leader}", self._ask_until_led(leader))
+                self._tasks.start(f"new partitions of {leader}", self._ask_until_led(leader))
 
     def on_partitions(self, changed: Iterable[Partition]) -> None:
         """Our own, opened or in another state."""
@@ -119,7 +118,7 @@ class NewLeaders:
 
     def _leaders(self) -> Iterator[tuple[bytes, int, int]]:
         """(topic id, partition, leader) of everything awaited that a live broker leads."""
-        image, live = self._broker.image, self._broker.live
+        image, live = self._view.image, self._view.live
         for topic_id, awaited in self._awaited.items():
             topic = image.topic_by_id(topic_id)
             if topic is not None:
@@ -131,7 +130,7 @@ class NewLeaders:
     # -- asking leaders ----------------------------------------------------------------------------------------------
 
     async def _ask_until_led(self, leader: int) -> None:
-        pauses = _Pauses(self._broker.clock.mono)
+        pauses = _Pauses(self._view.clock.mono)
         try:
             while wanted := self._wanted_of(leader):
                 pauses.begin()
@@ -143,7 +142,7 @@ class NewLeaders:
             self._asking.discard(leader)
 
     def _wanted_of(self, leader: int) -> list[bytes]:
-        now = self._broker.clock.mono()
+        now = self._view.clock.mono()
         for topic_id in [each for each, found in self._awaited.items() if now - found.since > AWAITED_SECONDS_MAX]:
             del self._awaited[topic_id]
         return list(dict.fromkeys(topic_id for topic_id, _, of in self._leaders() if of == leader))
@@ -157,7 +156,7 @@ class NewLeaders:
         """Raises Disconnected."""
         wanted = [MetadataRequestTopic(topic_id, None) for topic_id in topic_ids[:TOPICS_PER_REQUEST]]
         request = MetadataRequest(wanted, allow_auto_topic_creation=False)
-        began = self._broker.clock.mono()
+        began = self._view.clock.mono()
         try:
             async with asyncio.timeout(ASK_SECONDS_MAX):
                 response = await self._peers.ask(peer, request, MetadataResponse, VERSION, ASK_SECONDS_MAX)
@@ -171,11 +170,11 @@ class NewLeaders:
 
     async def until_usable(self, names: Iterable[str], seconds: float) -> None:
         """Returns when every live broker names the leaders of these topics, and they lead; or after so many seconds."""
-        image = self._broker.image
+        image = self._view.image
         topic_ids = [image.topics[name].id for name in names if name in image.topics]
         if not topic_ids or seconds <= 0:
             return
-        others = [peer for peer in self._broker.live if peer != self._broker.id]
+        others = [peer for peer in self._view.live if peer != self._view.id]
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await asyncio.gather(
@@ -183,14 +182,14 @@ class NewLeaders:
                 )
 
     async def _until_settled(self, topic_ids: list[bytes]) -> None:
-        pauses = _Pauses(self._broker.clock.mono)
+        pauses = _Pauses(self._view.clock.mono)
         wanted = set(topic_ids)
         while any(topic_id in wanted and self._is_waited_for(leader) for topic_id, _, leader in self._leaders()):
             pauses.begin()
             await pauses.end()
 
     async def _until_known_to(self, peer: int, topic_ids: list[bytes]) -> None:
-        pauses = _Pauses(self._broker.clock.mono)
+        pauses = _Pauses(self._view.clock.mono)
         left = list(topic_ids)
         while left:
             pauses.begin()
@@ -204,12 +203,12 @@ class NewLeaders:
 
     def _is_waited_for(self, peer: int) -> bool:
         since = self._silent_since.get(peer)
-        is_silent = since is not None and self._broker.clock.mono() - since > UNREACHABLE_SECONDS
-        return peer in self._broker.live and not is_silent
+        is_silent = since is not None and self._view.clock.mono() - since > UNREACHABLE_SECONDS
+        return peer in self._view.live and not is_silent
 
     def _is_usable(self, topic_id: bytes, told: Mapping[bytes, MetadataResponseTopic]) -> bool:
         """By what a broker told: nothing is missing there that a live broker leads."""
-        topic = self._broker.image.topic_by_id(topic_id)
+        topic = self._view.image.topic_by_id(topic_id)
         if topic is None:
             return True
         if topic_id not in told or told[topic_id].error_code:

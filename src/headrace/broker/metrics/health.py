@@ -46,9 +46,9 @@ def _place_in_the_cluster(broker: "Broker") -> Iterator[Check]:
     is_held = not broker.partitions.is_fenced and left > 0
     yield Check("lease", is_held, f"held for {left:.1f} s more" if is_held else "not held: nothing is answered")
     registered = broker.image.brokers.get(broker.id)
-    is_registered = registered is not None and registered.epoch == broker.epoch >= 0
+    is_registered = registered is not None and registered.epoch == broker.view.epoch >= 0
     yield Check(
-        "registered", is_registered, f"in epoch {broker.epoch}" if is_registered else "not yet, or not any more"
+        "registered", is_registered, f"in epoch {broker.view.epoch}" if is_registered else "not yet, or not any more"
     )
     is_leaving = broker.listener.is_draining or (registered is not None and registered.leaving)
     yield Check("staying", not is_leaving, "it hands over and stops" if is_leaving else "yes")

@@ -115,9 +115,9 @@ def metrics_of(broker: "Broker", rows: TopicRows | None = None) -> Iterator[Metr
     yield Metric("headrace_requests_total", "counter", "Requests by API and version.", requests)
     yield Metric("headrace_request_seconds", "histogram", "From a request decoded to its reply ready.", latencies)
     yield from (all_rows(broker) if rows is None else rows).metrics()
-    yield from upkeep_metrics(broker)
+    yield from upkeep_metrics(broker.retention, broker.cleaner)
     yield from _totals(broker)
-    yield from process_metrics(broker)
+    yield from process_metrics(broker.disk, broker.disk_room, broker.disk_watch)
 
 
 def all_rows(broker: "Broker") -> TopicRows:
@@ -157,7 +157,7 @@ def _totals(broker: "Broker") -> Iterator[Metric]:
             broker.leaderless.count(broker.image),
         ),
         ("fenced", "1 while this broker has no lease and answers for nothing.", int(broker.partitions.is_fenced)),
-        ("controller", "1 on the broker that heals the cluster.", int(broker.controller_id == broker.id)),
+        ("controller", "1 on the broker that heals the cluster.", int(broker.view.controller_id == broker.id)),
     )
     for kind, rows in (("counter", counters), ("gauge", gauges)):
         for name, help_text, value in rows:

@@ -1,17 +1,13 @@
 """What retention and compaction tell: how near each topic is to losing its oldest records, and what cleaning costs."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from headrace.base.exposition import Metric
-from headrace.broker.upkeep.retention import rows
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+from headrace.broker.upkeep.cleaner import Cleaner
+from headrace.broker.upkeep.retention import Retention, rows
 
 
-def upkeep_metrics(broker: "Broker") -> Iterator[Metric]:
-    retention, cleaner = broker.retention, broker.cleaner
+def upkeep_metrics(retention: Retention | None, cleaner: Cleaner | None) -> Iterator[Metric]:
     if retention is not None:
         pressure = list(rows(retention.pressure))
         fill = [(labels, full) for labels, full, _ in pressure if full]

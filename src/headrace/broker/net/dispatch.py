@@ -1,7 +1,7 @@
 """From a frame to the handler that answers it, and back: header, version, decode, call, encode.
 
 The table of handlers is the one place that says what this broker can do: ApiVersions advertises exactly what is in it.
-A handler is `handle_*(broker, request)` and returns
+A handler is called with the broker and a request, though most take less of it (`handlers/takes.py`), and returns
     a response      – sent at once,
     a `Pending`     – completed later; later requests of the connection go on meanwhile,
     a coroutine     – for what must wait before it changes anything; later requests of the connection wait too,
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 
+Handle = Callable[["Broker", "Request"], Any]
+
+
 class Access(NamedTuple):
     """What a principal needs to be allowed for a request: an operation on a kind of resource, by Kafka's names."""
 
@@ -37,7 +40,7 @@ class Access(NamedTuple):
 
 class Handler(NamedTuple):
     request: type[RequestMessage]
-    handle: Callable[["Broker", "Request"], Any]
+    handle: Handle
     access: Access | None
     # Lower than what we decode only where clients read more into a range than its versions: see handlers/__init__.
     advertised_min: int | None = None

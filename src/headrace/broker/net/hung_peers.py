@@ -16,14 +16,15 @@ wait with it.
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from headrace.broker.membership.view import View
+from headrace.broker.net.listener import Listener
+from headrace.broker.partitions import Partitions
+from headrace.broker.tasks import Tasks
 from headrace.client.connection import ClientConnection, Disconnected
 from headrace.cluster.entities import Broker as Registration
 from headrace.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 log = logging.getLogger("headrace.peers")
 
@@ -38,25 +39,28 @@ TURN_SECONDS: Final = 0.05
 
 
 class HungPeers:
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, view: View, tasks: Tasks, partitions: Partitions, listener: Listener) -> None:
+        self._view = view
+        self._tasks = tasks
+        self._partitions = partitions
+        self._listener = listener
 
     def on_live(self, before: Mapping[int, int], after: Mapping[int, int]) -> None:
         """Who is alive has changed."""
-        if not self._broker.config.flag("connections.close.on.hung.broker"):
+        if not self._view.config.flag("connections.close.on.hung.broker"):
             return
-        for broker_id in before.keys() - after.keys() - {self._broker.id}:
-            peer = self._broker.image.brokers.get(broker_id)
+        for broker_id in before.keys() - after.keys() - {self._view.id}:
+            peer = self._view.image.brokers.get(broker_id)
             if peer is not None and not peer.leaving:
-                self._broker.tasks.start(f"look at broker {broker_id}", self._look(peer))
+                self._tasks.start(f"look at broker {broker_id}", self._look(peer))
 
     async def _look(self, peer: Registration) -> None:
         if await _leaves_nobody_waiting(peer):
             return
-        await asyncio.sleep(APART_SECONDS * sum(each < self._broker.id for each in self._broker.live))
-        if self._broker.partitions.is_fenced:
+        await asyncio.sleep(APART_SECONDS * sum(each < self._view.id for each in self._view.live))
+        if self._partitions.is_fenced:
             return
-        connections = [each for each in self._broker.listener.connections if GAINS in each.client_software]
+        connections = [each for each in self._listener.connections if GAINS in each.client_software]
         log.warning(
             "broker %(other_broker)d hangs: %(connections)d clients are made to look for new leaders",
             {"other_broker": peer.id, "connections": len(connections)},

@@ -4,13 +4,11 @@ A connection that failed is forgotten, and the next request opens another. Whoev
 """
 
 import asyncio
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from headrace.broker.membership.view import View
 from headrace.client.connection import ClientConnection, Disconnected
 from headrace.wire.schema import Request, Response
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 CONNECT_SECONDS_MAX = 5.0
 
@@ -18,8 +16,8 @@ R = TypeVar("R", bound=Response)
 
 
 class Peers:
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, view: View) -> None:
+        self._view = view
         self._connections: dict[int, ClientConnection] = {}
         self._opening: dict[int, asyncio.Lock] = {}
 
@@ -32,10 +30,10 @@ class Peers:
             known = self._connections.get(broker_id)
             if known is not None and not known.is_lost:
                 return known
-            peer = self._broker.image.brokers.get(broker_id)
+            peer = self._view.image.brokers.get(broker_id)
             if peer is None:
                 raise Disconnected(f"there is no broker {broker_id}")
-            name = f"broker-{self._broker.id}"
+            name = f"broker-{self._view.id}"
             opened = await ClientConnection.open(peer.host, peer.port, name, CONNECT_SECONDS_MAX)
             self._connections[broker_id] = opened
             return opened

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.base.ids import ZERO_ID
 from headrace.base.tracing import open_provider
+from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Handler, Request
 from headrace.broker.net.listener import Pending
 from headrace.broker.net.outbox import Chunk
-from headrace.cluster.broker_config import BrokerConfig
+from headrace.cluster.image import Image
 from headrace.wire.apis import APIS
 from headrace.wire.codes import ErrorCode
 from headrace.wire.schema import Struct
@@ -29,8 +30,6 @@ from headrace.wire.schema import Struct
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span
-
-    from headrace.broker.broker import Broker
 
 NAMES_MAX = 10
 STOP_SECONDS_MAX = 5.0
@@ -42,10 +41,15 @@ class Traces:
     """`chance` says which requests are sampled: a number from 0 to below 1."""
 
     def __init__(
-        self, provider: "TracerProvider", ratio: float, chance: Callable[[], float] = random.Random().random
+        self,
+        view: View,
+        provider: "TracerProvider",
+        ratio: float,
+        chance: Callable[[], float] = random.Random().random,
     ) -> None:
         from opentelemetry.trace import SpanKind, StatusCode
 
+        self._view = view
         self.provider = provider
         self._ratio = ratio
         self._chance = chance
@@ -57,10 +61,10 @@ class Traces:
         """The same handler, with a span for each request that is sampled."""
         handle, name = handler.handle, APIS[handler.request.API_KEY].name
 
-        def handle_traced(broker: "Broker", request: Request) -> Any:
+        def handle_traced(broker: Any, request: Request) -> Any:
             if self._chance() >= self._ratio or is_of_follower(request.body):
                 return handle(broker, request)
-            traced = TracedRequest(request, self._begin(broker, name, request), self)
+            traced = TracedRequest(request, self._begin(name, request), self)
             result = handle(broker, traced)
             traced.on_handled()
             if type(result) is CoroutineType:
@@ -86,13 +90,13 @@ class Traces:
             async with asyncio.timeout(STOP_SECONDS_MAX):
                 await sent.wait()
 
-    def _begin(self, broker: "Broker", name: str, request: Request) -> "Span":
-        topics = list(dict.fromkeys(topics_of(broker, request.body)))
+    def _begin(self, name: str, request: Request) -> "Span":
+        topics = list(dict.fromkeys(topics_of(self._view.image, request.body)))
         attributes: dict[str, str | int | list[str]] = {
             "messaging.system": "kafka",
             "messaging.client.id": request.client_id or "",
             "network.peer.address": request.connection.peer,
-            "headrace.broker": broker.id,
+            "headrace.broker": self._view.id,
             "headrace.api.version": request.version,
             "headrace.topics": topics[:NAMES_MAX],
         }
@@ -152,15 +156,15 @@ class TracedRequest(Request):
         return self._clock.mono() - self.now.mono
 
 
-def open_traces(config: BrokerConfig, broker_id: int) -> Traces | None:
+def open_traces(view: View) -> Traces | None:
     """None unless `otel.endpoint` is set."""
-    endpoint = config.value("otel.endpoint")
+    endpoint = view.config.value("otel.endpoint")
     if not endpoint:
         return None
-    provider = open_provider("otel.endpoint", str(endpoint), "headrace-broker", f"broker-{broker_id}")
-    ratio = config.value("otel.sample.ratio")
+    provider = open_provider("otel.endpoint", str(endpoint), "headrace-broker", f"broker-{view.id}")
+    ratio = view.config.value("otel.sample.ratio")
     assert isinstance(ratio, float)
-    return Traces(provider, ratio)
+    return Traces(view, provider, ratio)
 
 
 def is_of_follower(body: Any) -> bool:
@@ -168,10 +172,10 @@ def is_of_follower(body: Any) -> bool:
     return (state.replica_id if state is not None else getattr(body, "replica_id", -1)) >= 0
 
 
-def topics_of(broker: "Broker", body: Any) -> Iterator[str]:
+def topics_of(image: Image, body: Any) -> Iterator[str]:
     for topic in getattr(body, "topic_data", None) or getattr(body, "topics", None) or ():
         name = topic if isinstance(topic, str) else getattr(topic, "name", "") or getattr(topic, "topic", "")
-        if not name and (known := broker.image.topic_by_id(getattr(topic, "topic_id", ZERO_ID))) is not None:
+        if not name and (known := image.topic_by_id(getattr(topic, "topic_id", ZERO_ID))) is not None:
             name = known.name
         if name:
             yield name

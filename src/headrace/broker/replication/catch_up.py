@@ -6,19 +6,16 @@ the replicas it holds for, one at a time is asked for, in turn, so that an answe
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from headrace.base.ids import TopicPartition
+from headrace.broker.membership.view import View
 from headrace.partition.partition import Partition
 from headrace.replica.throttle import UNLIMITED, Throttle
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 
 class CatchUp:
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, view: View) -> None:
+        self._view = view
         self._throttle = Throttle()
         self._asked_at: dict[TopicPartition, float] = {}
 
@@ -28,7 +25,7 @@ class CatchUp:
 
     def held_back(self, partitions: Iterable[Partition], now: float) -> set[TopicPartition]:
         """Those of them that must wait this time."""
-        self._throttle.set_rate(self._broker.config.number("follower.replication.throttled.rate"))
+        self._throttle.set_rate(self._view.config.number("follower.replication.throttled.rate"))
         if self._throttle.rate >= UNLIMITED:
             self._asked_at = {}
             return set()
@@ -45,6 +42,6 @@ class CatchUp:
 
     def _is_throttled(self, partition: Partition) -> bool:
         listed = partition.config.follower_replication_throttled_replicas
-        if not listed or self._broker.id in partition.state.isr:
+        if not listed or self._view.id in partition.state.isr:
             return False
-        return "*" in listed or f"{partition.id.partition}:{self._broker.id}" in listed
+        return "*" in listed or f"{partition.id.partition}:{self._view.id}" in listed

@@ -8,15 +8,13 @@ keeps it from everybody. The last in sync is marked if it has a hole, and offlin
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
+from headrace.broker.membership.view import View
+from headrace.broker.partitions import Partitions
 from headrace.cluster.damage import stand_down
 from headrace.cluster.image import Image
 from headrace.cluster.store import Commit
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 logger = logging.getLogger("headrace.partitions")
 
@@ -24,8 +22,9 @@ LOOK_SECONDS = 0.5
 
 
 class DoubtfulCopies:
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, view: View, partitions: Partitions) -> None:
+        self._view = view
+        self._partitions = partitions
 
     async def run(self) -> None:
         while True:
@@ -33,29 +32,27 @@ class DoubtfulCopies:
             await self.look()
 
     async def look(self) -> None:
-        broker = self._broker
-        if broker.partitions.is_fenced:
+        if self._partitions.is_fenced:
             # The next registration names them all.
             return
-        for topic_id, index in broker.partitions.doubts:
-            if self._plan(broker.image, topic_id, index):
+        for topic_id, index in self._partitions.doubts:
+            if self._plan(self._view.image, topic_id, index):
                 await self._stand_down(topic_id, index)
 
     def _plan(self, image: Image, topic_id: bytes, index: int) -> list[Commit]:
         """Nothing for one that is sound by now, or the last in sync and may be."""
-        broker = self._broker
-        doubt = broker.partitions.doubts.get((topic_id, index))
-        return [] if doubt is None else stand_down(image, broker.id, topic_id, index, broker.live, doubt)
+        doubt = self._partitions.doubts.get((topic_id, index))
+        return [] if doubt is None else stand_down(image, self._view.id, topic_id, index, self._view.live, doubt)
 
     async def _stand_down(self, topic_id: bytes, index: int) -> None:
-        broker = self._broker
-        topic = broker.image.topic_by_id(topic_id)
+        view = self._view
+        topic = view.image.topic_by_id(topic_id)
         assert topic is not None, "it has just been planned for"
         try:
-            await broker.metadata.change(lambda image: self._plan(image, topic_id, index))
+            await view.metadata.change(lambda image: self._plan(image, topic_id, index))
             logger.warning(
                 "%(topic)s-%(partition)d leaves the in-sync replicas: broker %(broker)d has no sound copy of it",
-                {"topic": topic.name, "partition": index, "broker": broker.id},
+                {"topic": topic.name, "partition": index, "broker": view.id},
             )
         except Refused as refusal:
             logger.warning(

@@ -134,7 +134,7 @@ class Fetcher:
             self._forget_session()
             await self._pause(PARTITION_BACKOFF_SECONDS)
             return
-        patience = (request.max_wait_ms + self._broker.config.number("replica.socket.timeout.ms")) / 1000
+        patience = (request.max_wait_ms + self._broker.view.config.number("replica.socket.timeout.ms")) / 1000
         response = await self._connection.ask(request, FetchResponse, FETCH_VERSION, patience)
         if response.error_code:
             if response.error_code not in _SESSION_ERRORS:
@@ -161,14 +161,14 @@ class Fetcher:
             await syncing.until_done()
 
     def _build_request(self) -> FetchRequest:
-        config = self._broker.config
+        config = self._broker.view.config
         now = asyncio.get_running_loop().time()
         held_back = self._catch_up.held_back(self._session.behind, now)
         news = self._session.news(held_back, config.number("replica.fetch.max.bytes"), now)
         # With more to say the answer is not waited for. Without a session there always is, and that would never end.
         is_brief = self._session.has_news and not self._is_sessionless
         return FetchRequest(
-            replica_state=ReplicaState(self._broker.id, self._broker.epoch),
+            replica_state=ReplicaState(self._broker.id, self._broker.view.epoch),
             max_wait_ms=0 if is_brief else config.number("replica.fetch.wait.max.ms"),
             min_bytes=config.number("replica.fetch.min.bytes"),
             max_bytes=config.number("replica.fetch.response.max.bytes"),
@@ -202,13 +202,13 @@ class Fetcher:
         self, partition: Partition, position: Position, part: PartitionData, syncing: "Syncing"
     ) -> None:
         if part.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            await self._start_over(partition, part)
+            await self._start_over(partition, position, part)
         elif part.error_code:
             self._back_off(partition)
         elif part.diverging_epoch is not None:
             await self._cut(partition, part.diverging_epoch, position)
         elif self._has_our_head(partition, part):
-            await self._start_over(partition, part)
+            await self._start_over(partition, position, part)
         else:
             if not part.records or not await self._began_inside_a_batch(partition, position, part):
                 self._take_word(partition, position, part)
@@ -225,7 +225,7 @@ class Fetcher:
             return False
 
         def restart() -> None:
-            if not partition.is_leader and partition.leader_epoch == position.leader_epoch:
+            if _follows_on(partition, position):
                 partition.following.restart_at(base_offset, self._broker.clock.now())
                 self._take_word(partition, position, part)
 
@@ -270,33 +270,37 @@ class Fetcher:
         )
 
         def cut() -> None:
-            if not partition.is_leader and partition.leader_epoch == position.leader_epoch:
+            if _follows_on(partition, position):
                 partition.following.truncate(offset, self._broker.clock.now())
 
         await self._cut_at(partition, offset, cut)
 
     def _has_our_head(self, partition: Partition, part: PartitionData) -> bool:
         """The leader has what our log lost at its beginning, and nobody counts on our copy."""
-        log = partition.log
-        return (
-            log.lacks_head and part.log_start_offset < log.start_offset and self._broker.id not in partition.state.isr
-        )
+        return part.log_start_offset < partition.log.start_offset and self._lacks_head(partition)
 
-    async def _start_over(self, partition: Partition, part: PartitionData) -> None:
+    def _lacks_head(self, partition: Partition) -> bool:
+        return partition.log.lacks_head and self._broker.id not in partition.state.isr
+
+    def _must_start_over(self, partition: Partition, start: int) -> bool:
+        return start > partition.log.end_offset or self._lacks_head(partition)
+
+    async def _start_over(self, partition: Partition, position: Position, part: PartitionData) -> None:
         """Our end is before the leader's start, or our beginning is gone: we begin anew where its log does. Past its end the
         epochs decide."""
         start = part.log_start_offset
         self._back_off(partition)
 
         def restart() -> None:
-            if not partition.is_leader:
+            # The disk may have taken its time: what another leader sent meanwhile is counted on.
+            if _follows_on(partition, position) and self._must_start_over(partition, start):
                 log.warning(
                     "%(topic)s-%(partition)d: the leader's log starts at %(offset)d; starting over there",
                     {**partition.id._asdict(), "leader": self.leader_id, "offset": start},
                 )
                 partition.following.restart_at(start, self._broker.clock.now())
 
-        if start > partition.log.end_offset or partition.log.lacks_head:
+        if self._must_start_over(partition, start):
             await self._cut_at(partition, min(start, partition.log.start_offset), restart, start)
 
     async def _cut_at(
@@ -314,6 +318,11 @@ class Fetcher:
 
     def _back_off(self, partition: Partition, seconds: float = PARTITION_BACKOFF_SECONDS) -> None:
         self._session.back_off(partition, asyncio.get_running_loop().time() + seconds)
+
+
+def _follows_on(partition: Partition, position: Position) -> bool:
+    """Whether it still follows in the epoch of the fetch that named this position."""
+    return not partition.is_leader and partition.leader_epoch == position.leader_epoch
 
 
 class Syncing:

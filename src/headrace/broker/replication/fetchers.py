@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Fetchers:
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
-        self.catch_up = CatchUp(broker)
+        self.catch_up = CatchUp(broker.view)
         self._fetchers: dict[int, Fetcher] = {}
         self._copying: dict[Partition, Fetcher] = {}
 

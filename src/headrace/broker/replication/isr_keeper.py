@@ -15,18 +15,15 @@ A follower that finds its disk full takes itself out the same way: its leader wo
 import asyncio
 import logging
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused, StoreUnreachable
+from headrace.broker.membership.view import View
 from headrace.cluster.isr import affirm_isr, alter_isr
 from headrace.cluster.records import partition_key
 from headrace.cluster.store import Commit, Conflict
 from headrace.partition.partition import Partition
 from headrace.replica.leader import Proposal
 from headrace.wire.codes import ErrorCode
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 log = logging.getLogger("headrace.isr")
 
@@ -36,8 +33,8 @@ RETRY_SECONDS = 0.1
 
 
 class IsrKeeper:
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, view: View) -> None:
+        self._view = view
         self._queue: dict[Partition, Proposal] = {}
         self._leaving: dict[Partition, None] = {}
         self._woken = asyncio.Event()
@@ -71,7 +68,7 @@ class IsrKeeper:
         for partition in planned:
             partition.in_sync.on_proposal_sent()
         try:
-            await self._broker.metadata.store.commit(puts, expect)
+            await self._view.metadata.store.commit(puts, expect)
         except StoreUnreachable:
             self._queue = {**{partition: batch[partition] for partition in planned}, **self._queue}
             await asyncio.sleep(RETRY_SECONDS)
@@ -84,14 +81,14 @@ class IsrKeeper:
 
     def _plan(self, partition: Partition, proposal: Proposal) -> Commit | None:
         """None when it is out of date: the partition is led in another epoch, or its state changed meanwhile."""
-        image = self._broker.image
+        image = self._view.image
         state = image.partition(partition.id.topic, partition.id.partition)
         if state is not partition.state or not partition.in_sync.is_proposed(proposal):
             return None
         index = partition.id.partition
         try:
             self._check_alive(proposal)
-            return alter_isr(image, partition.topic_id, index, state, proposal.isr, proposal.added, self._broker.config)
+            return alter_isr(image, partition.topic_id, index, state, proposal.isr, proposal.added, self._view.config)
         except Refused as refusal:
             log.debug("%(topic)s-%(partition)d: %(cause)s", {**partition.id._asdict(), "cause": refusal.message})
             return None if partition.in_sync.withdraw_proposal() else affirm_isr(partition.topic_id, index, state)
@@ -99,19 +96,19 @@ class IsrKeeper:
     def _check_alive(self, proposal: Proposal) -> None:
         """A dead broker's last fetch may have been good enough; the controller would only take it out again."""
         for broker_id, epoch in proposal.added.items():
-            if self._broker.live.get(broker_id) != epoch:
+            if self._view.live.get(broker_id) != epoch:
                 raise Refused(ErrorCode.INELIGIBLE_REPLICA, f"broker {broker_id} is not alive in epoch {epoch}")
 
     async def _leave(self, partition: Partition) -> None:
         """What comes in between is for the next time that it cannot write."""
-        image, me, index = self._broker.image, self._broker.id, partition.id.partition
+        image, me, index = self._view.image, self._view.id, partition.id.partition
         state = image.partition(partition.id.topic, index)
         if state is not partition.state or partition.is_leader or me not in state.isr:
             return
         others = [each for each in state.isr if each != me]
         try:
-            commit = alter_isr(image, partition.topic_id, index, state, others, {}, self._broker.config)
-            await self._broker.metadata.store.commit(commit.puts, commit.expect)
+            commit = alter_isr(image, partition.topic_id, index, state, others, {}, self._view.config)
+            await self._view.metadata.store.commit(commit.puts, commit.expect)
             log.warning(
                 "%(topic)s-%(partition)d leaves the in-sync replicas %(isr)s: it cannot follow",
                 {**partition.id._asdict(), "epoch": partition.leader_epoch, "isr": list(state.isr)},

@@ -83,7 +83,7 @@ class Rot:
         broker, index = self._broker, partition.id.partition
         try:
             await broker.metadata.change(
-                lambda image: stand_down(image, broker.id, partition.topic_id, index, broker.live)
+                lambda image: stand_down(image, broker.id, partition.topic_id, index, broker.view.live)
             )
         except Refused as refusal:
             logger.warning(

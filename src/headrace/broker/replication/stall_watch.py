@@ -1,18 +1,19 @@
 """Looks for in-sync followers that stand still, more often than the janitor comes by: acks wait for them meanwhile."""
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+from headrace.broker.membership.view import View
+from headrace.broker.partitions import Partitions
 
 LOOK_SECONDS: Final = 0.5
 PER_TURN: Final = 1000
 
 
 class StallWatch:
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, view: View, partitions: Partitions) -> None:
+        self._view = view
+        self._partitions = partitions
 
     async def run(self) -> None:
         while True:
@@ -20,11 +21,11 @@ class StallWatch:
             await self._look()
 
     async def _look(self) -> None:
-        seconds_max = self._broker.config.number("replica.stall.time.max.ms") / 1000
+        seconds_max = self._view.config.number("replica.stall.time.max.ms") / 1000
         if not seconds_max:
             return
-        now = self._broker.clock.now()
-        for count, partition in enumerate(self._broker.partitions.restless(), 1):
+        now = self._view.clock.now()
+        for count, partition in enumerate(self._partitions.restless(), 1):
             partition.in_sync.check_stalled(seconds_max, now)
             if count % PER_TURN == 0:
                 await asyncio.sleep(0)

@@ -16,13 +16,18 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from headrace.base.clock import Now
+from headrace.base.disk import Disk
 from headrace.base.errors import DiskFull
 from headrace.base.ids import TopicPartition
 from headrace.base.settings import LONG_MAX
+from headrace.broker.disk.room import DiskRoom
+from headrace.broker.membership.view import View
+from headrace.broker.partitions import Partitions
 from headrace.broker.upkeep.clean_process import Cleaning, CleaningFailed
+from headrace.broker.upkeep.credible_time import CredibleTime
 from headrace.log import checkpoint
 from headrace.log.clean_batch import NO_CODEC
 from headrace.log.clean_job import CleanJob, CleanReport, SealedSegment
@@ -32,9 +37,6 @@ from headrace.log.swap import CleanedGroup, sweep_cleaned
 from headrace.partition.admission import CODEC_BY_NAME
 from headrace.partition.partition import Partition
 from headrace.wire.batch import CorruptBatch
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 log = logging.getLogger("headrace.cleaner")
 T = TypeVar("T")
@@ -58,18 +60,31 @@ class Due(NamedTuple):
 
 
 class Cleaner:
-    def __init__(self, broker: "Broker", path: str, threads: Executor, begin: Callable[[CleanJob], Cleaning]) -> None:
+    def __init__(
+        self,
+        view: View,
+        partitions: Partitions,
+        credible_time: CredibleTime,
+        disk: Disk,
+        disk_room: DiskRoom,
+        threads: Executor,
+        begin: Callable[[CleanJob], Cleaning],
+    ) -> None:
         self.runs = 0
         self.failures = 0
         self.bytes_read = 0
         self.bytes_written = 0
         self.seconds = 0.0
-        self._broker = broker
+        self._view = view
+        self._partitions = partitions
+        self._credible_time = credible_time
+        self._disk = disk
+        self._disk_room = disk_room
         self._threads = threads
         self._begin = begin
-        self._path = f"{path}/cleaned-offsets"
+        self._path = f"{disk_room.path}/cleaned-offsets"
         # Without it, or with an older one, more is cleaned than need be, and nothing else is wrong.
-        self._cleaned = checkpoint.load(broker.disk, self._path).offsets
+        self._cleaned = checkpoint.load(disk, self._path).offsets
         self._tombstones_due: dict[TopicPartition, int] = {}
         self._not_before: dict[TopicPartition, float] = {}
         self._number = 0
@@ -77,11 +92,11 @@ class Cleaner:
     async def run(self) -> None:
         while True:
             due = await self._due()
-            at_once = self._broker.config.number("log.cleaner.threads")
+            at_once = self._view.config.number("log.cleaner.threads")
             if due and at_once:
                 await asyncio.gather(*(self._clean(each) for each in due[:at_once]))
             else:
-                await asyncio.sleep(max(0.1, self._broker.config.number("log.cleaner.backoff.ms") / 1000))
+                await asyncio.sleep(max(0.1, self._view.config.number("log.cleaner.backoff.ms") / 1000))
 
     # -- what is next ------------------------------------------------------------------------------------------------
 
@@ -89,7 +104,7 @@ class Cleaner:
         """The dirtiest first."""
         found = []
         now = self._now()
-        for count, partition in enumerate(list(self._broker.partitions), 1):
+        for count, partition in enumerate(list(self._partitions), 1):
             if partition.config.compacts and not partition.is_gone:
                 try:
                     due = self._look(partition, now)
@@ -125,12 +140,12 @@ class Cleaner:
         return None
 
     def _now(self) -> Now:
-        return self._broker.credible_time.of(self._broker.clock.now())
+        return self._credible_time.of(self._view.clock.now())
 
     def _may_forget(self, partition: Partition) -> bool:
         """Everybody has what is committed: as the newest metadata say, not those of a broker that was cut off."""
         state = partition.state
-        return len(state.isr) == len(state.replicas) and not self._broker.partitions.is_fenced
+        return len(state.isr) == len(state.replicas) and not self._partitions.is_fenced
 
     # -- doing it ----------------------------------------------------------------------------------------------------
 
@@ -144,7 +159,7 @@ class Cleaner:
         try:
             report = await self._run(partition, self._job(due, old), old)
         except Overtaken:
-            self._not_before[partition.written_as] = self._broker.clock.now().mono + AGAIN_SECONDS
+            self._not_before[partition.written_as] = self._view.clock.now().mono + AGAIN_SECONDS
             return
         except (CleaningFailed, TimeoutError, DiskFull, OSError) as error:
             if not partition.is_gone:
@@ -158,14 +173,14 @@ class Cleaner:
 
     def _on_failed(self, partition: Partition, error: Exception) -> None:
         self.failures += 1
-        self._not_before[partition.written_as] = self._broker.clock.now().mono + RETRY_SECONDS
+        self._not_before[partition.written_as] = self._view.clock.now().mono + RETRY_SECONDS
         log.error(
             "%(topic)s-%(partition)d was not compacted: %(cause)s. It is tried again in %(retry_s).0f s",
             {**partition.id._asdict(), "cause": error or "time is up", "retry_s": RETRY_SECONDS},
         )
 
     def _job(self, due: Due, old: list[Segment]) -> CleanJob:
-        partition, config = due.partition, self._broker.config
+        partition, config = due.partition, self._view.config
         store, topic = partition.log, due.partition.config
         self._number += 1
         dirty_base = next((s.base_offset for s in old if s.next_offset > due.first_dirty_offset), due.dirt.end_offset)
@@ -187,8 +202,8 @@ class Cleaner:
             index_interval_bytes=topic.index_interval_bytes,
             memory_bytes=config.number("log.cleaner.dedupe.buffer.size"),
             bytes_per_second=float(str(config.value("log.cleaner.io.max.bytes.per.second"))),
-            free_bytes_min=self._broker.disk_room.reserve_bytes,
-            run=f"{self._broker.epoch}-{self._number}",
+            free_bytes_min=self._disk_room.reserve_bytes,
+            run=f"{self._view.epoch}-{self._number}",
         )
 
     async def _run(self, partition: Partition, job: CleanJob, old: list[Segment]) -> CleanReport:
@@ -213,12 +228,12 @@ class Cleaner:
                 await asyncio.gather(reading, return_exceptions=True)
             await self._in_thread(cleaning.end)
             if not partition.is_gone:
-                await self._in_thread(sweep_cleaned, self._broker.disk, job.directory, job.run)
+                await self._in_thread(sweep_cleaned, self._disk, job.directory, job.run)
 
     async def _swap(self, partition: Partition, group: CleanedGroup, all_old: list[Segment], truncations: int) -> bool:
         store = partition.log
         old = [each for each in all_old if group.base_offset <= each.base_offset < group.next_offset]
-        sync = self._broker.disk.sync_dir_job
+        sync = self._disk.sync_dir_job
         swap = None if partition.is_gone else store.begin_swap(group, old, truncations)
         if swap is None:
             return False
@@ -228,7 +243,7 @@ class Cleaner:
         await self._in_thread(sync(store.path))
         store.finish_swap(swap)
         partition.upkeep.on_cleaned()
-        await self._in_thread(_unlink_all, self._broker, store.take_retired())
+        await self._in_thread(_unlink_all, self._disk, store.take_retired())
         return True
 
     async def _write_down(self, partition: Partition, report: CleanReport) -> None:
@@ -236,7 +251,7 @@ class Cleaner:
         partition.log.on_cleaned(report.cleaned_to)
         self._tombstones_due[partition.written_as] = report.horizon
         try:
-            await self._in_thread(checkpoint.save, self._broker.disk, self._path, dict(self._cleaned))
+            await self._in_thread(checkpoint.save, self._disk, self._path, dict(self._cleaned))
         except DiskFull as full:
             log.warning(
                 "what was compacted of %(topic)s-%(partition)d is not written down: %(cause)s",
@@ -255,6 +270,6 @@ def _oldest_ms(segments: Sequence[Segment], first_dirty_offset: int) -> int | No
     return None
 
 
-def _unlink_all(broker: "Broker", paths: list[str]) -> None:
+def _unlink_all(disk: Disk, paths: list[str]) -> None:
     for path in paths:
-        broker.disk.unlink(path)
+        disk.unlink(path)

@@ -32,7 +32,7 @@ class Janitor:
         while True:
             await asyncio.sleep(TICK_SECONDS)
             ticks += 1
-            self._broker.listener.set_limits(**connection_limits(self._broker.config))
+            self._broker.listener.set_limits(**connection_limits(self._broker.view.config))
             self._broker.listener.sweep()
             self._broker.disk_room.look()
             await self._open_left_over()
@@ -46,7 +46,9 @@ class Janitor:
                 self._broker.transactions.expire()
 
     def _offsets_ticks(self) -> int:
-        return max(1, round(self._broker.config.number("offsets.retention.check.interval.ms") / 1000 / TICK_SECONDS))
+        return max(
+            1, round(self._broker.view.config.number("offsets.retention.check.interval.ms") / 1000 / TICK_SECONDS)
+        )
 
     async def _open_left_over(self) -> None:
         if self._broker.partitions.needs_room and not self._broker.disk_room.is_low:
@@ -64,10 +66,10 @@ class Janitor:
 
     async def _tick_partitions(self) -> None:
         now = self._broker.clock.now()
-        lag_seconds_max = self._broker.config.number("replica.lag.time.max.ms") / 1000
+        lag_seconds_max = self._broker.view.config.number("replica.lag.time.max.ms") / 1000
         for count, partition in enumerate(self._broker.partitions.restless(), 1):
             partition.upkeep.on_tick(now)
-            partition.in_sync.check_followers(self._broker.live, lag_seconds_max, now)
+            partition.in_sync.check_followers(self._broker.view.live, lag_seconds_max, now)
             if count % PER_TURN == 0:
                 await asyncio.sleep(0)
 

@@ -8,16 +8,16 @@ lose, and goes on soon when that was not all.
 import asyncio
 import logging
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from headrace.base.clock import Now
 from headrace.base.errors import DiskFull
+from headrace.broker.membership.view import View
+from headrace.broker.partitions import Partitions
+from headrace.broker.upkeep.credible_time import CredibleTime
 from headrace.log.retention import UNLIMITED, start_by_size, start_by_time
 from headrace.partition.partition import Partition
 from headrace.wire.batch import CorruptBatch
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 log = logging.getLogger("headrace.retention")
 
@@ -37,13 +37,15 @@ class Pressure(NamedTuple):
 
 
 class Retention:
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(self, view: View, partitions: Partitions, credible_time: CredibleTime) -> None:
+        self._view = view
+        self._partitions = partitions
+        self._credible_time = credible_time
         self.segments_dropped = 0
         self.pressure: Mapping[str, Pressure] = {}
 
     async def run(self) -> None:
-        interval = self._broker.config.number("log.retention.check.interval.ms") / 1000
+        interval = self._view.config.number("log.retention.check.interval.ms") / 1000
         wait = min(interval, FIRST_SECONDS_MAX)
         while True:
             await asyncio.sleep(wait)
@@ -54,18 +56,18 @@ class Retention:
 
     async def _write_down(self) -> None:
         try:
-            await self._broker.partitions.save_checkpoints()
+            await self._partitions.save_checkpoints()
         except DiskFull as full:
             log.error("less is deleted, since not all could be written down: %(cause)s", {"cause": full})
         # Below the starts that could be written down.
-        await self._broker.partitions.remove_retired()
+        await self._partitions.remove_retired()
 
     async def _round(self) -> bool:
         """Whether there is more to do."""
-        now = self._broker.credible_time.of(self._broker.clock.now())
+        now = self._credible_time.of(self._view.clock.now())
         pressure: dict[str, Pressure] = {}
         is_more = False
-        for count, partition in enumerate(list(self._broker.partitions), 1):
+        for count, partition in enumerate(list(self._partitions), 1):
             if partition.is_leader and partition.config.deletes:
                 try:
                     dropped, has_more = forget_old(partition, now)
