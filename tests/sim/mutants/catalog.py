@@ -2,6 +2,7 @@
 
 from sim.disk_teeth import DISK_TEETH
 from sim.isr_teeth import ISR_TEETH
+from sim.judge_teeth import JUDGE_TEETH
 from sim.mutant import Mutant
 from sim.mutants.coordination import COORDINATION
 from sim.mutants.following import FOLLOWING
@@ -19,6 +20,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *ISR_TEETH,
     *DISK_TEETH,
     *TRANSACTION_TEETH,
+    *JUDGE_TEETH,
     *REPLICATION,
     *IN_SYNC_SETS,
     *FOLLOWING,

@@ -2,12 +2,14 @@
 
 from pytest import MonkeyPatch
 
+from headrace.broker.replication import fetcher
 from headrace.broker.replication.fetcher import Fetcher
 from headrace.partition.follow_session import FollowSession
 from headrace.partition.following import Following
 from headrace.replica import follower
 from sim.mutant import edit
-from sim.mutants.plays import by_test
+from sim.mutants.plays import by_story, by_test
+from sim.restart_stories import REPLACED
 
 FETCHER = "tests/unit/broker/test_broker_fetcher.py"
 SESSION = "tests/unit/partition/test_follow_session.py"
@@ -58,6 +60,12 @@ def answers_of_other_epochs_are_taken(patch: MonkeyPatch) -> None:
 def every_refusal_starts_a_log_over(patch: MonkeyPatch) -> None:
     """A follower drops its log only if it ends before the leader's begins, or has lost its own beginning."""
     patch.setattr(Fetcher, "_must_start_over", lambda self, partition, start: True)
+
+
+def logs_start_over_for_former_leaders(patch: MonkeyPatch) -> None:
+    """A follower starts over only in the epoch in which that was decided, and only if it is still needed."""
+    patch.setattr(fetcher, "_follows_on", lambda partition, position: not partition.is_leader)
+    every_refusal_starts_a_log_over(patch)
 
 
 def logs_are_not_started_over(patch: MonkeyPatch) -> None:
@@ -146,6 +154,12 @@ FOLLOWING = (
         "every-refusal-starts-a-log-over",
         every_refusal_starts_a_log_over,
         f"{TAKES}::test_a_log_that_the_leader_has_all_of_is_kept_when_it_is_refused",
+    ),
+    by_story(
+        "logs-start-over-for-former-leaders",
+        logs_start_over_for_former_leaders,
+        ("in-sync", "synced-ack", "no-ack-lost"),
+        REPLACED,
     ),
     by_test(
         "logs-are-not-started-over",
