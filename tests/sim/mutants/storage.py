@@ -13,7 +13,7 @@ from headrace.log import recovery, scan
 from headrace.log.log import Log
 from headrace.log.snapshots import Snapshots
 from headrace.log.sync import SyncState
-from sim.lease_stories import LATE_ANSWERS, LATE_SYNC
+from sim.lease_stories import LATE_ANSWERS
 from sim.mutant import Mutant, edit
 from sim.mutants.plans import BUSY, CUTS, DISKS, HANGS, MIXED, ROT, SAFETY
 from sim.mutants.plays import by_story, by_test
@@ -194,6 +194,10 @@ STORAGE = (
         doubted_brokers_are_not_fenced_first,
         "tests/unit/cluster/test_rejoin.py::test_a_leader_cannot_add_what_an_earlier_life_had_fetched",
     ),
-    by_story("syncs-outlive-the-lease", syncs_outlive_the_lease, ("lease",), LATE_SYNC),
+    by_test(
+        "syncs-outlive-the-lease",
+        syncs_outlive_the_lease,
+        "tests/unit/partition/test_turn.py::test_without_a_lease_nobody_is_told_that_an_offset_was_reached",
+    ),
     by_story("leases-count-from-their-answer", leases_count_from_their_answer, ("lease",), LATE_ANSWERS),
 )
