@@ -96,7 +96,7 @@ def some_offsets_are_forgotten(patch: MonkeyPatch) -> None:
 
 def markers_void_no_verification(patch: MonkeyPatch) -> None:
     """A marker voids the proof that its transaction was open."""
-    edit(patch, Appends.append_marker, ("self._verifications.void(producer_id)", "pass"))
+    edit(patch, Appends.append_marker, ("self._verifications.void(producer_id, ended_epoch)", "pass"))
 
 
 def verifications_are_for_everybody(patch: MonkeyPatch) -> None:
