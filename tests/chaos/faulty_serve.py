@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from headrace.base.syncs import ThreadsOnly
+from headrace.broker.disk.syncs import ThreadsOnly
 from headrace.cli.serve import main
 
 HUNG_LOOK_SECONDS = 0.05
@@ -72,5 +72,5 @@ if __name__ == "__main__":
     patch("headrace.base.disk.os", calls).start()
     patch("headrace.base.file_sync.data_sync", calls.fdatasync).start()
     # The kernel's workers and the process for whole file systems take no orders of ours: threads do.
-    patch("headrace.base.disk.RealSyncs", lambda path, by_threads: ThreadsOnly(by_threads)).start()
+    patch("headrace.cli.compose.RealSyncs", ThreadsOnly).start()
     sys.exit(main(sys.argv[2:]))

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from headrace.base import kernel_sync, whole_sync
 from headrace.base.disk import RealDisk
 from headrace.base.errors import DiskFailed
 from headrace.base.file_sync import Done, FileSync, Job
-from headrace.base.kernel_sync import FILES_MAX
-from headrace.base.syncs import RealSyncs
-from headrace.base.whole_sync import FILES_MIN, is_proof
-from headrace.base.whole_sync_process import DIRTY_BYTES_MAX, dirty_bytes
+from headrace.broker.disk import kernel_sync, syncfs
+from headrace.broker.disk.kernel_sync import FILES_MAX
+from headrace.broker.disk.syncfs import FILES_MIN, is_proof
+from headrace.broker.disk.syncfs_process import DIRTY_BYTES_MAX, dirty_bytes
+from headrace.broker.disk.syncs import RealSyncs
 
-WHOLE, KERNEL, THREADS = "whole", "kernel", "threads"
+SYNCFS, KERNEL, THREADS = "syncfs", "kernel", "threads"
 
 
 class Rounds:
@@ -30,7 +30,7 @@ class Rounds:
         self.disk = RealDisk()
         self.files = [self.disk.open(f"{path}/{number}", create=True) for number in range(FILES_MAX + 1)]
         self.syncs = RealSyncs(str(path), self._by_threads)
-        for cls, way in ((whole_sync.WholeSync, WHOLE), (kernel_sync.KernelSync, KERNEL)):
+        for cls, way in ((syncfs.SyncfsProcess, SYNCFS), (kernel_sync.KernelSync, KERNEL)):
             begin = cls.begin
             monkeypatch.setattr(cls, "begin", self._noted(way, begin))
 
@@ -83,7 +83,7 @@ def within(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Non
     return run
 
 
-def _needs_whole_syncs(path: Path) -> None:
+def _needs_syncfs(path: Path) -> None:
     if not is_proof(str(path)):
         pytest.skip("syncfs is no proof on this file system")
 
@@ -99,11 +99,11 @@ def test_a_few_files_are_for_the_kernels_workers(within, files: int) -> None:
 
 
 def test_many_files_are_synced_as_one(within, tmp_path: Path) -> None:
-    _needs_whole_syncs(tmp_path)
+    _needs_syncfs(tmp_path)
 
     async def story(rounds: Rounds) -> None:
         assert await rounds.run(rounds.write(FILES_MIN)) is None
-        assert rounds.ways[0] == WHOLE
+        assert rounds.ways[0] == SYNCFS
 
     within(story)
 
@@ -130,7 +130,7 @@ def test_files_of_two_devices_are_never_synced_as_one(within, tmp_path: Path) ->
 
 
 def test_where_syncfs_proves_nothing_it_is_not_asked(within, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.base.syncs.is_proof", lambda path: False)
+    monkeypatch.setattr("headrace.broker.disk.syncs.is_proof", lambda path: False)
 
     async def story(rounds: Rounds) -> None:
         assert await rounds.run(rounds.write(FILES_MIN)) is None
@@ -140,38 +140,38 @@ def test_where_syncfs_proves_nothing_it_is_not_asked(within, monkeypatch: pytest
     within(story)
 
 
-async def _its_process(rounds: Rounds) -> whole_sync.WholeSync:
+async def _its_process(rounds: Rounds) -> syncfs.SyncfsProcess:
     await rounds.run(rounds.write(FILES_MIN))
-    assert rounds.syncs._whole is not None
-    return rounds.syncs._whole
+    assert rounds.syncs._syncfs is not None
+    return rounds.syncs._syncfs
 
 
 @pytest.mark.parametrize("noticed", [False, True])
 def test_when_the_process_dies_the_round_goes_on_without_it(within, tmp_path: Path, noticed: bool) -> None:
-    _needs_whole_syncs(tmp_path)
+    _needs_syncfs(tmp_path)
 
     async def story(rounds: Rounds) -> None:
-        whole = await _its_process(rounds)
-        os.kill(whole._process.pid, signal.SIGKILL)
+        process = await _its_process(rounds)
+        os.kill(process._process.pid, signal.SIGKILL)
         async with asyncio.timeout(30):
-            while noticed and whole.is_alive:  # noqa: ASYNC110
+            while noticed and process.is_alive:  # noqa: ASYNC110
                 await asyncio.sleep(0)
         rounds.ways.clear()
         for _ in range(3):
             assert await rounds.run(rounds.write(FILES_MIN)) is None
-        assert rounds.ways == ([] if noticed else [WHOLE]) + [KERNEL] * 3
+        assert rounds.ways == ([] if noticed else [SYNCFS]) + [KERNEL] * 3
 
     within(story)
 
 
 def test_the_process_ends_with_its_broker(within, tmp_path: Path) -> None:
-    _needs_whole_syncs(tmp_path)
+    _needs_syncfs(tmp_path)
 
     async def story(rounds: Rounds) -> None:
-        whole = await _its_process(rounds)
+        process = await _its_process(rounds)
         # As its death would: nobody holds the other end any more.
-        whole._orders.close()
-        assert whole._process.wait(timeout=30) == 0
+        process._orders.close()
+        assert process._process.wait(timeout=30) == 0
 
     within(story)
 

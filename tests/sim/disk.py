@@ -24,8 +24,7 @@ from random import Random
 
 from headrace.base.disk import Chunk
 from headrace.base.errors import DiskFailed, DiskFull, UserError
-from headrace.base.file_sync import Job, Run
-from headrace.base.syncs import Syncs, ThreadsOnly
+from headrace.base.file_sync import Job
 from sim.inodes import Directory, Inode
 
 PLENTY_BYTES = 1 << 50
@@ -175,9 +174,6 @@ class Mount:
         directory = self.machine.directory(path)
         mark = directory.mark()
         return lambda: self.settle(path, directory, mark, self.machine.lies_about_directories)
-
-    def open_syncs(self, path: str, by_threads: Run) -> Syncs:
-        return ThreadsOnly(by_threads)
 
     def settle(self, path: str, node: Inode | Directory, mark: int, lie: bool) -> None:
         self.check()

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 from headrace.base.ids import TopicPartition
-from headrace.groups.embedded import EmbeddedAssignment, EmbeddedPartitions, EmbeddedSubscription
 from headrace.wire.codec import decode, encoded
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.coordinators import FindCoordinatorRequest
+from headrace.wire.messages.embedded import EmbeddedAssignment, EmbeddedPartitions, EmbeddedSubscription
 from headrace.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

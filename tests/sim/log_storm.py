@@ -61,7 +61,9 @@ class LogStorm:
                 self._step()
             self._die()
         self._finish_sync()
-        self.log.close_clean()
+        self.log.prepare_close()
+        self._sync()
+        self.log.close()
         self._expect_same(self.batches, clean=True)
 
     def _step(self) -> None:

@@ -11,8 +11,13 @@ SOURCE = ROOT / "src"
 
 
 @cache
+def files() -> dict[str, Path]:
+    return {_name(path): path for path in sorted((SOURCE / "headrace").rglob("*.py"))}
+
+
+@cache
 def modules() -> dict[str, ast.Module]:
-    return {_name(path): ast.parse(path.read_text()) for path in sorted((SOURCE / "headrace").rglob("*.py"))}
+    return {name: ast.parse(path.read_text()) for name, path in files().items()}
 
 
 def _name(path: Path) -> str:
@@ -37,18 +42,18 @@ def _loads(module: str) -> frozenset[str]:
             continue
         seen.add(name)
         waiting += [parent for parent in _parents(name) if parent not in seen]
-        for imported in _imported(name, _at_import(modules()[name].body)):
-            if imported.startswith("headrace"):
-                waiting.append(imported)
+        for each in imported(name, _at_import(modules()[name].body)):
+            if each.startswith("headrace"):
+                waiting.append(each)
             else:
-                found.add(imported)
+                found.add(each)
     return frozenset(found)
 
 
 def may_use(module: str, with_optional: bool = False) -> frozenset[str]:
     """Libraries that this one file names, in functions too; not those for type checkers only, nor those it can miss."""
     nodes = _running(modules()[module].body, with_optional)
-    named = {name for name in _imported(module, nodes) if not name.startswith("headrace")}
+    named = {name for name in imported(module, nodes) if not name.startswith("headrace")}
     return frozenset(named - sys.stdlib_module_names)
 
 
@@ -57,8 +62,8 @@ def _parents(name: str) -> list[str]:
     return [".".join(parts[:count]) for count in range(1, len(parts))]
 
 
-def _imported(module: str, nodes: Iterator[ast.AST]) -> Iterator[str]:
-    """Of ours whole names, of others the first word."""
+def imported(module: str, nodes: Iterator[ast.AST]) -> Iterator[str]:
+    """The modules that these statements import: ours by their whole names, others by the first word."""
     for node in nodes:
         names: list[str] = []
         if isinstance(node, ast.Import):

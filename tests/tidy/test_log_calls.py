@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "headrace"
 LEVELS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 SHOWN = re.compile(r"%\((\w+)\)")
-LOGS = re.compile(rf"\b(logger|log|logging)\.({'|'.join(LEVELS)})\(")
+LOGS = re.compile(rf"\b(logger|logging)\.({'|'.join(LEVELS)})\(")
 POSITIONAL = re.compile(r"%(?![(%])")
 # What the dict of a partition's name holds.
 SPREAD = {"_asdict": {"topic", "partition"}}
@@ -45,7 +45,7 @@ def calls_in(text: str, place: str) -> Iterator[Call]:
     }
     # A module may take another's logger.
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    loggers |= {alias.name for node in imports for alias in node.names if alias.name in ("logger", "log")}
+    loggers |= {alias.name for node in imports for alias in node.names if alias.name == "logger"}
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in LEVELS:

@@ -56,7 +56,7 @@ R = TypeVar("R", bound=Response)
 
 
 class Resource(NamedTuple):
-    """What has settings: a topic by its name, or a broker by its number."""
+    """The owner of settings: a topic by its name, or a broker by its number."""
 
     kind: int
     name: str
@@ -89,7 +89,7 @@ class Admin:
         return described
 
     async def metadata(self, topics: Iterable[str] | None = None) -> MetadataResponse:
-        """Of these topics, or of all; one that does not exist comes with an error code."""
+        """The metadata of these topics, or of all; a topic that does not exist comes with an error code."""
         wanted = None if topics is None else [MetadataRequestTopic(name=topic) for topic in topics]
         return await self.ask(MetadataRequest(topics=wanted, allow_auto_topic_creation=False), MetadataResponse)
 
@@ -104,7 +104,7 @@ class Admin:
         return listed
 
     async def topic_configs(self, topics: Iterable[str], names: Sequence[str]) -> dict[str, dict[str, str | None]]:
-        """These settings of each topic; a topic that is gone meanwhile is left out."""
+        """The named settings of each topic; a topic that was deleted meanwhile is left out."""
         resources = [DescribeConfigsResource(TOPIC, topic, list(names)) for topic in topics]
         described = await self.ask(DescribeConfigsRequest(resources), DescribeConfigsResponse)
         return {
@@ -134,7 +134,9 @@ class Admin:
     async def elect(
         self, election_type: int, partitions: Iterable[TopicPartition] | None
     ) -> dict[TopicPartition, Refused | None]:
-        """What became of each: None for a new leader. Asked for all, those that need no election are not listed."""
+        """The outcome of each election, None for a new leader. Without `partitions`, those that need no election are
+        left out.
+        """
         asked: list[TopicPartitions] | None = None
         if partitions is not None:
             topics: dict[str, TopicPartitions] = {}

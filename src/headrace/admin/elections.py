@@ -6,18 +6,20 @@ from typing import Any, NamedTuple
 from headrace.admin.admin import Admin
 from headrace.admin.survey import PartitionSeen, Survey
 from headrace.base.errors import Refused
-from headrace.cluster.leadership import ElectionType
 from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.replicas import ElectionType
 
 
 class Election(NamedTuple):
     partition: PartitionSeen
     then: int
-    """Who would lead."""
+    """The broker that the election would make leader."""
 
 
 def plan_elections(seen: Survey, topics: Sequence[str], unclean: bool) -> list[Election]:
-    """Of these topics, or of all: where another than the preferred replica leads; or, unclean, where nobody does."""
+    """Elections for these topics, or for all: where the preferred replica does not lead; with `unclean`, where no
+    replica does.
+    """
     known = {each.id.topic for each in seen.partitions.values()}
     for topic in topics:
         if topic not in known:
@@ -46,7 +48,7 @@ async def hold_elections(admin: Admin, elections: Sequence[Election], unclean: b
 
 
 def election_view(election: Election) -> dict[str, Any]:
-    """As plain values: the JSON form."""
+    """The JSON form of an election."""
     each = election.partition
     return {
         "topic": each.id.topic,

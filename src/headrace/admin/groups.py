@@ -14,10 +14,10 @@ from headrace.admin.admin import Admin, check
 from headrace.admin.coordinators import COME_AGAIN, at_coordinator
 from headrace.base.errors import PeerError, Refused
 from headrace.base.ids import TopicPartition
-from headrace.groups.embedded import VERSION_MAX, EmbeddedAssignment
 from headrace.wire.codec import decode
 from headrace.wire.codes import CODES, ErrorCode
 from headrace.wire.messages import groups_consumer
+from headrace.wire.messages.embedded import EMBEDDED_VERSION_MAX, EmbeddedAssignment
 from headrace.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -72,7 +72,9 @@ class NewCommit(NamedTuple):
 
 
 async def list_groups(admin: Admin) -> list[GroupListed]:
-    """Of all live brokers: each knows those that it coordinates. A broker that is still loading makes this a refusal."""
+    """All groups, asked of every live broker, since each lists those that it coordinates; refused while one is still
+    loading.
+    """
     listed: list[GroupListed] = []
     for broker_id in [each.broker_id for each in (await admin.describe_cluster()).brokers if not each.is_fenced]:
         answer = await admin.ask_broker(broker_id, ListGroupsRequest(), ListGroupsResponse)
@@ -161,7 +163,7 @@ def _assigned(data: bytes) -> list[TopicPartition]:
     if len(data) < _VERSION.size:
         return []
     try:
-        said = decode(EmbeddedAssignment, min(_VERSION.unpack_from(data)[0], VERSION_MAX), data, _VERSION.size)
+        said = decode(EmbeddedAssignment, min(_VERSION.unpack_from(data)[0], EMBEDDED_VERSION_MAX), data, _VERSION.size)
     except (PeerError, KeyError):
         return []
     return [TopicPartition(topic.topic, index) for topic in said.assigned_partitions for index in topic.partitions]
@@ -191,7 +193,7 @@ async def _delete(admin: Admin, group: str, coordinator: int) -> None:
 async def commit(
     admin: Admin, group: str, offsets: Mapping[TopicPartition, NewCommit]
 ) -> dict[TopicPartition, Refused]:
-    """As an administrator, of a group without members; what was refused, and why."""
+    """Commits offsets of a group without members; returns the refusal of each partition that was refused."""
     ids = await _topic_ids(admin, offsets)
     topics: dict[str, OffsetCommitRequestTopic] = {}
     for (topic, index), wanted in offsets.items():

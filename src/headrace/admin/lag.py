@@ -49,7 +49,9 @@ class PartitionLag(NamedTuple):
 
 
 def get_lag(bootstrap: str, group: str) -> list[PartitionLag]:
-    """Of every partition that the group has committed, in order. Raises Refused, or Disconnected if nobody answers."""
+    """The lag of every partition that the group has committed, sorted. Raises Refused, or Disconnected if no broker
+    answers.
+    """
     return asyncio.run(_get_lag(parse_bootstrap(bootstrap), group))
 
 

@@ -1,4 +1,4 @@
-"""From what a survey shows to a plan: which partitions get which replicas, for each purpose; and how far moves are.
+"""Plans of moves, made from a survey: which partitions get which replicas, for each purpose; and how far moves are.
 
 A plan starts from where partitions are on their way to, so the same plan made again goes on where the last one was.
 """
@@ -80,7 +80,7 @@ def check_known(seen: Survey, broker_id: int) -> None:
 
 
 def plan_view(wanted: Plan, seen: Survey) -> dict[str, Any]:
-    """As plain values: the JSON form."""
+    """The JSON form of a plan of moves."""
     moves = []
     for id, replicas in wanted.items():
         before = seen.partitions[id]

@@ -21,7 +21,7 @@ Chosen = Mapping[str, Collection[int] | None]
 
 
 class NothingToShift(Refused):
-    """What was asked for makes no sense here: not the cluster's refusal, but ours."""
+    """A refusal of ours, not of the cluster: the reset asked for makes no sense for this group."""
 
 
 class Target(NamedTuple):
@@ -74,7 +74,9 @@ class Reset(NamedTuple):
 
 
 async def plan_reset(admin: Admin, group: str, chosen: Chosen, target: Target) -> list[Reset]:
-    """Of the partitions chosen, or of all that the group has committed; a group that is not there yet begins with it."""
+    """The resets of the chosen partitions, or of all that the group has committed; a group that does not exist begins
+    with them.
+    """
     is_known = await _is_known(admin, group)
     before = {id: each.offset for id, each in (await committed_by(admin, group)).items()}
     wanted = await _wanted(admin, chosen, target, before)

@@ -37,7 +37,7 @@ class PartitionSeen(NamedTuple):
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     held: Mapping[int, ReplicaSeen] = {}
-    """By broker, of those that answered."""
+    """The replicas that were found, by the broker that reported its own."""
 
     @property
     def is_moving(self) -> bool:
@@ -54,7 +54,7 @@ class PartitionSeen(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """What a new replica has to copy."""
+        """The bytes that a new replica has to copy."""
         if self.leader is not None and self.leader in self.held:
             return self.held[self.leader].size_bytes
         return max((replica.size_bytes for replica in self.held.values()), default=0)

@@ -57,7 +57,7 @@ class OpenTransaction(NamedTuple):
 async def list_transactions(
     admin: Admin, states: Sequence[str] = (), producer_ids: Sequence[int] = (), longer_than_ms: int = -1
 ) -> list[Listed]:
-    """Of all brokers: each knows those that it coordinates."""
+    """Transactions of all live brokers, since each lists those that it coordinates."""
     listed: list[Listed] = []
     live = [each for each in (await admin.describe_cluster()).brokers if not each.is_fenced]
     for broker in live:

@@ -105,7 +105,7 @@ class Client:
         return made
 
     def unstarted_transactional_producer(self, id: str, config: Config | None = None) -> TransactionalProducer:
-        """For callers that cannot wait here: `start` it before its first transaction."""
+        """A producer that is not started, for callers that cannot wait here: `start` it before its first transaction."""
         self.check_open()
         settings = kafka_config(for_producers(self._config), checked_for_producer(config))
         return self._kept(TransactionalProducer(id, settings, self._inject))

@@ -206,7 +206,7 @@ class Consumer(OfThisProcess):
             self._store(places)  # what it stored before would be committed once more, at its end, and undo this
 
     def on_aborted(self) -> None:
-        """What is in hand is read again, also by a loop that goes on."""
+        """Notes that the messages in hand are to be read again, by a loop that goes on too."""
         self.is_aborted = True
 
     # -- for its loop ------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ class Delivery:
 
 
 class Failures:
-    """Told by `flush`, or by the loop whose body sent; not those that the program has asked for."""
+    """Failures that `flush` raises, or the loop whose body sent; not those that the program has asked for."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[Delivery, ApiError]] = []

@@ -15,7 +15,7 @@ POLL_SECONDS, OUTAGE_SECONDS = 0.1, 30.0
 
 
 class Member(Protocol):
-    """What a loop asks of its consumer."""
+    """The part of a consumer that its loop uses."""
 
     inbox: Inbox
     loop: "Loop | None"

@@ -1,4 +1,4 @@
-"""What the bodies of loops sent: a batch is committed after what its body sent is stored.
+"""Messages that the bodies of loops sent: a batch is committed after all that its body sent is stored.
 
 A body that sends and does not wait would otherwise be committed while its output is only in a queue, and a crash between the
 two would lose it. A producer numbers what it takes; a span is the numbers that it took while a body ran.
@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 
 class Outlet(Protocol):
-    """What is asked of a producer."""
+    """The part of a producer that is used here."""
 
     @property
     def last_number(self) -> int: ...
@@ -44,7 +44,7 @@ class Outputs:
         return {each: each.last_number for each in self._outlets}
 
     def since(self, before: dict[Outlet, int]) -> list[Span]:
-        """What was taken since then."""
+        """The spans of messages taken since `before` was noted."""
         now = self.numbers()
         return [Span(each, before.get(each, 0), to) for each, to in now.items() if to > before.get(each, 0)]
 

@@ -17,7 +17,7 @@ _forks = 0
 
 
 class OfThisProcess:
-    """What owns a client of confluent-kafka, its `handle`."""
+    """The owner of a client of confluent-kafka, its `handle`, in the process that made it."""
 
     def __init__(self, handle: object) -> None:
         self._forks = _forks
@@ -37,7 +37,7 @@ class OfThisProcess:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._handle))
 
     def close_at_exit(self) -> None:
-        """What a program forgot to close."""
+        """Closes clients that the program forgot to close."""
 
 
 def _on_fork() -> None:

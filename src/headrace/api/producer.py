@@ -232,7 +232,7 @@ class Producer(OfThisProcess):
         return left
 
     def _settle_lost(self) -> None:
-        """What librdkafka has not any more, and has not answered, lost its answer."""
+        """Fails deliveries that librdkafka holds no longer and has not answered."""
         if not self.is_doubtful:
             return
         with self._numbering:

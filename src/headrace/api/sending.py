@@ -1,4 +1,4 @@
-"""What `send` takes, looked at before it is sent, and as librdkafka takes it."""
+"""The arguments of `send`, checked and turned into librdkafka's."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypedDict
@@ -13,7 +13,7 @@ Inject = Callable[[dict[str, str | bytes | None]], None]
 
 
 class SendOptions(TypedDict, total=False):
-    """What `send` takes beside topic and value."""
+    """The arguments of `send` beside topic and value."""
 
     key: object
     headers: Headers | None

@@ -128,7 +128,7 @@ class Topics(OfThisProcess):
         return {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
 
     def _assigned(self, group: str, doing: str) -> set[tuple[str, int]]:
-        """What its members read at the moment; nothing of a group that nobody knows."""
+        """The partitions that the group's members read at the moment; none for an unknown group."""
         try:
             found = self._result(self._admin.describe_consumer_groups([group])[group], doing)
         except ApiError as failure:

@@ -29,7 +29,7 @@ STEP_SECONDS = 60.0
 
 
 class Transaction:
-    """Of everything sent in its block, and of what the loop over `consumer` has in hand, all or nothing is committed."""
+    """A block that commits all that is sent inside, with the messages in hand of the loop over `consumer`, or none of it."""
 
     def __init__(self, producer: "TransactionalProducer", consumer: Consumer | None) -> None:
         self._producer = producer
@@ -38,7 +38,7 @@ class Transaction:
         self.is_open = False
 
     def send(self, topic: str, value: object, **options: Unpack[SendOptions]) -> Delivery:
-        """As `Producer.send`."""
+        """Sends like `Producer.send`, inside the transaction."""
         self.check_open()
         return self._producer.send_inside(topic, value, **options)
 
@@ -88,7 +88,7 @@ class TransactionalProducer(Producer):
         raise outside_transaction()
 
     def transaction(self, consumer: Consumer | None = None) -> Transaction:
-        """For `with`: commits at the block's end, and aborts if the block raises."""
+        """A transaction for `with`: commits at the block's end, and aborts if the block raises."""
         if consumer is not None and not isinstance(consumer, Consumer):
             raise TransactionMisused(f"{consumer!r} is no consumer", "pass what client.join_group() made, or nothing")
         return Transaction(self, consumer)
@@ -161,7 +161,7 @@ class TransactionalProducer(Producer):
             self._step(self._producer.abort_transaction, "aborting a transaction")
 
     def note_failure(self, delivery: Delivery, failure: ApiError) -> None:
-        """Told by the block's end: a failed delivery fails the commit."""
+        """Notes a failed delivery, which fails the commit at the block's end."""
 
     def _step(self, call: Callable[[float], object], doing: str) -> None:
         """Calls again what may be called again, for as long as STEP_SECONDS."""

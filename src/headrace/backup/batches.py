@@ -27,7 +27,7 @@ class Restorable(NamedTuple):
     content: bytes
 
     def to_bytes(self, producer: Identity, sequence: int) -> bytearray:
-        """As a producer sends it: without an offset, in its own name."""
+        """The batch in a producer's form: without an offset, with this producer's identity."""
         batch = bytearray(self.content)
         header = self.header._replace(
             base_offset=0,

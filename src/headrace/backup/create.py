@@ -31,7 +31,7 @@ class Created(NamedTuple):
     gone: tuple[str, ...]
     """Topics that were deleted meanwhile."""
     left_out: tuple[str, ...]
-    """What the cluster has and no backup holds."""
+    """Parts of the cluster that no backup holds."""
 
 
 async def create(
@@ -86,7 +86,7 @@ def _readable(folder: Folder) -> tuple[list[Backup], bool]:
 async def _copy_all(
     client: ClusterClient, folder: Folder, moment: Moment, known: Mapping[str, SavedTopic], tally: Tally
 ) -> dict[TopicPartition, SavedPartition]:
-    """Without the partitions of topics that are gone meanwhile."""
+    """Copies all partitions; those of topics that are gone meanwhile are left out."""
 
     async def copy(topic: TopicLook, number: int) -> tuple[TopicPartition, SavedPartition | None]:
         id = TopicPartition(topic.name, number)

@@ -79,7 +79,7 @@ class Folder:
             raise damaged(str(path), "its checksum does not fit")
 
     def remove_all_but(self, named: set[str]) -> None:
-        """What a run that was interrupted has left."""
+        """Removes data files that an interrupted run left behind."""
         for path in (self.path / "data").glob("*/*/*"):
             if str(path.relative_to(self.path)) not in named:
                 path.unlink()
@@ -189,7 +189,7 @@ def _sync_directory(path: Path) -> None:
 
 
 def last_batch(path: Path) -> tuple[BatchHeader, bytes]:
-    """Of a file that is not empty."""
+    """The last batch of a file, which must not be empty."""
     with open(path, "rb") as file:
         position, header = 0, None
         while (following := _header_at(file, position)) is not None:

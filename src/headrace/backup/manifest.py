@@ -1,4 +1,4 @@
-"""What a backup says of itself: one JSON file, written last, so that a backup without it is none.
+"""The manifest of a backup: one JSON file, written last, so that a backup without it is none.
 
     {"headrace-backup": 1, "sha256": …, "backup": {"id": …, "holds": ["settings", "features", "topics", "groups"], …}}
 
@@ -49,7 +49,7 @@ class SavedTopic(NamedTuple):
     id: str
     replication_factor: int
     settings: Mapping[str, str]
-    """Those that somebody chose for it."""
+    """The settings chosen for this topic; defaults are left out."""
     compacted: bool
     partitions: tuple[SavedPartition, ...]
 
@@ -80,7 +80,7 @@ class Backup(NamedTuple):
     created_ms: int
     cluster_id: str
     settings: Mapping[str, str]
-    """Those that somebody chose for all brokers, while they ran."""
+    """The settings chosen for all brokers while they ran."""
     topics: tuple[SavedTopic, ...]
     groups: tuple[SavedGroup, ...]
     features: Mapping[str, int] = MappingProxyType({})

@@ -52,7 +52,7 @@ class TopicLook(NamedTuple):
     replication_factor: int
     settings: Mapping[str, str]
     compacted: bool
-    """By its own setting or the brokers'."""
+    """Whether the topic is compacted, by its own setting or the brokers'."""
 
 
 class Bounds(NamedTuple):
@@ -69,11 +69,11 @@ class Moment(NamedTuple):
     bounds: Mapping[TopicPartition, Bounds]
     features: Mapping[str, int]
     left_out: tuple[str, ...]
-    """What no backup holds, in words."""
+    """Parts of the cluster that no backup holds, in words."""
 
 
 async def look(admin: Admin, client: ClusterClient, wanted: Collection[str], patience_seconds: float) -> Moment:
-    """Of these topics, or of all; open transactions may take so long to end.
+    """A consistent look at these topics, or at all; waits up to `patience_seconds` for open transactions to end.
 
     Begins again when a broker dies, a coordinator moves or a topic goes in the midst of it.
     """
@@ -123,7 +123,7 @@ async def _topic(admin: Admin, seen: TopicMetadata) -> TopicLook:
 
 
 def _chosen_settings(found: Iterable[Config]) -> dict[str, str]:
-    """Those that somebody chose, not what a broker was started with. A password is told to nobody, and is not among them."""
+    """Settings that somebody chose, without those a broker was started with. Passwords are never told, and so never here."""
     chosen = [each for each in found if each.source in (SOURCES[1], SOURCES[3]) and each.name not in _OF_A_MOVE]
     return {each.name: each.value for each in chosen if each.value is not None}
 
@@ -156,7 +156,9 @@ async def _all_groups(admin: Admin) -> list[GroupListed]:
 
 
 async def _led(admin: Admin) -> dict[int, tuple[int, int]] | None:
-    """Who leads each partition of the groups' topic, and in which epoch, asked of everybody; None if one is missing."""
+    """Leader and epoch of each partition of the groups' topic, as the leader itself reports them; None if one has no
+    leader.
+    """
     led: dict[int, tuple[int, int]] = {}
     count = 0
     for broker_id in [each.broker_id for each in (await admin.describe_cluster()).brokers if not each.is_fenced]:

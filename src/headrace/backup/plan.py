@@ -1,4 +1,4 @@
-"""What a restore would do, and what forbids it. Calculated from the backup and a look at the cluster."""
+"""Plans of a restore, and what forbids it, calculated from the backup and a look at the cluster."""
 
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
@@ -25,7 +25,7 @@ WHILE_RESTORING: Final[Mapping[str, str]] = {
 
 
 class Wish(NamedTuple):
-    """What was asked for."""
+    """The restore that was asked for."""
 
     topics: frozenset[str] = frozenset()
     """All, if none is named."""
@@ -50,7 +50,7 @@ class Cluster(NamedTuple):
     brokers: int
     topics: Mapping[str, Existing]
     members: Mapping[str, int]
-    """Of the groups that have some."""
+    """The number of members, of groups that have some."""
     features: Mapping[str, tuple[int, int]] = MappingProxyType({})
     """The lowest and the highest level that its brokers know."""
 
@@ -79,13 +79,13 @@ class Plan(NamedTuple):
     """With the names of topics in the cluster."""
     settings: Mapping[str, str]
     features: Mapping[str, int] = MappingProxyType({})
-    """Those that the cluster knows at these levels."""
+    """The features that the cluster knows, at these levels."""
     is_whole: bool = True
     """With what belongs to the cluster, not to a topic."""
 
     @property
     def left_out(self) -> list[str]:
-        """What of a whole backup this cluster cannot have, in words."""
+        """Parts of a whole backup that this cluster cannot have, in words."""
         return [f"{name} at level {level}" for name, level in self._wanted.items() if name not in self.features]
 
     @property
@@ -177,6 +177,6 @@ def settings_to_fill_with(topic: TopicPlan, backup_id: str) -> dict[str, str]:
 
 
 def settings_to_end_with(topic: TopicPlan) -> dict[str, str | None]:
-    """As changes to those that it was filled with: None goes back to the brokers'."""
+    """Changes of the settings that the topic was filled with; None goes back to the brokers' default."""
     filled = settings_to_fill_with(topic, "")
     return {name: topic.settings.get(name) for name in filled}

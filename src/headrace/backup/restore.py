@@ -91,7 +91,7 @@ async def _make(admin: Admin, topic: TopicPlan, backup_id: str) -> None:
     partitions = len(topic.saved.partitions)
 
     def is_not_gone_yet(error: Refused | Disconnected) -> bool:
-        """Of one that was just deleted another broker may not have heard."""
+        """Whether the refusal comes from a broker that has not heard yet that the topic was deleted."""
         is_there = isinstance(error, Refused) and error.code == ErrorCode.TOPIC_ALREADY_EXISTS
         return is_there and topic.action == "replace"
 
@@ -113,7 +113,7 @@ async def _finish(admin: Admin, client: WriterClient, topic: TopicPlan) -> None:
 
 
 class _Filling:
-    """Of one partition, one batch at a time: the next is sent when the one before is committed."""
+    """The filling of one partition, one batch at a time: each is sent when the one before is committed."""
 
     def __init__(
         self,

@@ -42,7 +42,7 @@ def former_headers(origin: Origin, reason: str, reason_name: str) -> Headers:
 
 
 def origin_of(headers: Mapping[str, str]) -> Origin | None:
-    """From headers in the form of `dead_letter_headers`; None if they do not say it."""
+    """The origin that `dead_letter_headers` wrote; None if these headers do not name it."""
     try:
         return Origin(headers[TOPIC], int(headers[PARTITION]), int(headers[OFFSET]), int(headers[TIMESTAMP]))
     except (KeyError, ValueError):
@@ -50,7 +50,7 @@ def origin_of(headers: Mapping[str, str]) -> Origin | None:
 
 
 def own_headers(headers: Iterable[tuple[str, bytes | None]]) -> list[tuple[str, bytes | None]]:
-    """Those that the record had before it was a dead letter."""
+    """The headers that the record had before it was a dead letter."""
     return [(name, text) for name, text in headers if not name.startswith(PREFIX)]
 
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from headrace.base.errors import DiskFailed, DiskFull, UserError
-from headrace.base.file_sync import FileSync, Job, Run, full_sync
-from headrace.base.syncs import RealSyncs, Syncs
+from headrace.base.file_sync import FileSync, Job, full_sync
 
 Chunk = bytes | bytearray | memoryview
 
@@ -88,9 +87,6 @@ class Disk(Protocol):
 
     def sync_dir_job(self, path: str) -> Job:
         """A job that syncs the names in a directory (files made, renamed and unlinked), as `File.sync_job` does bytes."""
-
-    def open_syncs(self, path: str, by_threads: Run) -> Syncs:
-        """The runner of sync jobs for files below `path`; it falls back to `by_threads`."""
 
     def free_bytes(self, path: str) -> int: ...
 
@@ -235,9 +231,6 @@ class RealDisk:
 
     def sync_dir_job(self, path: str) -> Job:
         return lambda: _sync_directory(path)
-
-    def open_syncs(self, path: str, by_threads: Run) -> Syncs:
-        return RealSyncs(path, by_threads)
 
     def free_bytes(self, path: str) -> int:
         with _translated(path):

@@ -9,7 +9,7 @@ class PeerError(Exception):
 
 
 class UserError(Exception):
-    """Something a person can mend: says the cause in one line, and the fix in another."""
+    """A failure that a person can mend: says the cause in one line, and the fix in another."""
 
     def __init__(self, cause: str, fix: str = "") -> None:
         super().__init__(cause)

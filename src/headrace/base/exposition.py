@@ -18,7 +18,7 @@ class Metric(NamedTuple):
     kind: str
     help: str
     samples: Iterable[tuple[str, float]]
-    """What follows the name (labels; for a histogram its suffix too), and the value."""
+    """Each sample's value, with the text between name and value: its labels, for a histogram its suffix too."""
 
 
 def render(metrics: Iterable[Metric]) -> str:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 _RESIDENT = 1
-"""Its place in statm, which counts pages."""
+"""The place of resident pages in statm."""
 
 
 def cpu_seconds() -> float:

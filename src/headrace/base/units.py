@@ -66,12 +66,12 @@ def _unit(name: str, units: Mapping[str, float], example: str) -> float:
 
 
 def bytes_text(count: float) -> str:
-    """As plans and the UI write sizes: 1.81 PB."""
+    """A size for plans and the UI: 1.81 PB."""
     return _scaled(count, ("B", "KB", "MB", "GB", "TB", "PB", "EB"))
 
 
 def size_text(count: float) -> str:
-    """As the command line writes sizes: 1.5 kB, 123 MB."""
+    """A size for the command line: 1.5 kB, 123 MB."""
     for unit in ("B", "kB", "MB", "GB"):
         if abs(count) < 1000:
             return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"

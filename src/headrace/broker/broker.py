@@ -1,4 +1,4 @@
-"""What the handlers of one broker work with: the image, the partitions, the clock, and the few rules they share.
+"""The parts of one broker that its handlers work with: the image, the partitions, the clock, and the few rules they share.
 
 Holds, does not run: `node` builds it, starts it and stops it.
 """
@@ -52,7 +52,7 @@ from headrace.partition.partition import Partition
 from headrace.partition.refusals import RefusedBatches
 from headrace.wire.codes import ErrorCode
 
-log = logging.getLogger("headrace.broker")
+logger = logging.getLogger("headrace.broker")
 
 # Who creates a topic is told when it can be written, if that does not take long: else its first writes are sent again.
 OPEN_SECONDS_MAX = 5.0
@@ -136,12 +136,12 @@ class Broker:
         ):
             apart = {"other_broker": broker_id, "seconds": abs(ahead_ms) / 1000}
             if ahead_ms < 0:
-                log.warning(
+                logger.warning(
                     "the clock of broker %(other_broker)d is %(seconds).0f s behind ours: timestamps will differ. Run NTP",
                     apart,
                 )
             else:
-                log.warning(
+                logger.warning(
                     "the clock of broker %(other_broker)d is %(seconds).0f s ahead of ours: timestamps will differ. Run NTP",
                     apart,
                 )
@@ -168,9 +168,9 @@ class Broker:
         self._follow(self.partitions)
 
     def on_renewed(self) -> None:
-        """Whoever fenced itself in doubt, and finds that its lease never ran out, goes on as what it was."""
+        """Goes on as before, when the broker had fenced itself in doubt and its lease never ran out."""
         if self.partitions.is_fenced and self.clock.now().mono <= self.membership.deadline:
-            log.info("broker %(broker)d still has its lease", {"broker": self.id, "broker_epoch": self.view.epoch})
+            logger.info("broker %(broker)d still has its lease", {"broker": self.id, "broker_epoch": self.view.epoch})
             self.on_joined()
 
     def on_opened(self, opened: list[Partition]) -> None:
@@ -201,9 +201,9 @@ class Broker:
         return not self.partitions.is_fenced
 
     def fence(self, cause: str) -> None:
-        """From here on nothing is answered as a leader, and who waits is sent to look for one."""
+        """Fences the broker: nothing is answered as a leader from here on, and waiting clients are sent to look for one."""
         if not self.partitions.is_fenced:
-            log.warning("broker %(broker)d is fenced: %(cause)s", {"broker": self.id, "cause": cause})
+            logger.warning("broker %(broker)d is fenced: %(cause)s", {"broker": self.id, "cause": cause})
             self.partitions.fence()
             self.coordinators.stop()
             self.transactions.stop()

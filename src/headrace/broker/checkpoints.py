@@ -1,4 +1,4 @@
-"""What is written down about all logs of a broker: how far each is on disk, where it starts, what was committed.
+"""The checkpoint files of a broker, about all its logs: how far each is on disk, where it starts, what was committed.
 
     DATA/recovery-points, start-offsets, high-watermarks      one file each for all partitions, by topic id: a topic
                               that was deleted and made again under its old name starts from nothing
@@ -42,11 +42,11 @@ class Checkpoints:
         self._spare = SpareRoom(disk, path)
         self._spare.hold()
         self._files: dict[str, Offsets] = {}
-        """By path, what this process has written there."""
+        """The content of each file, by path, as this process last wrote it."""
         self._is_saved = False
         self._unsaved: dict[Partition, None] = {}
         self._forgotten: dict[TopicPartition, None] = {}
-        """Since the files were last written whole."""
+        """Partitions forgotten since the files were last written whole."""
         self._retiring: dict[Partition, int] = {}
         """With the start that is on disk."""
         self._writing = asyncio.Lock()
@@ -128,8 +128,10 @@ class Checkpoints:
             self._forgotten.pop(name, None)
 
     def _note(self, partition: Partition) -> None:
-        name = partition.written_as
-        self.recovery_points[name] = partition.log.synced_end
+        name, log = partition.written_as, partition.log
+        bounds = log.start_offset, partition.high_watermark, log.synced_end, log.end_offset
+        assert log.start_offset <= partition.high_watermark <= log.end_offset >= log.synced_end, (partition.id, bounds)
+        self.recovery_points[name] = log.synced_end
         self.high_watermarks[name] = partition.high_watermark
         if partition.log.start_offset:
             self.start_offsets[name] = partition.log.start_offset

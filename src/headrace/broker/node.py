@@ -26,6 +26,7 @@ from headrace.broker.disk.directory import DataDirectory
 from headrace.broker.disk.flusher import Flusher
 from headrace.broker.disk.room import DiskRoom
 from headrace.broker.disk.sync_threads import THREADS, SyncThreads
+from headrace.broker.disk.syncs import OpenSyncs, ThreadsOnly
 from headrace.broker.disk.watch import DiskWatch
 from headrace.broker.handlers import HANDLERS
 from headrace.broker.membership.hand_over import hand_over
@@ -59,7 +60,7 @@ from headrace.log.clean_job import CleanJob
 from headrace.partition.partition import Partition
 from headrace.partition.ready import Ready
 
-log = logging.getLogger("headrace.node")
+logger = logging.getLogger("headrace.node")
 
 DRAIN_SECONDS_MAX = 10
 HAND_OVER_SECONDS_MAX = 10.0
@@ -91,8 +92,10 @@ class Node:
         store: MetaStore,
         rng: random.Random | None = None,
         begin_cleaning: Callable[[CleanJob], Cleaning] | None = None,
+        open_syncs: OpenSyncs = ThreadsOnly,
     ) -> None:
-        """`begin_cleaning` starts a compaction somewhere else than on this loop; without it there is none."""
+        """`begin_cleaning` starts a compaction somewhere else than on this loop; without it there is none. `open_syncs`
+        opens the sync runner for the data directory."""
         self.settings = settings
         self.port = settings.port
         self.metrics_port = settings.metrics_port
@@ -102,6 +105,7 @@ class Node:
         self._store = store
         self._rng = rng or random.SystemRandom()
         self._begin_cleaning = begin_cleaning
+        self._open_syncs = open_syncs
         self._config = BrokerConfig(settings.overrides)
         self._directory = DataDirectory(disk, settings.data)
         self._descriptors = Descriptors(descriptor_limit())
@@ -119,7 +123,7 @@ class Node:
         self._stopped = loop.create_future()
         self._sync_threads = ThreadPoolExecutor(THREADS, "sync")
         self._read_threads = ThreadPoolExecutor(READ_THREADS, "read")
-        self._syncs = self._disk.open_syncs(self.settings.data, SyncThreads(loop, self._clock, self._sync_threads).run)
+        self._syncs = self._open_syncs(self.settings.data, SyncThreads(loop, self._clock, self._sync_threads).run)
         self._tasks = Tasks(self._on_failure)
         self.broker = Broker(
             self.settings.broker_id,
@@ -164,7 +168,7 @@ class Node:
         except BaseException:
             await self._release()
             raise
-        log.info(
+        logger.info(
             "broker %(broker)d serves on %(host)s:%(port)d",
             {
                 "broker": self.settings.broker_id,
@@ -175,7 +179,7 @@ class Node:
         )
 
     async def _serve_health(self) -> None:
-        """From here on, so that a broker that reads its logs for minutes is seen to live."""
+        """Serves health from here on, so that a broker that reads its logs for minutes is seen to live."""
         if self.settings.metrics_port is not None:
             self._metrics = MetricsServer(self.broker)
             self.metrics_port = await self._metrics.start(self.settings.host, self.settings.metrics_port)
@@ -309,31 +313,33 @@ class Node:
             await self._drain()
             await self._close_logs()
         except DiskFull as full:
-            log.warning("stopped on a full disk, so the next start will look at all logs: %(cause)s", {"cause": full})
+            logger.warning(
+                "stopped on a full disk, so the next start will look at all logs: %(cause)s", {"cause": full}
+            )
         except Exception as error:
             fields = {"broker": self.settings.broker_id, "cause": error}
-            log.critical("broker %(broker)d could not stop cleanly: %(cause)s", fields, exc_info=error)
+            logger.critical("broker %(broker)d could not stop cleanly: %(cause)s", fields, exc_info=error)
             cause = error
         else:
-            log.info("broker %(broker)d stopped cleanly", {"broker": self.settings.broker_id})
+            logger.info("broker %(broker)d stopped cleanly", {"broker": self.settings.broker_id})
         # Told only when everything is given back: who waits for it may start another broker on the same directory.
         await self._release()
         self._end(cause)
 
     async def _leave_cluster(self) -> None:
-        """Others lead what we led before we are gone, and nobody waits for our leases to run out."""
+        """Hands leaderships over before we are gone, so that our leases need not run out first."""
         broker = self.broker
         try:
             async with asyncio.timeout(HAND_OVER_SECONDS_MAX):
                 await hand_over(broker.view)
         except TimeoutError:
-            log.warning("the other brokers did not take over in %(seconds).0f s", {"seconds": HAND_OVER_SECONDS_MAX})
+            logger.warning("the other brokers did not take over in %(seconds).0f s", {"seconds": HAND_OVER_SECONDS_MAX})
         broker.fetchers.stop()
         broker.coordinators.stop()
         broker.transactions.stop()
 
     async def _drain(self) -> None:
-        """Everything that was asked for is done and answered; nothing more is asked."""
+        """Finishes and answers all requests that were read; reads no more."""
         listener = self.broker.listener
         listener.stop_accepting()
         listener.stop_reading()
@@ -380,7 +386,7 @@ class Node:
             self._stopped.exception()
 
     async def _release(self) -> None:
-        """Whatever was taken so far, given back once: a start that failed has taken only some of it."""
+        """Gives back everything taken so far, once: a start that failed has taken only some of it."""
         if self._released:
             return
         self._released = True
@@ -402,12 +408,12 @@ class Node:
             self._unlock()
 
     def _on_failure(self, error: BaseException) -> None:
-        """Something we stand on broke. Nothing is acknowledged from here on; what is on disk is for recovery to find."""
+        """Stops at a failure of what we stand on. Nothing is acknowledged from here on; recovery finds what is on disk."""
         if self._stopping or self._stopped is None or self._stopped.done():
             return
         self._stopping = True
         fields = {"broker": self.settings.broker_id, "cause": error}
-        log.critical("broker %(broker)d must stop: %(cause)s", fields, exc_info=error)
+        logger.critical("broker %(broker)d must stop: %(cause)s", fields, exc_info=error)
         if hasattr(self.broker, "listener"):
             self.broker.listener.stop_accepting()
             self.broker.listener.close_connections()

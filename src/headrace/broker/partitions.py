@@ -43,7 +43,7 @@ from headrace.partition.role import checkpoint_name
 from headrace.wire.batch import CorruptBatch
 from headrace.wire.codes import ErrorCode
 
-log = logging.getLogger("headrace.partitions")
+logger = logging.getLogger("headrace.partitions")
 
 # Opening a partition is a few file operations, each of which may have to wait for the disk; after this many the loop
 # gets a turn.
@@ -151,7 +151,7 @@ class Partitions:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no topic is named")
 
     def fence(self) -> None:
-        """Until we are registered again nothing is served, and nobody is left waiting for an ack of ours."""
+        """Serves nothing until we are registered again; nobody is left waiting for an ack of ours."""
         self.is_fenced = True
         for partition in self:
             partition.close()
@@ -243,7 +243,9 @@ class Partitions:
         return [partition for partition in found if partition is not None]
 
     def _is_moved_away(self, topic: Topic, partition: Partition) -> bool:
-        """Its replicas are others now. A state without any replica is not that, but a store that lost a key."""
+        """Whether its replicas are on other brokers now. A state without any replica is a store that lost a key, not a
+        move.
+        """
         replicas = topic.partitions[partition.id.partition].replicas
         return bool(replicas) and self._broker_id not in replicas
 
@@ -256,7 +258,7 @@ class Partitions:
     # -- opening ---------------------------------------------------------------------------------------------------
 
     async def run_openings(self) -> None:
-        """Of what comes after the start."""
+        """Opens partitions that the metadata bring after the start."""
         self._is_started = True
         while True:
             await self._has_wanted.wait()
@@ -288,7 +290,7 @@ class Partitions:
                     await self._has_opened.wait()
 
     def _find_wanted(self, id: TopicPartition) -> Wanted | None:
-        """As the newest image has it; None when it is not ours any more, or open."""
+        """The partition as the newest image has it; None when it is not ours any more, or open."""
         topic, state = self._image.topics.get(id.topic), self._image.partition(*id)
         if topic is None or not self._is_ours(state) or id in self._hosted:
             return None
@@ -327,7 +329,7 @@ class Partitions:
         vanished = [each for each, claim in zip(turn, claims, strict=True) if isinstance(claim, Vanished)]
         for topic, number, _ in vanished:
             id = TopicPartition(topic.name, number)
-            log.error(
+            logger.error(
                 "%(topic)s-%(partition)d was on this disk and is gone: its directory is made anew, and copied from others",
                 id._asdict(),
             )
@@ -373,7 +375,7 @@ class Partitions:
             partition = self._open(id, topic, settings, is_new=claim)
         except (DiskFull, CorruptBatch, Unclaimed, OSError) as cause:
             if str(self._left_over.get(id)) != str(cause):
-                log.error("%(topic)s-%(partition)d cannot be opened: %(cause)s", {**id._asdict(), "cause": cause})
+                logger.error("%(topic)s-%(partition)d cannot be opened: %(cause)s", {**id._asdict(), "cause": cause})
             self._left_over[id] = cause
             return None
         self._left_over.pop(id, None)
@@ -381,22 +383,25 @@ class Partitions:
 
     @property
     def needs_room(self) -> bool:
-        """Some could not be opened on a full disk: worth another try when it no longer is."""
+        """Whether some could not be opened on a full disk: worth another try when it no longer is full."""
         return any(isinstance(cause, DiskFull) for cause in self._left_over.values())
 
     def _open(self, id: TopicPartition, topic: Topic, settings: TopicConfig, is_new: bool) -> Partition:
         directory = self._directories.of(id)
         written_as = checkpoint_name(topic.id, id.partition)
+        recovery_point = self._checkpoints.recovery_points.get(written_as, 0)
         store, report = Log.open(
             self._disk,
             self.pool,
             directory,
             log_config(settings, self._limits),
             self._clock.now(),
-            recovery_point=self._checkpoints.recovery_points.get(written_as, 0),
+            recovery_point=recovery_point,
             clean=self._clean_start and not is_new,
             start_offset=self._checkpoints.start_offsets.get(written_as),
         )
+        # What was written down as synced is there, or known to be lost.
+        assert recovery_point <= store.end_offset or report.below_recovery_point, (id, recovery_point, store.end_offset)
         state = topic.partitions[id.partition]
         high_watermark = self._checkpoints.high_watermarks.get(written_as, 0)
         # A relaxed log has no recovery point to speak of, but what was committed was in the page cache, and that lived.
@@ -421,14 +426,14 @@ class Partitions:
         cut reordered before their sync: then others are to lead, if there are any.
         """
         if report.cut_bytes:
-            log.warning(
+            logger.warning(
                 "%(topic)s-%(partition)d: cut %(cut_bytes)d bytes that are not sound, at offset %(offset)s",
                 {**id._asdict(), "cut_bytes": report.cut_bytes, "offset": report.cut_offset},
             )
         has_hole = report.valid_batch_after_cut or report.was_damaged or report.lacks_head
         is_rot = has_hole and self._kept_page_cache
         if report.below_recovery_point or lacks_committed or is_rot:
-            log.error(
+            logger.error(
                 "%(topic)s-%(partition)d is damaged at offset %(offset)s: it must catch up before it may lead",
                 {**id._asdict(), "offset": report.cut_offset},
             )
@@ -467,7 +472,7 @@ class Partitions:
         return claims
 
     def set_strays_aside(self, image: Image) -> None:
-        """Once, at start: directories that are not ours, or not any more, and what was written down of them."""
+        """Renames unknown directories to `.stray`, once, at start, and forgets what was written down of them."""
         ours = {
             TopicPartition(topic.name, index): checkpoint_name(topic.id, index)
             for topic in image.topics.values()
@@ -481,7 +486,7 @@ class Partitions:
     # -- looking after them ------------------------------------------------------------------------------------------
 
     def restless(self) -> list[Partition]:
-        """Those for which the passing of time matters: something about them is not settled."""
+        """Partitions that are not at rest: the passing of time changes something about them."""
         self._take_moved()
         for partition in [each for each in self._restless if each.is_gone or each.upkeep.is_at_rest]:
             del self._restless[partition]
@@ -519,7 +524,7 @@ class Partitions:
 
 
 def remembered(config: BrokerConfig) -> LogConfig:
-    """What a broker's settings say of all its logs."""
+    """The broker's settings that hold for all its logs."""
     return LogConfig(
         producer_expiration_ms=config.number("producer.id.expiration.ms"),
         producers_max=config.number("max.producer.ids.per.partition"),

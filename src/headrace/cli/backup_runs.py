@@ -1,4 +1,4 @@
-"""What the backup commands do: ask the cluster, show how far it is, and say what came of it."""
+"""Runs of the backup commands: they ask the cluster, show progress and report the outcome."""
 
 import asyncio
 import time

@@ -39,7 +39,7 @@ class Child(ABC):
 
     @abstractmethod
     def command_with(self, ready_fd: int, parent_fd: int) -> list[str]:
-        """What to run, told to use these ends of the two pipes."""
+        """The command line of the broker, with the descriptors of its two pipes."""
 
     @property
     def process(self) -> subprocess.Popen[bytes]:

@@ -1,4 +1,4 @@
-"""What is there already: who holds the ports, what the data directory holds, whether brokers answer."""
+"""Findings about a cluster that may be there already: owners of ports, content of the data directory, answers of brokers."""
 
 import os
 from collections.abc import Iterator

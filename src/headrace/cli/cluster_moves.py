@@ -18,7 +18,7 @@ from headrace.cli.cluster_progress import until_moved
 from headrace.cli.cluster_throttle import parse_rate, set_throttle
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.output import count_of, remark, show_json
-from headrace.cluster.leadership import ElectionType
+from headrace.wire.messages.replicas import ElectionType
 
 
 class Wanted(NamedTuple):

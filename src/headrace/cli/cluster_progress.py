@@ -45,7 +45,7 @@ async def until_moved(admin: Admin, show: bool) -> None:
 
 
 class Track:
-    """What was to be copied when we began to look, and what is left of it."""
+    """The copies that were seen under way, and those of them that are left."""
 
     def __init__(self, seen: Survey) -> None:
         self._copied: dict[TopicPartition, Copied] = {}

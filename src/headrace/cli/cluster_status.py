@@ -1,4 +1,4 @@
-"""What `cluster status` shows: every broker, and every partition that is not as it should be."""
+"""The tables of `cluster status`: every broker, and every partition that is not as it should be."""
 
 from typing import Any
 

@@ -49,7 +49,7 @@ async def set_throttle(admin: Admin, plan: Plan, seen: Survey, rate: int) -> Non
 
 
 async def lift_throttle(admin: Admin, topics: Collection[str]) -> bool:
-    """Of these topics, and of the brokers once no topic has one any more; whether there was one."""
+    """Removes the throttle of these topics, and of the brokers once no topic has one; returns whether there was one."""
     throttled = await throttled_topics(admin)
     changes: dict[Resource, dict[str, str | None]] = {
         Resource(TOPIC, topic): {FOLLOWERS: None, LEADERS: None} for topic in throttled.intersection(topics)

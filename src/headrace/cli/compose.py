@@ -1,8 +1,9 @@
 """The composition root: where the real clock, the real disk and the store meet a node. Nowhere else are they chosen."""
 
-from headrace.base.clock import SystemClock
 from headrace.base.disk import RealDisk
 from headrace.base.errors import DiskFull, StoreUnreachable, UserError
+from headrace.base.system_clock import SystemClock
+from headrace.broker.disk.syncs import RealSyncs
 from headrace.broker.node import Node, NodeSettings
 from headrace.broker.upkeep.clean_process import CleanProcess
 from headrace.cli.preflight import require_port
@@ -18,7 +19,14 @@ async def start_node(options: ServeOptions) -> Node:
     try:
         store = await open_store(options.store_path, clock)
         try:
-            node = Node(_settings(options), disk=RealDisk(), clock=clock, store=store, begin_cleaning=CleanProcess)
+            node = Node(
+                _settings(options),
+                disk=RealDisk(),
+                clock=clock,
+                store=store,
+                begin_cleaning=CleanProcess,
+                open_syncs=RealSyncs,
+            )
             await node.start()
         except BaseException:
             await store.close()

@@ -23,7 +23,7 @@ LEVELS = ("debug", "info", "warning", "error")
 
 
 class Kind(NamedTuple):
-    """What an option takes: a type, or one of some words."""
+    """The values that an option takes: of a type, or one of some words."""
 
     type: type
     choices: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class ConfigFile:
     path: str = ""
     broker: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Of `serve` and `up`, by their names with underscores."""
+    """The options of `serve` and `up`, by their names with underscores."""
     gateway: Mapping[str, Any] = field(default_factory=dict)
     lines: Mapping[tuple[str, str], int] = field(default_factory=dict)
 

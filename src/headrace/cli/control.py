@@ -50,7 +50,7 @@ class Listener:
 
 
 class Asked:
-    """Somebody waits for a broker to start."""
+    """A request to start a broker, whose sender waits."""
 
     def __init__(self, connection: socket.socket, broker_id: int) -> None:
         self._connection = connection
@@ -62,7 +62,9 @@ class Asked:
 
 
 def ask_to_start(data: Path, broker_id: int) -> dict[str, Any]:
-    """What `up` says of the broker once it serves; `Failure` when it does not, or when no `up` is there."""
+    """Asks `up` to start a broker, and returns its report once the broker serves. Raises Failure if it does not, or
+    without `up`.
+    """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(START_SECONDS_MAX)
         try:

@@ -1,4 +1,4 @@
-"""What `doctor` reports: one finding per thing looked at, with the cause and the fix where something is not right."""
+"""The findings of `doctor`: one per thing looked at, with cause and fix where something is not right."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -58,7 +58,7 @@ def _check_names(file: ConfigFile) -> None:
 
 
 def _written(file: ConfigFile, name: str) -> str:
-    """As the file writes it: with underscores, or with dashes."""
+    """The name in the file's own spelling: with underscores, or with dashes."""
     return name if ("gateway", name) in file.lines else name.replace("_", "-")
 
 

@@ -1,4 +1,4 @@
-"""What the group commands show: gathered as plain values (the JSON form), then laid out for people."""
+"""Views of the group commands: gathered as plain values (the JSON form), then laid out for people."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -75,7 +75,7 @@ class LogFile(QueueHandler):
         self._lines.task_done()
 
     def close(self) -> None:
-        """What was queued is written first, unless the disk is hung."""
+        """Writes the queued lines first, unless the disk hangs, then closes the file."""
         atexit.unregister(self.close)
         if self._writer.is_alive():
             with suppress(Full):

@@ -49,7 +49,7 @@ def dump(
 
 
 class _Window:
-    """Which batches are shown. All are read and checked whatever is shown."""
+    """The batches to show. All are read and checked whatever is shown."""
 
     def __init__(self, offset: int, left: int | None) -> None:
         self.offset = offset

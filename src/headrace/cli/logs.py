@@ -29,7 +29,9 @@ class LogOptions(NamedTuple):
 
 
 def configure_logs(options: LogOptions, broker_id: int | None) -> None:
-    """Of a broker, or without a number of the gateway. Raises UserError if the file cannot be written."""
+    """Configures the logs of a broker, or without a number of the gateway. Raises UserError if the file cannot be
+    written.
+    """
     handler = _handler(options)
     handler.setFormatter(JsonLines(broker_id) if options.format == "json" else ReadableLines(broker_id))
     logging.basicConfig(level=options.level.upper(), handlers=[handler], force=True)

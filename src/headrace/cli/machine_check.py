@@ -125,7 +125,7 @@ def _mount_type(place: Path) -> str:
 
 
 def _sync_speed(place: Path) -> Finding:
-    """What an acknowledgement waits for (a small synced write), and what the disk carries (a large one)."""
+    """The time of a small synced write, which an ack waits for, and the rate of a large one."""
     with tempfile.TemporaryFile(dir=place, buffering=0) as file:
         waits = sorted(_synced_write_ms(file.fileno(), 4096) for _ in range(SYNCS))
         bulk = BULK_BYTES / (_synced_write_ms(file.fileno(), BULK_BYTES) / 1000)

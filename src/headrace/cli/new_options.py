@@ -1,4 +1,6 @@
-"""What `headrace up` tells a running broker when its file was read again: one JSON line down the pipe that ties them."""
+"""New options from `headrace up` for a running broker, when its file was read again: one JSON line down the pipe
+between them.
+"""
 
 import json
 import os
@@ -23,7 +25,7 @@ class ParentPipe:
         os.set_inheritable(fd, False)
 
     def read(self) -> list[NewOptions] | None:
-        """What has come whole since the last time; None when the parent is gone."""
+        """The options that have come whole since the last time; None when the parent is gone."""
         chunk = os.read(self.fd, 65536)
         if not chunk:
             return None

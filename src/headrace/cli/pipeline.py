@@ -173,7 +173,7 @@ def traffic(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     as_json: AsJson = False,
 ) -> None:
-    """What goes through a topic: rates, sizes, gaps and delays in windows of time, hot keys, skew of partitions."""
+    """Traffic of a topic: rates, sizes, gaps and delays in windows of time, hot keys, skew of partitions."""
     _require_spark(bootstrap)
     from headrace.cli.output import show_fields, show_json, show_rows
     from headrace.pipelines.failure import in_plain_words

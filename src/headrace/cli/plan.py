@@ -25,7 +25,7 @@ def plan(
     as_json: AsJson = False,
     bootstrap: UnusedBootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """What a load needs in bytes, brokers, disks, network and memory, and how that grows."""
+    """Bytes, brokers, disks, network and memory that a load needs, and how that grows."""
     from headrace.base import units
     from headrace.cli.output import show_json
     from headrace.cli.plan_view import plan_view, show_plan

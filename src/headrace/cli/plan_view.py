@@ -8,7 +8,7 @@ from headrace.gateway.planner import Plan
 
 
 def plan_view(plan: Plan) -> dict[str, Any]:
-    """As plain values: the JSON form."""
+    """The JSON form of a plan."""
     return {
         "load": plan.load._asdict(),
         "measured": plan.measured._asdict(),

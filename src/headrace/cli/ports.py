@@ -1,4 +1,4 @@
-"""Who holds a TCP port of this machine: nobody, a broker that speaks Kafka, or another program."""
+"""The holder of a TCP port of this machine: nobody, a broker that speaks Kafka, or another program."""
 
 import contextlib
 import errno

@@ -1,4 +1,4 @@
-"""What `up` looks at before it starts anything: ports, data root, disk space, descriptors. One cause and one fix each.
+"""Checks of `up` before it starts anything: ports, data root, disk space, descriptors. One cause and one fix each.
 
 Who holds a broker's own directory, and whether its format and cluster fit, the broker itself checks under its lock: two
 checks of the same thing would drift apart.

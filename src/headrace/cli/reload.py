@@ -38,7 +38,7 @@ def compared(before: dict[str, str], after: dict[str, str]) -> Reloaded:
 
 
 def reload_on_sighup(node: Node, read_again: Callable[[], ServeOptions]) -> None:
-    """Without a file there is nothing to read: then the signal keeps its meaning, a terminal that is gone."""
+    """Reads the file again on SIGHUP. Without a file the signal keeps its meaning, a terminal that is gone."""
     running: set[asyncio.Task[None]] = set()
 
     def on_signal() -> None:

@@ -35,5 +35,5 @@ class Restarts:
         return [child for child, moment in self._due.items() if moment <= mono]
 
     def seconds_left(self, mono: float) -> float | None:
-        """Until the next one is due; None if none waits."""
+        """Seconds until the next restart is due; None if none waits."""
         return max(0.0, min(self._due.values()) - mono) if self._due else None

@@ -1,4 +1,4 @@
-"""Which segment files a person means: one file, a partition's directory, or DATA TOPIC PARTITION.
+"""The segment files that a person means: one file, a partition's directory, or DATA TOPIC PARTITION.
 
 DATA/broker-1/logs/orders-0/00000000000000000000.log
 """

@@ -87,7 +87,7 @@ async def _serve(options: ServeOptions, status: StatusPipe, read_again: Callable
 
 @contextmanager
 def _collector_at_rest() -> Iterator[None]:
-    """What is loaded while it rests stays for ever: a collector that walked it again and again would only stop the loop.
+    """Switches the garbage collector off; objects made meanwhile are never walked, since each walk would stop the loop.
 
     With a hundred thousand partitions one walk takes longer than a lease, so there is none, not even the first.
     """
@@ -119,7 +119,7 @@ def _stop_on_signals(stop: asyncio.Event) -> None:
 
 
 def _follow_parent(pipe: ParentPipe, stop: asyncio.Event, node: Node) -> None:
-    """Its end stops us; what comes before are new settings."""
+    """Stops the broker when the parent's pipe ends; lines that come before are new settings."""
     loop = asyncio.get_running_loop()
     running: set[asyncio.Task[None]] = set()
 
@@ -141,7 +141,7 @@ def _follow_parent(pipe: ParentPipe, stop: asyncio.Event, node: Node) -> None:
 
 
 def _give_up(status: StatusPipe, failed: Failed, options: ServeOptions) -> int:
-    """Whoever holds the status pipe says it to the person; otherwise we do."""
+    """Tells the failure to the holder of the status pipe, which shows it to the person; without one, shows it here."""
     status.tell(failed)
     if options.ready_fd < 0:
         show_failure(failed.error, failed.fix, options.log_format == "json")

@@ -1,4 +1,4 @@
-"""What `headrace serve` is told, and its two spellings: the command line and this value.
+"""The options of `headrace serve` in two spellings: the command line and this value.
 
 `parse_arguments(options.to_arguments()) == options`, so whoever starts a broker (`up`, headrace.testing) builds the
 value and never a command line by hand. `data` is the root: the broker's own directory is `broker-ID` below it.

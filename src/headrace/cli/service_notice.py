@@ -28,7 +28,7 @@ def tell_service_manager(state: str) -> None:
 
 
 async def keep_telling() -> None:
-    """As long as it is not cancelled; returns at once where nobody wants to know."""
+    """Tells the service manager that the broker is alive, until cancelled; returns at once where no watchdog is set."""
     patience_s = int(os.environ.get("WATCHDOG_USEC") or 0) / 1e6
     while patience_s:
         tell_service_manager(ALIVE)

@@ -1,4 +1,4 @@
-"""What `produce` sends: a line, a whole file or a JSON object, each made into one message. Bytes in, bytes out."""
+"""The sources of `produce`: a line, a whole file or a JSON object, each made into one message. Bytes in, bytes out."""
 
 import binascii
 import json

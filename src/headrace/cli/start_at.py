@@ -18,7 +18,7 @@ class StartAt:
 
     @property
     def follows(self) -> bool:
-        """From the end on there is nothing to show unless one waits."""
+        """Whether to wait for new messages: a read from the end has nothing else to show."""
         return self.kind == "latest"
 
 

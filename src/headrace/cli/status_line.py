@@ -1,4 +1,4 @@
-"""What a broker process tells its supervisor over a pipe: one JSON line when it serves, one when it failed.
+"""The report of a broker process to its supervisor over a pipe: one JSON line when it serves, one when it failed.
 
 The pipe closes with the process, however it ends: that is how a supervisor learns of a death without polling.
 """

@@ -1,4 +1,4 @@
-"""Which children of `headrace up` have stood still (SIGSTOP, a frozen cgroup) for longer than their lease.
+"""Children of `headrace up` that have stood still (SIGSTOP, a frozen cgroup) for longer than their lease.
 
 Such a broker leads nothing any more, but the kernel keeps its connections open: clients that wait for its answer wait for
 their own time-out. Only its end resets them. One that a debugger holds is not stopped in this sense.
@@ -26,7 +26,7 @@ class StoppedChildren:
         self._looked = 0.0
 
     def look(self, children: Collection[ServeChild], mono: float) -> list[ServeChild]:
-        """Those that were seen stopped at every look for that long, while others ran."""
+        """Children seen stopped at every look for the whole patience, while others ran."""
         if not self.patience_s:
             return []
         is_late = mono - self._looked > max(LATE_SECONDS, self.patience_s / 2)

@@ -37,7 +37,7 @@ class Watcher(Protocol):
     def on_serving(self, children: Sequence[ServeChild], gateway: GatewayChild | None) -> None: ...
 
     def on_gateway(self, gateway: GatewayChild) -> None:
-        """It serves too, some seconds after the brokers."""
+        """Notes that the gateway serves too, some seconds after the brokers."""
 
     def on_start(self, child: ServeChild) -> None:
         """One that somebody asked for serves."""
@@ -46,13 +46,13 @@ class Watcher(Protocol):
         """`left` brokers live; it is started again in so many seconds, or not by itself."""
 
     def on_stopped(self, child: ServeChild, seconds: float) -> None:
-        """It stood still for so long, and is ended and started again."""
+        """Notes that a broker stood still for so long, and is ended and started again."""
 
     def on_read_again(self, read: ReadAgain) -> None:
         """The file was read again, and the brokers were told."""
 
     def on_wrong_file(self, error: UserError) -> None:
-        """It was read again, and nothing was changed."""
+        """Notes that the file was read again and is wrong, and that nothing was changed."""
 
     def on_stopping(self) -> None: ...
 
@@ -295,5 +295,5 @@ def _has_terminal() -> bool:
 
 
 def _was_stopped(child: Child) -> bool:
-    """Somebody asked it to end, and it did so cleanly."""
+    """Whether the child was asked to end, and did so cleanly."""
     return child.failed is None and child.process.wait() == 0

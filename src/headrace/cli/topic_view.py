@@ -1,4 +1,4 @@
-"""What `topic describe` shows of a topic: gathered as plain values (the JSON form), then laid out for people."""
+"""The view of `topic describe`: gathered as plain values (the JSON form), then laid out for people."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -124,7 +124,7 @@ def _require_right(file: ConfigFile, settings: dict[str, str]) -> None:
 
 
 def log_file_in(folder: Path | None, name: str) -> str:
-    """For --log-file: a file of this name, stdout, or nothing for stderr."""
+    """The value for --log-file: a file of this name, stdout, or nothing for stderr."""
     if folder is None:
         return ""
     return STDOUT if str(folder) == STDOUT else str(folder / f"{name}.log")

@@ -1,4 +1,5 @@
-"""What `headrace up` takes from its command line and its file, at the start and when SIGHUP says that the file has changed.
+"""The options of `headrace up` from its command line and its file, at the start and when SIGHUP says that the file has
+changed.
 
 The command line wins, and a value that was taken out of the file goes back to its default.
 """
@@ -13,7 +14,7 @@ LOG_LEVEL: Final = "warning"
 
 
 class ReadAgain(NamedTuple):
-    """What brokers are to be told, the names of what differs, and those options of `up` that wait for its next start."""
+    """New options for brokers, the names of those that differ, and those options of `up` that wait for its next start."""
 
     options: NewOptions
     changed: list[str]

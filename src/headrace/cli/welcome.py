@@ -1,4 +1,4 @@
-"""What `up` shows while it runs: where to connect and lines to copy, or the same as JSON lines."""
+"""The screen of `up` while it runs: where to connect and lines to copy, or the same as JSON lines."""
 
 import shlex
 import shutil

@@ -1,4 +1,4 @@
-"""Which batches a read_committed reader passes over: markers, and what belongs to a transaction that was aborted.
+"""Batches that a read_committed reader passes over: markers, and those of aborted transactions.
 
 A broker lists the aborted transactions of a stretch of its log by producer and first offset; where each ends, its marker
 says. So batches are asked about in their order, each once.

@@ -145,7 +145,7 @@ class ClusterClient(KafkaCluster):
 
 
 def offsets_request(wanted: Mapping[TopicPartition, int], *, read_committed: bool) -> ListOffsetsRequest:
-    """For the leader of all of these; each with EARLIEST, LATEST, or a time in ms."""
+    """A request for the leader of all of these; each with EARLIEST, LATEST, or a time in ms."""
     topics: dict[str, ListOffsetsTopic] = {}
     for (topic, index), when in wanted.items():
         asked = ListOffsetsPartition(index, timestamp=when)
@@ -163,7 +163,9 @@ def offsets_in(answer: ListOffsetsResponse) -> dict[TopicPartition, OffsetAt | i
 
 
 def whole_batches(data: memoryview) -> tuple[memoryview, int]:
-    """Without what a broker cuts off at the end to keep within the bytes asked for; and where the last one begins."""
+    """The whole batches of a reply, without one that the broker cut off to keep within the bytes asked for; and where
+    the last one begins.
+    """
     end = last = 0
     while len(data) - end >= HEADER_SIZE:
         (length,) = _LENGTH.unpack_from(data, end + LENGTH_END - _LENGTH.size)

@@ -1,4 +1,4 @@
-"""What a Metadata reply says, as values: who is there, and who leads what."""
+"""The content of a Metadata reply as values: the brokers, and the leader of each partition."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -26,7 +26,7 @@ class TopicMetadata(NamedTuple):
     id: bytes
     is_internal: bool
     partitions: Mapping[int, PartitionMetadata]
-    """By number, in order."""
+    """Partitions by number, in order."""
     error_code: int = 0
 
 

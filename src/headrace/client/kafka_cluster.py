@@ -31,7 +31,7 @@ R = TypeVar("R", bound=Response)
 
 
 class NoSuchPartition(Refused):
-    """Of a topic or a number that the metadata does not have: final for a reader. Of one broker alone it may pass."""
+    """A topic or partition number that the metadata lacks: final for a reader. On one broker alone it may pass."""
 
 
 class MissingTopic(Exception):
@@ -70,8 +70,9 @@ class KafkaCluster:
     # -- metadata ----------------------------------------------------------------------------------------------------
 
     async def metadata(self, topics: Sequence[str] | None = None, *, may_create: bool = False) -> ClusterMetadata:
-        """Of these topics, or of all. `may_create` asks brokers for topics that are not there, if they make any by
-        themselves."""
+        """The metadata of these topics, or of all. `may_create` asks brokers for topics that are not there, if they
+        make any by themselves.
+        """
         wanted = None if topics is None else [MetadataRequestTopic(name=topic) for topic in topics]
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=may_create)
         seen = cluster_metadata(await self.ask_any(request, MetadataResponse))
@@ -89,7 +90,7 @@ class KafkaCluster:
         return await insist(ask, seconds_max, passes=lambda error: isinstance(error, Refused) and may_pass(error))
 
     async def topic(self, name: str) -> TopicMetadata:
-        """As it is remembered, or asked for."""
+        """The topic from memory, or asked for."""
         return self.known_topic(name) or await self.find_topic(name, NEWS_SECONDS_MAX)
 
     def known_topic(self, name: str) -> TopicMetadata | None:

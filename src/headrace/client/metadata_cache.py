@@ -1,4 +1,4 @@
-"""What a client remembers of a cluster: its brokers, who leads a partition until that proves wrong, a topic for a while.
+"""A client's memory of a cluster: its brokers, the leader of a partition until that proves wrong, a topic for a while.
 
 No I/O and no clock: the time comes with each question.
 """

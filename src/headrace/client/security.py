@@ -1,4 +1,4 @@
-"""Who we are and whom we trust: TLS and SASL from the options that Kafka's clients know.
+"""Identity and trust of a client: TLS and SASL, from the options that Kafka's clients know.
 
     security_from({"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512",
                    "sasl.username": "app", "sasl.password": "…", "ssl.ca.location": "ca.pem"})

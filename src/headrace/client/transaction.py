@@ -143,7 +143,7 @@ class Transaction:
         )
 
     async def abort(self) -> None:
-        """As far as that is possible: whoever begins next, or the time-out, ends what is left open."""
+        """Tries to abort: a transaction left open is ended by the next one of this id, or by its time-out."""
         if self._storing is not None:
             self._seconds_max = min(self._seconds_max, ABORT_SECONDS_MAX)
             # A number that arrives after the end would open the transaction again, on brokers that do not look.

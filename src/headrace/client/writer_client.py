@@ -52,7 +52,7 @@ class WriterClient(ClusterClient):
         return await insist(look, seconds_max)
 
     async def producer_id(self, seconds_max: float) -> Identity:
-        """For batches outside of transactions: any broker gives one."""
+        """A producer id for batches outside of transactions: any broker gives one."""
 
         async def ask() -> Identity:
             answer = await self.ask_any(InitProducerIdRequest(None, 0), InitProducerIdResponse)
@@ -88,7 +88,7 @@ class WriterClient(ClusterClient):
         return {each.index: each for part in answer.responses for each in part.partition_responses}
 
     async def delete_records(self, before: Mapping[TopicPartition, int], seconds_max: float) -> None:
-        """What is below these offsets."""
+        """Deletes the records below these offsets."""
 
         async def delete(id: TopicPartition) -> None:
             wanted = DeleteRecordsTopic(id.topic, [DeleteRecordsPartition(id.partition, before[id])])

@@ -38,7 +38,7 @@ class NewTopic(NamedTuple):
 
 class Creation(NamedTuple):
     topic: Topic
-    """As it will be, for the reply."""
+    """The topic as it will be, for the reply."""
     commits: list[Commit]
 
 
@@ -150,11 +150,6 @@ def delete_topic(image: Image, name: str) -> list[Commit]:
     keys = [topic_key(name), *_partition_keys(topic.id, range(len(topic.partitions)))]
     first, *rest = _deletions(keys)
     return [Commit(first.puts, {topic_key(name): topic.revision}), *rest]
-
-
-def abandon_topic(topic: Topic) -> list[Commit]:
-    """Removes the partitions of a creation that ended in a conflict; only then."""
-    return _deletions(_partition_keys(topic.id, range(len(topic.partitions))))
 
 
 def sweep_orphans(

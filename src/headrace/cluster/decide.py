@@ -26,7 +26,7 @@ class Step(NamedTuple):
 
 
 BREATH: Final = None
-"""Between steps: a while was spent on looking, and nothing found."""
+"""A pause between steps: a while was spent on looking, and nothing found."""
 
 _LOOKS_PER_BREATH: Final = 2000
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 NO_LEADER: Final = -1
 
 FENCED: Final = -1
-"""As the epoch of a registration: between two lives of a broker. No lease and no fetch carries it."""
+"""The epoch of a registration between two lives of a broker. No lease and no fetch carries it."""
 
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
@@ -35,17 +35,17 @@ class Broker(NamedTuple):
     rack: str | None = None
     metrics_port: int | None = None
     boot_id: str = ""
-    """Of the kernel it ran on: another one means the page cache is gone."""
+    """The boot id of its kernel: another one means that the page cache is gone."""
     directory_id: str = ""
-    """Of its data directory: tells a restart from a second broker with the same number."""
+    """The id of its data directory: tells a restart from a second broker with the same number."""
     leaving: bool = False
-    """It is shutting down: it leads nothing new."""
+    """Whether the broker is shutting down: it leads nothing new."""
     registered_at: int = 0
-    """By its own wall clock, in ms: only to notice clocks that are far apart."""
+    """The time by its own wall clock, in ms: only to notice clocks that are far apart."""
     is_full: bool = False
-    """Its disk has no room for clients' writes: it leads only where nobody else in sync has room."""
+    """Whether its disk has no room for clients' writes: it leads only where no other in-sync replica has room."""
     disk_id: str = ""
-    """Of the file system of its data: brokers with the same one run out of room together."""
+    """The file system of its data: brokers with the same one run out of room together."""
     revision: int = 0
 
 
@@ -57,7 +57,7 @@ class PartitionState(NamedTuple):
     leader_epoch: int = 0
     partition_epoch: int = 0
     elr: tuple[int, ...] = ()
-    """Not in sync any more, but with every committed record: it left when too few were left to commit another."""
+    """Replicas out of sync with every committed record: they left when too few were left to commit another."""
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     damaged: tuple[int, ...] = ()

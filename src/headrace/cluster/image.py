@@ -42,12 +42,13 @@ class Image(NamedTuple):
     topics: Mapping[str, Topic] = {}
     topic_names: Mapping[bytes, str] = {}
     broker_overrides: Mapping[str, BrokerOverrides] = {}
-    """By broker id as text, and `default` for all."""
+    """Overrides by broker id as text, and `default` for all."""
     producer_ids: ProducerIds = ProducerIds()
     features: Features = Features({})
     orphans: Mapping[bytes, Mapping[int, PartitionState]] = {}
 
     def apply(self, changes: Iterable[Change], revision: int) -> "Image":
+        assert revision >= self.revision, (revision, self.revision)
         draft = _Draft(self)
         for key, value, modified in changes:
             draft.change(key, None if value is None else decode(key, value, modified))

@@ -14,7 +14,7 @@ class Layout(NamedTuple):
     brokers: Mapping[int, Broker]
     """Every one that is known: where each stands."""
     usable: frozenset[int]
-    """Those that may be given replicas: alive, and not leaving."""
+    """Brokers that may be given replicas: alive, and not leaving."""
     partitions: Mapping[TopicPartition, tuple[int, ...]]
     """The preferred leader first."""
 

@@ -1,7 +1,6 @@
 """Changes of leaders that nothing forces: back to the preferred replica, or by ElectLeaders."""
 
 from collections.abc import Collection, Iterable, Mapping
-from enum import IntEnum
 from typing import NamedTuple
 
 from headrace.base.errors import Refused
@@ -14,13 +13,7 @@ from headrace.cluster.rewrite import NO_FENCE, Rewrite, alive, commit_rewrites, 
 from headrace.cluster.store import Commit
 from headrace.cluster.topic_config import TopicConfig
 from headrace.wire.codes import ErrorCode
-
-
-class ElectionType(IntEnum):
-    """The kinds of election, numbered as ElectLeaders numbers them."""
-
-    PREFERRED = 0
-    UNCLEAN = 1
+from headrace.wire.messages.replicas import ElectionType
 
 
 class Outcome(NamedTuple):

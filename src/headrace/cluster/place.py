@@ -6,7 +6,7 @@ the same answer, so a plan can be shown before it is made. Brokers that are dead
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Final
@@ -21,12 +21,6 @@ def place(brokers: Sequence[Broker], partitions: int, replication_factor: int, s
     chosen = [cluster.pick(replication_factor) for _ in range(partitions)]
     leaders = _lead_evenly(chosen, sorted(broker.id for broker in brokers))
     return [_leader_first(replicas, leader) for replicas, leader in zip(chosen, leaders, strict=True)]
-
-
-def shares_host(replicas: Iterable[int], brokers: Mapping[int, Broker]) -> bool:
-    """Whether losing one machine would take more than one of these replicas."""
-    hosts = [brokers[replica].host for replica in replicas if replica in brokers]
-    return len(set(hosts)) < len(hosts)
 
 
 def _leader_first(replicas: Sequence[int], leader: int) -> tuple[int, ...]:

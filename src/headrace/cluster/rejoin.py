@@ -37,7 +37,9 @@ class Rejoin(NamedTuple):
     commits: list[Commit]
     """In this order. After a conflict look again and decide again."""
     broker: Broker | None
-    """As the last commit registers it. None: it is only fenced by then, so call again on an image that shows it."""
+    """The broker as the last commit registers it. None: it is only fenced by then, so call again on an image that shows
+    it.
+    """
     unclean: int = 0
 
 
@@ -46,14 +48,15 @@ class Doubt(Enum):
 
     DAMAGED = "damaged"
     UNSURE = "unsure"
-    """It cannot be opened, or a power cut may have reordered what was never acknowledged. Others in sync, or eligible to
-    lead, know better, but of several that are all unsure the last one must not be given up too: nothing is known to be
-    wrong with it."""
+    """A copy that cannot be opened, or whose unacknowledged end a power cut may have reordered. Others in sync, or
+    eligible to lead, know better, but of several that are all unsure the last one must not be given up too: nothing is
+    known to be wrong with it.
+    """
     UNSYNCED = "unsynced"
 
 
 Doubts = Mapping[tuple[bytes, int], Doubt]
-"""By topic id and partition."""
+"""Doubts by topic id and partition."""
 
 
 def rejoin(

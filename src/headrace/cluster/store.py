@@ -16,19 +16,19 @@ from typing import Final, NamedTuple, Protocol
 from headrace.base.errors import UserError
 
 OPERATIONS_MAX: Final = 100
-"""Of puts and of expectations in one commit: etcd refuses more than 128."""
+"""The most puts, and the most expectations, of one commit: etcd refuses more than 128."""
 
 ABSENT: Final = 0
-"""As an expected revision: the key must not exist."""
+"""The expected revision of a key that must not exist."""
 
 FIRST: Final = -1
-"""As an expected revision: the one the first commit of the same list was given. See `commit_all`."""
+"""The expected revision that stands for the one given to the first commit of the same list. See `commit_all`."""
 
 
 class Entry(NamedTuple):
     value: bytes
     revision: int
-    """Of the commit that last wrote the key."""
+    """The revision of the commit that last wrote the key."""
 
 
 class Change(NamedTuple):
@@ -70,7 +70,7 @@ class Lease(NamedTuple):
 
 
 class Conflict(Exception):
-    """Some expected revisions do not hold; nothing was written. Look again and decide again."""
+    """A commit whose expected revisions do not all hold; nothing was written. Look again and decide again."""
 
     def __init__(self, keys: Iterable[str]) -> None:
         self.keys = tuple(keys)

@@ -70,7 +70,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
 
 
 def front_door(app: FastAPI) -> ASGIApp:
-    """What a request passes before the framework; the busiest path never reaches it."""
+    """The layers that a request passes before the framework; the busiest path is answered in them."""
     gateway: Gateway = app.state.gateway
     settings = gateway.settings
     layers: ASGIApp = FastLane(BoundedBodies(app, gateway.intake), gateway, message_routes.fast_routes())

@@ -22,7 +22,7 @@ def read_measured(path: Path) -> Measured:
 
 
 def parse_measured(name: str, content: bytes | str) -> Measured:
-    """What this run did not measure stays as in docs/bench.md, and the source says so."""
+    """The figures of a run of the bench; one that it did not measure is taken from docs/bench.md, and the source says so."""
     try:
         found = json.loads(content)
         rows = {row["name"]: row["ours"] for row in found["rows"]}

@@ -1,4 +1,4 @@
-"""Who may ask: requests that a browser was tricked into sending are turned away before any handler sees them.
+"""Refusal of requests that a browser was tricked into sending, before any handler sees them.
 
 Two tricks are known. A page of another site sends a request here, be it a GET for an image, which would read as a member of
 a group as well as any: browsers then say Sec-Fetch-Site, and often name that site in Origin. From other sites only links
@@ -82,7 +82,7 @@ def _is_link_to_page(scope: Scope) -> bool:
 
 
 def host_name(host: str) -> str:
-    """Without the port."""
+    """The host without its port."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0]

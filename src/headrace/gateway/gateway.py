@@ -1,4 +1,4 @@
-"""What one gateway process shares: the settings, one connection of each kind to the cluster, and the parts that run.
+"""The state that one gateway process shares: settings, one connection of each kind to the cluster, and running parts.
 
 A part is whatever lives as long as the process (webhooks, alerts, …): it is added before the start, started in the order
 of the list and stopped in reverse. A gateway starts without brokers too; requests then say that none answers.
@@ -68,7 +68,7 @@ class Gateway:
         return Producer(self.client, acks=acks, seconds_max=self.settings.delivery_seconds_max, codec=codec)
 
     def kafka_config(self) -> dict[str, Any]:
-        """For any of confluent-kafka's clients."""
+        """The settings of every confluent-kafka client of this process."""
         return {
             "bootstrap.servers": self.settings.bootstrap,
             "client.id": CLIENT_ID,
@@ -78,7 +78,7 @@ class Gateway:
         }
 
     def producer_config(self) -> dict[str, Any]:
-        """For confluent-kafka's own, which transactions need."""
+        """The settings of confluent-kafka's own producers, which transactions need."""
         return {
             **self.kafka_config(),
             "delivery.timeout.ms": int(self.settings.delivery_seconds_max * 1000),

@@ -48,7 +48,7 @@ class Intake:
 
     @contextlib.contextmanager
     def poll(self) -> Iterator[None]:
-        """For as long as a caller waits for messages to come: each holds a connection to a broker."""
+        """A place among the callers who wait for messages; each of them holds a connection to a broker."""
         if self._polls_left <= 0:
             raise too_busy("as many callers wait for messages as may (polls_max)")
         self._polls_left -= 1
@@ -124,7 +124,9 @@ class Body:
         return b"".join(parts)
 
     def _check_length(self) -> None:
-        """What it says it will send. That counts as in flight as it comes: to say so is no reason to hold others up."""
+        """Refuses a body whose announced length is too large. Bytes count as in flight as they come, not as they are
+        announced.
+        """
         for name, value in self._request.scope["headers"]:
             if name == b"content-length" and value.isdigit() and int(value) > self._intake.body_bytes_max:
                 raise too_large(self._intake.body_bytes_max)

@@ -39,7 +39,7 @@ def _declared(dependant: Any) -> Iterator[str]:
 
 
 def _described(route: APIRoute | APIWebSocketRoute) -> Iterator[str]:
-    """By hand, where a handler reads its request by itself."""
+    """Parameters described by hand, of handlers that read their request themselves."""
     more = getattr(route, "openapi_extra", None) or {}
     yield from (each["name"] for each in more.get("parameters", ()) if each["in"] == "query")
 

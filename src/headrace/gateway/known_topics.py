@@ -1,4 +1,4 @@
-"""Which topics exist, so that a message for one that does not is refused at once.
+"""Topics that exist, so that a message for one that does not is refused at once.
 
 librdkafka would keep such a message and hope for the topic. A topic that is not there is made here if the brokers make
 topics by themselves (auto.create.topics.enable), as for any producer. The client remembers a topic for a while, or until

@@ -34,7 +34,7 @@ class Content(NamedTuple):
     """A body or a reply in one of its media types."""
 
     status: str
-    """Of a reply."""
+    """The status of a reply."""
     media_type: str
     text: str
     shape: str
@@ -49,7 +49,7 @@ class Operation(NamedTuple):
     parameters: Sequence[Parameter]
     bodies: Sequence[Content]
     replies: Sequence[Content]
-    """Without problems, which every operation may answer."""
+    """The replies of an operation, without the problems that every operation may answer."""
 
 
 def operations(description: Mapping[str, Any]) -> list[Operation]:

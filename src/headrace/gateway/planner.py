@@ -1,4 +1,4 @@
-"""What a load needs: bytes, disks, brokers, network, memory, and how that grows. A calculation that shows its working.
+"""Needs of a load: bytes, disks, brokers, network, memory, and how that grows. A calculation that shows its working.
 
     plan(Load(rate=1e6, size_bytes=1000), FROM_DOCS) → a list of lines, each a name, its arithmetic and its result
 
@@ -25,7 +25,7 @@ class Load(NamedTuple):
     readers: int = 1
     """Groups that read everything."""
     batch_bytes: float = 100_000
-    """What a producer sends at once."""
+    """Bytes that a producer sends at once."""
 
 
 class Measured(NamedTuple):
@@ -45,11 +45,11 @@ FROM_DOCS: Final = Measured("docs/bench.md (2 cores of an AMD EPYC)", 0.54, 0.40
 
 class Margins(NamedTuple):
     core_share: float = 0.6
-    """Of a broker's one core, so that bursts and catching up find room."""
+    """The share of a broker's one core to plan with, so that bursts and catching up find room."""
     disk_share: float = 0.7
-    """Of what a disk can write."""
+    """The share of a disk's write rate to plan with."""
     fill_share: float = 0.8
-    """Of a disk's size."""
+    """The share of a disk's size to fill."""
     network_share: float = 0.7
     disk_bytes: float = 16e12
     network_bytes_per_second: float = 25e9 / 8
@@ -66,7 +66,7 @@ class Line(NamedTuple):
 
 
 class Grown(NamedTuple):
-    """What so many times the load needs."""
+    """The needs of so many times the load."""
 
     times: int
     brokers: int

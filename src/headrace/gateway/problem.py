@@ -1,4 +1,4 @@
-"""What went wrong, as application/problem+json (RFC 9457): the cause in `detail`, what to do about it in `fix`.
+"""Errors as application/problem+json (RFC 9457): the cause in `detail`, what to do about it in `fix`.
 
 Every error reply of the gateway is one of these, so a program can rely on `type` and `status`, and a person on the
 sentences. A sentence never repeats a secret, and a fault of ours says nothing of our insides.
@@ -42,7 +42,7 @@ PROBLEM_REPLY: dict[str, Any] = {
         }
     },
 }
-"""What every path may answer."""
+"""The error reply that every path may give, for OpenAPI."""
 
 
 class Problem(Exception):
@@ -110,7 +110,7 @@ def corrupt_batch(error: CorruptBatch, next_offset: int | None = None) -> Proble
 
 
 def problem_of(error: Exception) -> Problem:
-    """Of one of EXPECTED."""
+    """The problem+json body for an expected error, one of EXPECTED."""
     match error:
         case Problem():
             return error
@@ -144,7 +144,7 @@ async def _on_invalid(_: Request, error: Exception) -> Response:
 
 
 async def _on_http(_: Request, error: Exception) -> Response:
-    """What the framework refuses by itself: unknown paths, wrong methods."""
+    """The reply to requests that the framework refuses by itself: unknown paths, wrong methods."""
     assert isinstance(error, HTTPException), error
     title = HTTPStatus(error.status_code).phrase
     detail = error.detail if error.detail != title else f"the gateway says: {title.lower()}"

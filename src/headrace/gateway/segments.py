@@ -50,7 +50,7 @@ def name_in_path(segment: str) -> str:
 
 
 def encode_name(name: str) -> str:
-    """For a path that we give out. A client would tidy away dots that are all of a name."""
+    """A name for a path that we give out. A client would tidy away dots that are all of a name."""
     return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
 
 

@@ -111,7 +111,7 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     def _stop_with_parent(self) -> None:
-        """Nobody ever writes into this pipe: readable means closed."""
+        """Stops the gateway when the pipe from its parent closes: nobody ever writes into it, so readable means closed."""
         if self._parent_fd < 0:
             return
         os.set_inheritable(self._parent_fd, False)

@@ -1,4 +1,4 @@
-"""What a gateway is told: by its command line, or by the environment as HEADRACE_GATEWAY_<NAME>."""
+"""The settings of a gateway, from its command line or the environment as HEADRACE_GATEWAY_<NAME>."""
 
 import json
 from typing import Annotated

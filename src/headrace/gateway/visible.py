@@ -26,7 +26,9 @@ class VisibleRecords:
                 yield record
 
     def batches(self) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """Those that hold such records, to be opened elsewhere; `next_offset` moves on when the next one is asked for."""
+        """Batches that hold visible records, to be opened elsewhere; `next_offset` moves on when the next one is asked
+        for.
+        """
         batches = self._fetched.batches
         for position, header in iter_headers(batches):
             batch = batches[position : position + header.size]

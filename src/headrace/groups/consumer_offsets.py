@@ -13,7 +13,7 @@ from headrace.wire.messages.group_offsets import OffsetCommitRequest, OffsetFetc
 EPOCHS_SINCE = 9
 
 Verdict = Callable[[bytes, int], ErrorCode]
-"""What a commit of a partition is answered with, by topic id and number."""
+"""The error code of a commit, by topic id and partition number."""
 
 
 def judge_commit(group: ConsumerGroup, request: OffsetCommitRequest, version: int) -> Verdict:

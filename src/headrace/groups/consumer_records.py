@@ -54,7 +54,7 @@ class MemberState(IntEnum):
 class GroupEpoch(NamedTuple):
     epoch: int
     metadata_hash: int
-    """Of the topics as they were when the epoch began."""
+    """A hash of the topics as they were when the epoch began."""
     timestamp: int
 
 

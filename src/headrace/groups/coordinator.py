@@ -99,16 +99,20 @@ class Groups:
         self.groups: dict[str, Group] = {}
         self._in_transaction: dict[int, dict[str, None]] = {}
         self.topics = NO_TOPICS
+        self._unapplied = 0
+        """Records of the last decision that are not applied yet: until then there is no other decision."""
 
     # -- stored state ------------------------------------------------------------------------------------------------
 
     def apply(self, record: Record) -> None:
+        self._unapplied = max(0, self._unapplied - 1)
         group = self._get_or_add(record.group_id)
         group.apply(record)
         self._drop_if_void(group)
 
     def apply_pending(self, producer_id: int, record: Record) -> None:
         """Applies a record of a batch that is part of a transaction; offsets are all that a transaction holds."""
+        self._unapplied = max(0, self._unapplied - 1)
         if isinstance(record, OffsetRecord):
             self._get_or_add(record.group_id).offsets.apply_pending(producer_id, record)
             self._in_transaction.setdefault(producer_id, {})[record.group_id] = None
@@ -128,7 +132,7 @@ class Groups:
                 on_consumer_loaded(self._decision(group.consumer, now, out))
             else:
                 self._resume_classic(group.classic, now, out)
-        return out
+        return self._decided(out)
 
     def _resume_classic(self, classic: ClassicGroup, now: Now, out: Outcome) -> None:
         for member_id in classic.members:
@@ -141,7 +145,12 @@ class Groups:
     # -- members of classic groups -----------------------------------------------------------------------------------
 
     def handle(self, command: Command, now: Now) -> Outcome:
-        return _HANDLERS[type(command.request)](self, command, now)
+        return self._decided(_HANDLERS[type(command.request)](self, command, now))
+
+    def _decided(self, out: Outcome) -> Outcome:
+        assert not self._unapplied, f"a decision before {self._unapplied} records of the last one were applied"
+        self._unapplied = len(out.records)
+        return out
 
     def _join(self, command: Command, now: Now) -> Outcome:
         request: JoinGroupRequest = command.request
@@ -352,7 +361,7 @@ class Groups:
         else:
             self._on_classic_timer(group.classic, key, now, out)
         self._drop_if_void(group)
-        return out
+        return self._decided(out)
 
     def _on_classic_timer(self, classic: ClassicGroup, key: TimerKey, now: Now, out: Outcome) -> None:
         match key:
@@ -377,7 +386,7 @@ class Groups:
         out = nothing()
         for group in self.groups.values():
             out.records.extend(group.offsets.tombstones(lambda topic, committed: is_gone(topic, committed.topic_id)))
-        return out
+        return self._decided(out)
 
     def expire(self, now: Now, knows_ages: bool = True) -> Outcome:
         """Deletes expired offsets and groups. Call again until it brings no more records. `knows_ages` as in
@@ -387,7 +396,7 @@ class Groups:
             out.records.extend(expired(group, self.settings, now.wall, knows_ages))
             if len(out.records) >= EXPIRED_RECORDS_MAX:
                 break
-        return out
+        return self._decided(out)
 
     # -- the list of groups ------------------------------------------------------------------------------------------
 

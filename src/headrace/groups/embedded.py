@@ -13,51 +13,37 @@ from headrace.base.errors import PeerError
 from headrace.groups.partitions import Part, Parts, by_topic
 from headrace.groups.topics import Topics
 from headrace.wire.codec import decode, encoded
-from headrace.wire.schema import Message, Struct, array, binary, int32, string
+from headrace.wire.messages.embedded import (
+    EMBEDDED_VERSION_MAX,
+    EmbeddedAssignment,
+    EmbeddedPartitions,
+    EmbeddedSubscription,
+)
 
-VERSION_MAX = 3
 _VERSION = Layout(">h")
-
-
-class EmbeddedPartitions(Struct):
-    topic: str = string()
-    partitions: list[int] = array(int32)
-
-
-class EmbeddedSubscription(Message, versions="0-3", flexible=None):
-    topics: list[str] = array(string)
-    user_data: bytes | None = binary(nullable=True)
-    owned_partitions: list[EmbeddedPartitions] = array(EmbeddedPartitions, versions="1+")
-    generation: int = int32(default=-1, versions="2+")
-    rack_id: str | None = string(nullable=True, versions="3+")
-
-
-class EmbeddedAssignment(Message, versions="0-3", flexible=None):
-    assigned_partitions: list[EmbeddedPartitions] = array(EmbeddedPartitions)
-    user_data: bytes | None = binary(nullable=True)
 
 
 class Subscription(NamedTuple):
     topics: tuple[str, ...]
     owned: Parts
-    """What the member has now. One that gives up everything before it joins names nothing."""
+    """The partitions that the member has now. A member that gives up everything before it joins names none."""
     rack_id: str | None
 
 
 def read_subscription(data: bytes, topics: Topics) -> Subscription:
     """The subscription in these bytes; raises PeerError when they are none."""
-    said = decode(EmbeddedSubscription, min(_version(data), VERSION_MAX), data, _VERSION.size)
+    said = decode(EmbeddedSubscription, min(_version(data), EMBEDDED_VERSION_MAX), data, _VERSION.size)
     return Subscription(tuple(sorted(set(said.topics))), _parts(said.owned_partitions, topics), said.rack_id)
 
 
 def read_assignment(data: bytes, topics: Topics) -> Parts:
-    said = decode(EmbeddedAssignment, min(_version(data), VERSION_MAX), data, _VERSION.size)
+    said = decode(EmbeddedAssignment, min(_version(data), EMBEDDED_VERSION_MAX), data, _VERSION.size)
     return _parts(said.assigned_partitions, topics)
 
 
 def write_assignment(parts: Iterable[Part], topics: Topics, subscription: bytes) -> bytes:
     """An assignment in the member's version. Topics that are gone have no name, and nobody to read them."""
-    version = min(_version(subscription), VERSION_MAX)
+    version = min(_version(subscription), EMBEDDED_VERSION_MAX)
     named = {topics.names[each]: numbers for each, numbers in by_topic(parts).items() if each in topics.names}
     assigned = [EmbeddedPartitions(topic, numbers) for topic, numbers in sorted(named.items())]
     return _VERSION.pack(version) + encoded(EmbeddedAssignment(assigned), version)

@@ -39,7 +39,7 @@ class CommittedOffsets:
         self.group_id = group_id
         self.topics: dict[str, dict[int, Committed]] = {}
         self.pending: dict[int, dict[tuple[str, int], PendingOffset]] = {}
-        """By producer id: committed in a transaction that is still open."""
+        """Offsets committed in transactions that are still open, by producer id."""
         self._order = 0
 
     def apply(self, record: OffsetRecord) -> None:

@@ -42,6 +42,7 @@ def load(disk: Disk, path: str) -> Checkpoint:
 
 
 def encode(offsets: Mapping[TopicPartition, int]) -> bytes:
+    assert min(offsets.values(), default=0) >= 0, min(offsets, key=lambda id: offsets[id])
     lines = [f"{topic} {partition} {offset}\n" for (topic, partition), offset in offsets.items()]
     body = "".join(lines).encode()
     return f"{_MAGIC} {VERSION} {len(lines)} crc32c={crc32c(body):08x}\n".encode() + body

@@ -15,7 +15,7 @@ class CleanJob(NamedTuple):
     segments: list[SealedSegment]
     """Sealed ones in a row, from the start of the log to where it may be cleaned."""
     first_dirty_offset: int
-    """Everything below was cleaned before."""
+    """The first offset that was not cleaned before."""
     start_offset: int
     last_batches: list[int]
     """Base offsets of the batches that hold a live producer's last sequence."""

@@ -32,7 +32,7 @@ _WRITE_BYTES = 1 << 20
 _LATER = 1 << 62
 
 Pace = Callable[[int], None]
-"""Told of bytes read or written; may take its time."""
+"""A call for bytes read or written, which may take its time."""
 
 
 def clean_log(disk: Disk, job: CleanJob, secret: bytes, pace: Pace) -> Iterator[CleanedGroup | CleanReport]:

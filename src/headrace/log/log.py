@@ -217,11 +217,6 @@ class Log:
         return self._has_sealed_unsynced
 
     @property
-    def batches_to_replay(self) -> int:
-        """The number of batches a cut close to the end of the log would replay, while nothing else is done."""
-        return self._snapshots.batches
-
-    @property
     def truncations(self) -> int:
         return self._sync.truncations
 
@@ -276,6 +271,7 @@ class Log:
             segment.first_append_ms = wall
         self.end_offset = next_offset
         assert segment.size == file.size, (file.path, segment.size, file.size)
+        assert segment.next_offset == next_offset, (file.path, segment.next_offset, next_offset)
         self._state.forget_surplus(self.config.producers_max)
         self._snapshots.on_append(len(headers), size)
         if self._snapshots.is_due(self.config, self._state):
@@ -481,6 +477,8 @@ class Log:
         self._state.trim_start(self.start_offset)
         self._sync.on_truncated(end_offset)
         self._sync.touch_directory(self.path)
+        assert self._active.next_offset == end_offset, (self.path, self._active.next_offset, end_offset)
+        self._assert_bounds()
 
     def advance_start(self, offset: int) -> int:
         """Forgets what lies below `offset`, as DeleteRecords and retention want; never goes back."""
@@ -587,13 +585,17 @@ class Log:
     def begin_sync(self) -> SyncTicket | None:
         """A ticket whose jobs, run in threads, prove the log up to its end of now; None when all of it is proven."""
         self._has_sealed_unsynced = False
+        self._assert_bounds()
         return self._sync.begin(self.end_offset)
 
     def on_synced(self, ticket: SyncTicket) -> int:
-        return self._sync.on_synced(ticket)
+        synced_end = self._sync.on_synced(ticket)
+        self._assert_bounds()
+        return synced_end
 
-    def on_sync_failed(self, ticket: SyncTicket) -> None:
-        self._sync.on_failed(ticket)
+    def _assert_bounds(self) -> None:
+        start, synced, end = self.start_offset, self._sync.synced_end, self.end_offset
+        assert start <= end and synced <= end, (self.path, start, synced, end)
 
     def on_checkpointed(self, recovery_point: int) -> None:
         """Prunes snapshots well below `recovery_point`, which is durable now: none will ask for them again."""
@@ -601,19 +603,9 @@ class Log:
 
     # Ending
 
-    def close_clean(self) -> None:
-        """Closes the log; blocks until all is synced. For many logs at once: `prepare_close`, a round of tickets,
-        `close`."""
-        self.prepare_close()
-        ticket = self.begin_sync()
-        if ticket is not None:
-            for job in ticket.jobs:
-                job()
-            self.on_synced(ticket)
-        self.close()
-
     def prepare_close(self) -> None:
-        """Writes the caches that let the next start begin without a scan. On a full disk there will be none."""
+        """Writes the caches that let the next start begin without a scan; a sync and `close` follow. On a full disk there
+        will be none."""
         with contextlib.suppress(DiskFull):
             if self._active.size:
                 self._write_index(self._active)

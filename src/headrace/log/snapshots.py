@@ -31,7 +31,7 @@ class Snapshots:
         self._directory = directory
         self._offsets = sorted(int(match[1]) for name in names if (match := _NAME.fullmatch(name)))
         self.batches = 0
-        """Since the last one: so many a cut to the end of the log would replay."""
+        """Batches since the last snapshot: so many a cut to the end of the log would replay."""
         self._bytes = 0
 
     def __len__(self) -> int:

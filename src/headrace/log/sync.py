@@ -59,6 +59,7 @@ class SyncState:
         jobs = [file.sync_job() for file in files]
         jobs += [self._disk.sync_dir_job(path) for path in self._directories]
         self.files, self._directories = {}, {}
+        assert target >= self.synced_end, (target, self.synced_end)
         self._in_flight = SyncTicket(target, self.truncations, files, jobs)
         return self._in_flight
 
@@ -68,9 +69,6 @@ class SyncState:
         if ticket.truncations == self.truncations and ticket.target > self.synced_end:
             self.synced_end = ticket.target
         return self.synced_end
-
-    def on_failed(self, ticket: SyncTicket) -> None:
-        self._end(ticket)
 
     def on_truncated(self, end_offset: int) -> None:
         self.truncations += 1

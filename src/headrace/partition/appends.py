@@ -1,4 +1,4 @@
-"""What is written to a partition by its leader: batches of producers, markers, batches of this broker's own.
+"""Writes by the leader of a partition: batches of producers, markers, batches of this broker's own.
 
 leader? → enough in sync? → stamp → admit → in sequence? → in its transaction? → the log. Durable and visible only later:
 see `Role.wait`.

@@ -1,4 +1,4 @@
-"""What one leader was last told about each partition that we copy from it, and what would be news to it.
+"""The last word to one leader about each partition that we copy from it, and what would be news to it.
 
     a partition moves ─▶ dirty ─▶ news: positions that the leader does not know, partitions it should forget ─▶ told
 
@@ -20,7 +20,7 @@ NEWS_MAX = 1000
 
 
 class Position(NamedTuple):
-    """What the leader was told about one partition."""
+    """The position in one partition that the leader was told."""
 
     topic_id: bytes
     leader_epoch: int
@@ -68,11 +68,11 @@ class FollowSession:
 
     @property
     def behind(self) -> Collection[Partition]:
-        """Those that are not in sync."""
+        """Followed partitions where we are not in sync."""
         return self._behind.values()
 
     def follow(self, partition: Partition) -> None:
-        """From now on, or on under another state."""
+        """Follows the partition from now on, or goes on under its new state."""
         self._followed[partition.id] = partition
         if self._broker_id in partition.state.isr:
             self._behind.pop(partition.id, None)
@@ -115,7 +115,7 @@ class FollowSession:
         self._dirty.update(dict.fromkeys(told))
 
     def news(self, held_back: Collection[TopicPartition], bytes_max: int, now: float) -> News:
-        """What to say in the next fetch; it counts as told. `bytes_max` is what each partition may answer with."""
+        """The content of the next fetch; it counts as told. `bytes_max` is the most that each partition may answer with."""
         self._settle(held_back, now)
         topics: dict[bytes, FetchTopic] = {}
         forgotten: dict[bytes, ForgottenTopic] = {}
@@ -133,7 +133,7 @@ class FollowSession:
         return News(list(topics.values()), list(forgotten.values()))
 
     def _settle(self, held_back: Collection[TopicPartition], now: float) -> None:
-        """Whoever is held back now and was not, or was and is not; and whose time out is over."""
+        """Notes the partitions whose hold begins or ends, and those whose time out is over."""
         if held_back or self._held_back:
             self._dirty.update(dict.fromkeys([*self._held_back, *held_back]))
         self._held_back = held_back

@@ -1,4 +1,4 @@
-"""What a follower does with its copy: append what the leader sent, take the leader's word, cut where histories part."""
+"""A follower's work on its copy: append the leader's batches, take its word, cut where histories part."""
 
 from collections.abc import Sequence
 

@@ -62,8 +62,9 @@ class Partition(Role):
         self.notify()
 
     def end(self) -> None:
-        """It is no longer here. A sync that is under way may still come to its end: then nobody is told, and a reader
-        that has not noticed yet finds nothing instead of files that are gone."""
+        """Ends the partition on this broker. A sync under way may still finish: nobody is told then, and a late reader
+        finds nothing instead of files that are gone.
+        """
         self.is_gone = True
         self.is_leader = False
         self.leader = None

@@ -1,4 +1,4 @@
-"""What a reader may see of a partition, by offset and by time, and who may ask for what."""
+"""Reads of a partition, by offset and by time: what each reader may see, and who may ask for what."""
 
 from headrace.base.errors import Refused
 from headrace.log.file_range import FileRange

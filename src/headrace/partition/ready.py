@@ -1,4 +1,4 @@
-"""What the calls of this turn left to do, for all partitions of one broker. The shell carries it out in this order:
+"""Work that the calls of this turn left to do, for all partitions of one broker. The shell carries it out in this order:
 
     1. sync        logs with something new: a round begins, if none runs
     2. copiers     parked fetches of followers: acks wait for their disks too
@@ -84,7 +84,7 @@ class Ready(Generic[P]):
         self._on_due()
 
     def take(self) -> Due:
-        """Whatever is due but the syncs, which their runner takes. Marks from here on are due again."""
+        """Takes all that is due but the syncs, which their runner takes. Marks from here on are due again."""
         due = Due(self._copiers, self._told, self._readers, self._proposals)
         self._is_due = False
         self._copiers, self._told, self._readers, self._proposals = {}, [], {}, {}

@@ -38,12 +38,14 @@ Place = tuple[str | bytes, int]
 class _Refusal(NamedTuple):
     sequence: int
     highest: int
-    """Of those that were refused behind it."""
+    """The highest sequence of the batches refused behind it."""
     code: int
     at: float
-    """Of the last time that it was refused, or one behind it for the first time."""
+    """When it was last refused, or a batch behind it for the first time."""
     until: float | None
-    """Who comes later is no longer on the way. None while an answer is owed: the moment has not begun."""
+    """The end of the moment: a batch that comes later is no longer on the way. None while an answer is owed, as it has
+    not begun.
+    """
 
 
 class RefusedBatches:
@@ -125,7 +127,7 @@ def _follows(header: BatchHeader, log: Log) -> bool:
 
 
 def _header_of(records: memoryview | None) -> BatchHeader | None:
-    """Of a batch that may be anything: it was not let in."""
+    """The header of a refused batch, which may be any bytes; None if it has none."""
     if records is None or len(records) < HEADER_SIZE:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What one partition is on this broker: its log, its place in the cluster, and how far it is committed and durable.
+"""One partition's role on this broker: its log, its place in the cluster, and how far it is committed and durable.
 
 What is visible to whom:
 

@@ -1,4 +1,4 @@
-"""What a partition needs though nobody asks: rolls, deletions, a relaxed topic's flush, and whether it is at rest."""
+"""Upkeep of a partition that no request asks for: rolls, deletions, a relaxed topic's flush, and whether it is at rest."""
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused

@@ -1,4 +1,4 @@
-"""Who waits for an offset of a partition: produce requests, in the order of their appends.
+"""Waiters for an offset of a partition: produce requests, in the order of their appends.
 
 Appends happen in offset order, so the waiters do too: one deque, looked at only from its front. A waiter that has given
 up stays in it until its offset is reached, or until there are many: a partition may be stuck for hours, and every
@@ -13,7 +13,7 @@ REACHED: Final = 0
 
 
 class Waiter(Protocol):
-    """Told once for each `part` it waits with: the offset was reached, or never will be."""
+    """A waiter, told once for each `part` it waits with: the offset was reached, or never will be."""
 
     def is_waiting(self, part: Any) -> bool:
         """Whether it still wants to be told."""
@@ -24,7 +24,7 @@ class Waiter(Protocol):
 
 
 class Told(NamedTuple):
-    """What a waiter is to hear: REACHED, or the error code of why its offset never will be."""
+    """The news for a waiter: REACHED, or the error code of why its offset never will be."""
 
     waiter: Waiter
     part: Any

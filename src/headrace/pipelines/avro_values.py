@@ -120,7 +120,7 @@ def _type(avro: Any, named: dict[str, Any]) -> pa.DataType:
 
 
 def _plain(value: Any, type_: pa.DataType) -> Any:
-    """What Arrow takes: text of what the column has no type for, pairs of a map."""
+    """The value as Arrow takes it: text where the column has no type for it, pairs for a map."""
     if value is None:
         return None
     if pa.types.is_string(type_):

@@ -184,7 +184,7 @@ class _Run:
 
 
 def read_table(spark: "SparkSession", path: str | Path, on: str) -> Table:
-    """By Spark, so that it may lie wherever Spark reads; small enough to be sent to every task."""
+    """A table that Spark reads, from wherever Spark can; small enough to be sent to every task."""
     kind = Path(path).suffix.removeprefix(".") or "parquet"
     reader = spark.read.option("header", "true").option("inferSchema", "true")
     frame = reader.format({"jsonl": "json", "ndjson": "json"}.get(kind, kind)).load(str(path))

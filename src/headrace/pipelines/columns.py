@@ -76,7 +76,7 @@ def list_of(element: pa.DataType) -> pa.DataType:
 
 
 def _empty(type_: pa.DataType) -> pa.DataType:
-    """What a nested type is before any of its fields has been looked at."""
+    """A nested type before any of its fields has been looked at."""
     if pa.types.is_struct(type_):
         return pa.struct([])
     return list_of(_empty(type_.value_type)) if pa.types.is_list(type_) else type_

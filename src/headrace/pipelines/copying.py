@@ -25,13 +25,13 @@ NOTHING = Written(0, 0)
 
 
 def sink_of(target: Kafka, topic: str = "") -> SinkOptions:
-    """Without a topic, rows have a column for it."""
+    """The sink's options; without a topic, rows have a column for it."""
     chosen = {"topic": topic} if topic else {}
     return sink_options(target.source_options() | {"includeTimestamp": "true", **chosen}, EXACTLY_ONCE)
 
 
 def known_positions(options: SinkOptions, names: Mapping[int, str]) -> Offsets:
-    """By partition, the source's next offset as the last piece left it; not of those that have had none."""
+    """The source's next offset by partition, as the last piece left it; partitions without a piece are left out."""
     with in_plain_words(options.bootstrap, WRITING):
         found = {p: loop_thread().run(transaction_of(options, name).last_mark()) for p, name in names.items()}
     return {partition: offset for partition, offset in found.items() if offset >= 0}

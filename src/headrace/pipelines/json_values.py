@@ -125,7 +125,7 @@ def _types_of(rows: list[dict[str, Any]]) -> pa.Schema:
 
 
 def type_of(value: Any) -> pa.DataType:
-    """As Arrow's parser would have it."""
+    """The type that Arrow's parser would infer."""
     match value:
         case None:
             return pa.null()

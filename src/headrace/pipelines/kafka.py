@@ -33,14 +33,14 @@ class Kafka(NamedTuple):
     options: Mapping[str, str] = {}
 
     def source_options(self) -> dict[str, str]:
-        """As `format("headrace")` takes them."""
+        """The options of `format("headrace")`."""
         return {
             "kafka.bootstrap.servers": self.bootstrap,
             **{f"kafka.{name}": value for name, value in self.options.items()},
         }
 
     def client_config(self) -> dict[str, str | int | float | bool]:
-        """As confluent-kafka takes them."""
+        """The settings of a confluent-kafka client."""
         return {"bootstrap.servers": self.bootstrap, "client.id": CLIENT_ID, "log_level": 0, **self.options}
 
 
@@ -58,7 +58,7 @@ def look_at(kafka: Kafka, topic: str) -> TopicView:
 
 
 def look_at_all(kafka: Kafka, topic: str, seconds: float) -> TopicView:
-    """As `look_at`, once all is committed or aborted that is written now: waits for transactions that are open.
+    """A look like `look_at`, once all that is written now is committed or aborted: waits for transactions that are open.
 
     A transaction is open for a moment after its end was acknowledged too, until its markers are written.
     """

@@ -64,7 +64,7 @@ class Lake:
         self.undecoded = self.lost = self.compacted = 0
 
     def catch_up(self, batch_rows: int, allow_loss: bool) -> None:
-        """Until the table has what the topic had when this began."""
+        """Reads until the table has what the topic had when this began."""
         view = self._look()
         start, lost = resume(view, self.table.offsets(), allow_loss)
         self.lost += lost

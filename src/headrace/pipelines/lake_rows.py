@@ -1,4 +1,4 @@
-"""What one task of the lake does: a range of offsets into Parquet files, values decoded beside the raw columns.
+"""One task of the lake: a range of offsets into Parquet files, values decoded beside the raw columns.
 
 A task decodes into the columns the table has. Fields that have none are reported; the driver then adds them and has the
 batch read again, so that all files of a batch have one schema and no field is missing from the rows that brought it.
@@ -32,7 +32,7 @@ class Written(NamedTuple):
     rows: int
     undecoded: int
     columns: pa.Schema
-    """Those of the table, and what was seen beyond them."""
+    """The table's columns, and new ones that were seen."""
 
 
 def write_range(work: LakeWork, range: OffsetRange) -> Written:

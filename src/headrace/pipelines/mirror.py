@@ -59,7 +59,7 @@ class MirrorWork(NamedTuple):
     source: Kafka
     target: Kafka
     cluster_id: str
-    """Of the source."""
+    """The source's cluster id."""
     target_cluster_id: str
     prefix: str
 

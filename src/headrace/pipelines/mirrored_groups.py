@@ -58,7 +58,7 @@ def mirrored_runs(
 
 
 def read_notes(target: Kafka) -> list[tuple[bytes, bytes]]:
-    """Of every piece that was copied. Mirrors share the topic, so one may wait for a transaction of another."""
+    """The notes of every piece that was copied. Mirrors share the topic, so one may wait for a transaction of another."""
     view = look_at_all(target, NOTES, sink_of(target).transaction_timeout_ms / 1000 + COORDINATOR_SECONDS_MAX)
     whole = OffsetRange(TopicPartition(NOTES, 0), view.start[0], view.end[0])
     return [

@@ -1,4 +1,4 @@
-"""Which offset of a source became which of a target: runs of offsets that follow each other on both sides.
+"""Offsets of a source and of a target: runs of offsets that follow each other on both sides.
 
 A source has gaps (transaction markers, what was compacted away), the target has gaps of its own between transactions; within
 a run both go up by one. An offset in a gap of the source stands for the next record after it.
@@ -56,7 +56,7 @@ class OffsetRuns:
 
 
 def runs_in(notes: Iterable[tuple[bytes, bytes]], about: dict[str, str]) -> list[Run]:
-    """What notes say of one partition, in the order of its offsets."""
+    """The runs that notes hold of one partition, in the order of its offsets."""
     runs = []
     for key, value in notes:
         said = json.loads(key)

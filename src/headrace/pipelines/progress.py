@@ -15,7 +15,7 @@ class Progress(NamedTuple):
     pipeline: str
     batch: int
     rows: int
-    """Of this batch."""
+    """Rows of this batch."""
     rows_total: int
     rows_per_second: float
     lag: int
@@ -26,7 +26,7 @@ Listener = Callable[[Progress], None]
 
 
 def ignore(_: Progress) -> None:
-    """For callers of a function who want its report and nothing meanwhile."""
+    """Drops a report of progress: the default of callers who want the final report only."""
 
 
 class Clock:

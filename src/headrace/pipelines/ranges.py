@@ -1,4 +1,4 @@
-"""Which offsets of a topic the next batch reads, and where it stands then. Calculations only.
+"""Offsets of a topic that the next batch reads, and where it stands then. Calculations only.
 
 Every partition that has something to read gets a fair part of a batch, so that none waits for another to be drained.
 """

@@ -33,7 +33,7 @@ def read_records(kafka: Kafka, range: OffsetRange) -> Iterator[pa.RecordBatch]:
 
 
 def first_values(kafka: Kafka, view: TopicView) -> pa.Array:
-    """Some values of every partition, from its beginning."""
+    """Values of every partition, a few from its beginning."""
     samples = []
     for partition, start in view.start.items():
         limit = min(view.end[partition], start + SAMPLE_ROWS)

@@ -46,7 +46,7 @@ def sql(
 def session_with_topics(
     bootstrap: str = DEFAULT_BOOTSTRAP, *, options: Mapping[str, str] | None = None, master: str = "local[*]"
 ) -> "SparkSession":
-    """For a notebook: a session in which every topic is a view."""
+    """A session for a notebook, in which every topic is a view."""
     from headrace.spark import session
 
     kafka = Kafka(bootstrap, options or {})
@@ -103,7 +103,7 @@ def with_fields(records: "DataFrame", kafka: Kafka, topic: str) -> "DataFrame":
 
 
 def text_of(value: object) -> object:
-    """For people and JSON: bytes as the text they are, or as hexadecimal digits."""
+    """The value for people and JSON: bytes as the text they are, or as hexadecimal digits."""
     if not isinstance(value, bytes | bytearray):
         return value
     try:

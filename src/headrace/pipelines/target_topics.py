@@ -34,7 +34,7 @@ def ensure_topic(
 
 
 def configs_of(kafka: Kafka, topic: str) -> dict[str, str]:
-    """Those that were set for this topic."""
+    """The settings chosen for this topic; defaults are left out."""
     admin = AdminClient(kafka.client_config())
     resource = ConfigResource(ResourceType.TOPIC, topic)
     described = admin.describe_configs([resource], request_timeout=ADMIN_SECONDS)[resource].result(ADMIN_SECONDS)

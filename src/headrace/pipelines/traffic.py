@@ -1,4 +1,4 @@
-"""What goes through a topic: rows and bytes in windows of time, sizes, gaps and delays, hot keys, skew of partitions.
+"""Traffic of a topic: rows and bytes in windows of time, sizes, gaps and delays, hot keys, skew of partitions.
 
 One read of the topic: what is asked of each record (its size, its time) is computed once and kept by Spark for the four
 questions. Sizes are those of key and value. A gap is the time between two records of a partition, by their timestamps; a
@@ -49,7 +49,7 @@ def traffic(
     master: str = "local[*]",
     on_progress: Listener = ignore,
 ) -> TrafficReport:
-    """Of all that the topic holds now. `to` gets the windows as a Parquet file, `picture` as a PNG or SVG."""
+    """Measures all that the topic holds now. `to` gets the windows as a Parquet file, `picture` as a PNG or SVG."""
     kafka = Kafka(bootstrap, options or {})
     view = look_at(kafka, topic)
     if spark is None:

@@ -37,7 +37,7 @@ def decoder_of(decode: str, columns: pa.Schema) -> Decoder | None:
 
 
 def first_columns(decode: str, sample: pa.Array) -> pa.Schema:
-    """Those that can be known before the table has its first record."""
+    """The columns known before the table has its first record."""
     kind, _, schema = decode.partition(":")
     if kind == "none":
         return pa.schema([])

@@ -128,6 +128,7 @@ class LeaderReplica:
                 follower = self._followers.get(replica)
                 least = min(least, -1 if follower is None else follower.end_offset)
         if least > self.high_watermark:
+            assert least <= own_end and all(least <= self.end_of(each) for each in self.isr if each != self._broker_id)
             self.high_watermark = least
         return self.high_watermark
 
@@ -202,6 +203,7 @@ class LeaderReplica:
 
     def _begin(self, proposal: Proposal) -> Proposal:
         assert self._proposed is None, f"{proposal} beside {self._proposed}"
+        assert self._broker_id in proposal.isr, f"{proposal} without its leader"
         self._proposed = proposal
         return proposal
 

@@ -41,7 +41,7 @@ VALUE_ERROR = "valueError"
 
 
 def schema_of(options: SourceOptions) -> StructType:
-    """Everything that a reader with these options can have."""
+    """All columns that a reader with these options can have."""
     fields = [StructField(name, type) for name, type in _TYPES.items() if options.include_headers or name != "headers"]
     values = value_fields(options)
     for field in values:
@@ -72,7 +72,7 @@ def is_of_topic(name: str) -> bool:
 
 
 def arrow_schema_of(schema: StructType) -> pa.Schema:
-    """What Spark expects of a reader with this schema."""
+    """The Arrow schema that Spark expects of a reader with this schema."""
     return to_arrow_schema(schema, timezone="UTC")
 
 

@@ -47,7 +47,7 @@ class DamagedBatch(UserError):
 
 
 class Decoder:
-    """Of one partition."""
+    """The decoder of one partition."""
 
     def __init__(self, id: TopicPartition, schema: pa.Schema, read_committed: bool = True) -> None:
         self._id = id
@@ -146,7 +146,7 @@ def _runs_of_one_codec(batches: Numbers) -> Iterator[tuple[int, Numbers]]:
 
 
 def _aborted(batches: Numbers, aborted: Iterable[Aborted], data: memoryview) -> NDArray[np.bool_]:
-    """Which batches belong to a transaction that was aborted, as the broker's list and the markers between tell."""
+    """Marks the batches of aborted transactions, as the broker's list and the markers between tell."""
     found = np.zeros(len(batches), np.bool_)
     waiting, open_ids = list(aborted), set()
     for place, batch in enumerate(batches):

@@ -39,7 +39,7 @@ class Narrowed(NamedTuple):
 
 
 def narrow(filters: Iterable[Filter]) -> tuple[Narrowed, list[Filter]]:
-    """What the filters leave, and those that Spark has to apply itself."""
+    """The bounds that the filters leave, and the filters that Spark must apply itself."""
     narrowed, left = Narrowed(), []
     for each in filters:
         closer, is_exact = _closer(narrowed, each)

@@ -25,7 +25,7 @@ START = "headrace: start of a query"
 # Beside those where it has come to: the admin UI lists groups with either as pipelines.
 PROGRESS = "headrace: progress of a query"
 
-log = logging.getLogger("headrace.spark")
+logger = logging.getLogger("headrace.spark")
 
 
 class Group(NamedTuple):
@@ -45,7 +45,7 @@ async def keep_start(group: Group, starts: Mapping[TopicPartition, int]) -> None
 
 
 async def kept_start(group: Group, ids: Iterable[TopicPartition]) -> Offsets | None:
-    """What was kept by a run of this query that died before its first batch was done."""
+    """The start that an earlier run of this query kept, which died before its first batch was done."""
     if not group.id:
         return None
     committed = await committed_by(_admin(group), group.id)
@@ -58,7 +58,7 @@ async def commit_progress(group: Group, ends: Mapping[TopicPartition, int]) -> N
     try:
         await _commit(group, {id: NewCommit(offset, PROGRESS) for id, offset in ends.items()})
     except (Refused, Disconnected) as error:
-        log.warning(
+        logger.warning(
             "group %(group)s was not told of the query's progress: %(cause)s", {"group": group.id, "cause": error}
         )
 

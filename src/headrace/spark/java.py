@@ -42,7 +42,7 @@ class Java(NamedTuple):
 
 
 def java_home(environ: Mapping[str, str] = os.environ) -> Path:
-    """What JAVA_HOME has to be for Spark to start."""
+    """The JAVA_HOME that Spark can start with."""
     java = find_java(environ)
     return _shim(java) if java.is_trimmed else java.home
 

@@ -20,7 +20,7 @@ class LostRecords(UserError):
 
 
 def report(options: SourceOptions, lost: LostRecords) -> None:
-    """As `failOnDataLoss` says: the end of the query, or a line in the log."""
+    """Reports lost records as `failOnDataLoss` says: the end of the query, or a line in the log."""
     if options.fail_on_data_loss:
         raise lost
     logger.warning("%(cause)s", {"cause": lost.cause})

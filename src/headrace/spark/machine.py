@@ -1,4 +1,4 @@
-"""What numba lacks for moving bytes: a copy, a load that need not be aligned, and the processor's own CRC-32C.
+"""Instructions that numba lacks for moving bytes: a copy, an unaligned load, and the processor's own CRC-32C.
 
 A processor without that instruction is served by a table: slower, the same result.
 """

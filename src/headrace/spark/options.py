@@ -1,4 +1,4 @@
-"""What options of the source and of the sink have in common: names, the cluster's address, security."""
+"""Options that source and sink share: names, the cluster's address, security."""
 
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
@@ -27,6 +27,6 @@ def bootstrap_of(options: Mapping[str, str]) -> str:
 
 
 def security_of(options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Without their `kafka.`, for `security_from`."""
+    """The security options without their `kafka.`, for `security_from`."""
     chosen = ((name.removeprefix("kafka."), value) for name, value in options.items() if name.startswith(_SECURITY))
     return tuple(sorted(chosen))

@@ -1,4 +1,4 @@
-"""What went wrong, for somebody who knows Spark and not our protocol: one sentence and what to do.
+"""Failures of a write for readers who know Spark and not our protocol: one sentence and what to do.
 
 Spark shows a failed task by its traceback; the last line of it is what people read, so the cause and the fix stand there.
 """

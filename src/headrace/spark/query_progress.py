@@ -37,7 +37,7 @@ def _offsets(text: str | None) -> Offsets:
 
 
 class QueryProgress(StreamingQueryListener):
-    """Of the query of this name, or of all. `lags` has the latest known lag of each query, by its id."""
+    """A listener for the query of this name, or for all. `lags` has the latest known lag of each query, by its id."""
 
     def __init__(
         self, bootstrap: str, *, group: str = "", query: str | None = None, security: Mapping[str, str] | None = None

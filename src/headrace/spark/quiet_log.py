@@ -1,4 +1,4 @@
-"""What Spark's JVM says on stderr: errors, and of those only what no exception says in Python.
+"""The log of Spark's JVM on stderr: errors only, and of those only the ones that no exception in Python tells.
 
 Spark's own default tells beginners about a library they do not need, and repeats the stack of a failed task up to four
 times before its exception arrives. A `log4j2.configurationFile` in SPARK_SUBMIT_OPTS comes after ours and wins.
@@ -31,7 +31,7 @@ logger.abort.level = fatal
 
 
 def log_options() -> str:
-    """For the JVM's command line."""
+    """The logging option for the JVM's command line."""
     path = cache_directory() / "spark-log4j2.properties"
     if not path.exists() or path.read_text() != _LOG_ERRORS:
         # By a rename: another process may read it at this moment.

@@ -8,7 +8,7 @@ from headrace.base.ids import TopicPartition
 
 
 class OffsetRange(NamedTuple):
-    """From `first` up to but not including `limit`."""
+    """Offsets of a partition, `first` included and `limit` not."""
 
     id: TopicPartition
     first: int
@@ -42,7 +42,7 @@ def _cut(whole: OffsetRange, count: int) -> list[OffsetRange]:
 
 
 def shared_out(ranges: list[OffsetRange], is_few: bool) -> list[tuple[OffsetRange, ...]]:
-    """What each task reads: one range, or all of them where they are few: a task costs more than some hundred records."""
+    """The ranges of each task: one, or all of them where they are few: a task costs more than some hundred records."""
     if is_few and ranges:
         return [tuple(ranges)]
     return [(each,) for each in ranges]

@@ -1,4 +1,4 @@
-"""What a task does: fetches a range of offsets from the partition's leader, one fetch ahead, and yields it as Arrow.
+"""A task of the source: fetches a range of offsets from the partition's leader, one fetch ahead, and yields Arrow.
 
 Memory is bounded by two fetches and what one becomes, whatever the range. The rows depend on the range alone, so a
 task that Spark runs again yields the same ones.

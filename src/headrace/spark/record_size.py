@@ -14,7 +14,7 @@ SAMPLE_BYTES = 64 << 10
 async def bytes_per_record(
     options: SourceOptions, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
 ) -> float:
-    """As they are stored, so compressed if they are; weighted by how much each partition has to give."""
+    """The mean stored (so perhaps compressed) size of a record, weighted by how much each partition has to give."""
     total = records = 0.0
     for id, end in ends.items():
         if end > starts[id]:

@@ -32,7 +32,7 @@ def register(spark: "SparkSession") -> None:
 
 
 def _runs_the_first_on_path(spark: "SparkSession") -> bool:
-    """Of a session on this machine, where nobody has said which Python its workers run."""
+    """Whether workers run the first `python3` on PATH: on this machine, where no setting names their Python."""
     if not hasattr(spark, "_jsparkSession"):
         # By Spark Connect: its workers are the server's.
         return False

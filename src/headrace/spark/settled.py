@@ -1,4 +1,4 @@
-"""What a Python worker has loaded stays loaded, so the garbage collector need not walk over it after every task.
+"""Modules that a Python worker has loaded are kept from the garbage collector, which would walk them after every task.
 
 Spark's daemon runs a full collection after each task of a worker that it reuses. With numba, pyarrow and pandas in memory
 that takes some 70 ms, more than the work of a small micro-batch, and the next task waits for it.
@@ -11,8 +11,9 @@ _begun: Counter[str] = Counter()
 
 
 def settle(work: str) -> None:
-    """To be called as work of this kind begins: as the second one does, all that it needs has been loaded by the first,
-    the daemon has just collected, and what is left is there to stay."""
+    """Freezes loaded objects as the second work of this kind begins: the first one has loaded all that it needs, the
+    daemon has just collected, and whatever is left is there to stay.
+    """
     _begun[work] += 1
     if _begun[work] == 2:
         gc.freeze()

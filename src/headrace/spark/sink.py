@@ -25,7 +25,7 @@ from headrace.spark.sink_options import AT_LEAST_ONCE, EXACTLY_ONCE, SinkOptions
 
 @dataclass
 class Part(WriterCommitMessage):
-    """What one task has done."""
+    """The report of one finished task."""
 
     rows: int
     bytes: int
@@ -33,7 +33,7 @@ class Part(WriterCommitMessage):
 
 
 def writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> "BatchSink":
-    """For `DataSource.writer`."""
+    """The writer that `DataSource.writer` returns."""
     if overwrite:
         raise UserError("a topic cannot be overwritten", 'use .mode("append")')
     chosen = sink_options(options, AT_LEAST_ONCE)
@@ -43,7 +43,7 @@ def writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> "
 
 
 def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> "StreamSink":
-    """For `DataSource.streamWriter`."""
+    """The writer that `DataSource.streamWriter` returns."""
     if overwrite:
         raise UserError("a topic cannot be overwritten", 'use .outputMode("append") or "update"')
     chosen = sink_options(options, EXACTLY_ONCE)

@@ -59,7 +59,7 @@ class RecordBatches:
         self._free: list[Octets] = []
 
     def add(self, rows: Rows, topic: str | None) -> None:
-        """To `topic`, or where the rows' own topics say."""
+        """Adds rows to `topic`, or to the topics that the rows name."""
         if topic is not None:
             self._add_to(topic, np.arange(rows.number, dtype=np.int64), rows)
             return

@@ -88,7 +88,7 @@ def sizes(
     header_key_lengths: Ints,
     header_value_lengths: Ints,
 ) -> Longs:
-    """What each record takes, but for its length and its two deltas."""
+    """The size of each record without its length and its two deltas."""
     out = np.empty(len(value_lengths), np.int64)
     for row in range(len(out)):
         size = 1 + _sized(key_lengths[row]) + _sized(value_lengths[row]) + 1

@@ -1,4 +1,4 @@
-"""What one task of the sink does: takes Arrow batches, and returns when everything is acknowledged.
+"""One task of the sink: takes Arrow batches, and returns when everything is acknowledged.
 
     rows of the batch ─► RecordBatches (this thread) ─► one batch at a time to each partition (the loop's thread)
 

@@ -23,7 +23,7 @@ from headrace.spark.subscription import PlanOffsets, find_partitions
 
 
 class RangePartition(InputPartition):
-    """What one task reads."""
+    """The offset ranges that one task reads."""
 
     def __init__(self, *ranges: OffsetRange) -> None:
         super().__init__(ranges)

@@ -73,7 +73,7 @@ def check_spark() -> None:
 
 
 def prepare_environment(*, is_far: bool = False) -> Path:
-    """What a JVM of Spark's inherits: Java, and for its workers the Python that runs here. Returns the Java."""
+    """Sets the environment that Spark's JVM inherits: Java, and the Python of its workers. Returns the Java home."""
     home = java_home()
     os.environ["JAVA_HOME"] = str(home)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable if is_far else worker_python())

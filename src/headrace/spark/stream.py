@@ -144,7 +144,7 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ends
 
     def _starts(self, starts: Offsets, found: Subscribed) -> Offsets:
-        """Those of the query, and 0 for partitions that were added since; one that is gone is a loss."""
+        """The query's start offsets, and 0 for partitions that were added since; one that is gone is reported as a loss."""
         there = set(found.partitions)
         for id in sorted(starts.keys() - there):
             report(self._options, LostRecords(id, starts[id], starts[id], "the topic or partition is gone"))
@@ -180,7 +180,9 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [RangePartition(*each) for each in shared_out(ranges, self._is_few(starts, limits))]
 
     def _is_few(self, starts: Offsets, limits: Offsets) -> bool:
-        """Told from the checkpoint alone: a batch that is repeated has to have the same tasks."""
+        """Whether the records are few, told from the checkpoint alone: a batch that is repeated has to have the same
+        tasks.
+        """
         if self._options.min_partitions or self._options.max_records_per_partition:
             return False
         return sum(limit - starts.get(id, 0) for id, limit in limits.items()) <= FEW_RECORDS

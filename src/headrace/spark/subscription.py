@@ -1,4 +1,4 @@
-"""Which partitions a query reads, and between which offsets: the options' words turned into numbers by asking a cluster."""
+"""Partitions that a query reads, and between which offsets: the options' words turned into numbers by asking a cluster."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping

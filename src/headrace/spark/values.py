@@ -17,7 +17,7 @@ from headrace.base.errors import UserError
 
 class Parsed(NamedTuple):
     rows: pa.RecordBatch
-    """As many as there were values; null in every column where there was no value, or none that parses."""
+    """One row for each value; null in every column where there was no value, or none that parses."""
     reasons: list[str | None]
     """Why not, for those that do not parse."""
 
@@ -102,7 +102,9 @@ class AvroValues:
 def _by_halves(
     places: list[int], read: Callable[[list[int]], pa.RecordBatch], reasons: list[str | None]
 ) -> list[tuple[list[int], pa.RecordBatch]]:
-    """What can be read, at which places. What cannot is given a reason, and costs nobody else their row."""
+    """Batches of the values that can be read, with their places. A value that cannot be read gets a reason, and costs
+    no other its row.
+    """
     if not places:
         return []
     try:

@@ -27,7 +27,9 @@ PYTHONPATH=${kept#:} exec "@PYTHON@" "$@"
 
 
 def worker_python(environ: Mapping[str, str] = os.environ) -> str:
-    """For PYSPARK_PYTHON, on this machine. A Spark that is not the pip package may have PySpark nowhere but in its zip."""
+    """A Python for PYSPARK_PYTHON, on this machine. A Spark that is not the pip package may have PySpark nowhere but in
+    its zip.
+    """
     if "SPARK_HOME" in environ or os.name != "posix":
         return sys.executable
     text = _SCRIPT.replace("@PYTHON@", sys.executable)

@@ -91,4 +91,4 @@ _FIXES: Final = {
     "permission denied": "Grant the user's role readwrite on the prefix: etcdctl role grant-permission --prefix …",
     "space exceeded": "Compact and defragment etcd, then run `etcdctl alarm disarm`.",
 }
-"""By etcd's own words."""
+"""Fixes by the words of etcd's errors."""

@@ -19,7 +19,7 @@ class Kv(NamedTuple):
     key: str
     value: bytes
     revision: int
-    """Of the last write."""
+    """The revision of the last write."""
     created: int
     lease: str
 

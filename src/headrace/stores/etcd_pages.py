@@ -8,11 +8,12 @@ from headrace.stores.etcd_gateway import Gateway
 from headrace.stores.etcd_messages import RANGE, Kv, get, revision_of
 
 PAGE_KEYS: Final = 5_000
-"""For each page etcd counts all the keys that are left: small pages make a long range quadratic. A page of this size is
-parsed in some 20 ms."""
+"""Keys of one page. etcd counts all keys that are left for each page: small pages make a long range quadratic. A page
+of this size is parsed in some 20 ms.
+"""
 
 DECODE_KEYS: Final = 1_000
-"""Between two turns of the event loop."""
+"""Keys decoded between two turns of the event loop."""
 
 
 async def read_pages(gateway: Gateway, key: str, end: str) -> AsyncGenerator[list[Kv], None]:

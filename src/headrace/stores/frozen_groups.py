@@ -16,7 +16,7 @@ PROC: Final = Path("/proc")
 class _Mount(NamedTuple):
     point: Path
     root: PurePosixPath
-    """What of the hierarchy is to be seen there."""
+    """The part of the hierarchy that is visible there."""
 
     def folder_of(self, path: str) -> Path | None:
         try:

@@ -12,7 +12,8 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from headrace.base.clock import Clock, SystemClock
+from headrace.base.clock import Clock
+from headrace.base.system_clock import SystemClock
 from headrace.cluster.store import Changes, Lease, Snapshot, check_size
 from headrace.stores.lane import Lane
 from headrace.stores.sqlite_leases import SqliteLeases

@@ -77,6 +77,7 @@ class SqliteMap:
         if floor > after:
             raise Compacted(f"revision {after} is no longer remembered")
         changes = tuple(Change(*row[2:]) for row in rows if row[2] is not None)
+        assert all(after < each.revision <= revision for each in changes), (after, revision, changes)
         return Changes(revision, changes) if changes else None
 
     def _select(self, query: str, *args: int) -> list[Any]:
@@ -96,6 +97,7 @@ class SqliteMap:
         revision = self._tell(int(db.execute("SELECT revision FROM head").get))
         if not puts:
             return revision
+        assert all(wanted <= revision for wanted in expect.values()), (revision, expect)
         revision += 1
         db.executemany(
             "INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", [(key, value, revision) for key, value in puts.items()]

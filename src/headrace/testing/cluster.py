@@ -96,7 +96,7 @@ class Cluster:
     # -- what they do ------------------------------------------------------------------------------------------------
 
     def start(self, *numbers: int) -> Self:
-        """These brokers, or all that do not run; returns when they serve, or raises UserError with cause and fix."""
+        """Starts these brokers, or all that do not run; returns when they serve, or raises UserError with cause and fix."""
         members = [self._members[number] for number in numbers or self._members if not self.running(number)]
         for member in members:
             member.start()

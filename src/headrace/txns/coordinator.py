@@ -44,10 +44,14 @@ class Transactions:
         self.settings = settings
         self.known: dict[str, Transaction] = {}
         self._parked: dict[str, list[Command]] = {}
+        self._unapplied = 0
+        """Records of the last decision that are not applied yet: until then there is no other decision."""
 
     # -- stored state ------------------------------------------------------------------------------------------------
 
     def apply(self, record: TxnRecord) -> None:
+        self._unapplied = max(0, self._unapplied - 1)
+        _assert_rising(self.known.get(record.transactional_id), record.value)
         if record.value is None:
             self.known.pop(record.transactional_id, None)
         else:
@@ -60,7 +64,7 @@ class Transactions:
                 out.timers.append(_timeout(transactional_id, transaction, now))
             elif transaction.state.is_prepared:
                 out.prepared.append(transactional_id)
-        return out
+        return self._decided(out)
 
     # -- questions ---------------------------------------------------------------------------------------------------
 
@@ -77,6 +81,9 @@ class Transactions:
         return False
 
     def handle(self, command: Command, now: Now) -> Outcome:
+        return self._decided(self._handle(command, now))
+
+    def _handle(self, command: Command, now: Now) -> Outcome:
         match command.question:
             case BeginProducer():
                 return self._begin(command, command.question, now)
@@ -88,6 +95,11 @@ class Transactions:
                 return self._describe(command, command.question)
             case ListTransactions():
                 return self._list(command, command.question, now)
+
+    def _decided(self, out: Outcome) -> Outcome:
+        assert not self._unapplied, f"a decision before {self._unapplied} records of the last one were applied"
+        self._unapplied = len(out.records)
+        return out
 
     def _begin(self, command: Command, asked: BeginProducer, now: Now) -> Outcome:
         if not 0 < asked.timeout_ms <= self.settings.transaction_max_timeout_ms:
@@ -178,7 +190,7 @@ class Transactions:
         known = self.known.get(transactional_id)
         if known is not None and known.state is TxnState.ONGOING:
             self._prepare(out, transactional_id, known.fenced(now.wall))
-        return out
+        return self._decided(out)
 
     def on_markers_written(self, transactional_id: str, producer_id: int, producer_epoch: int, now: Now) -> Outcome:
         """Completes the transaction: every partition has the marker of this epoch. Repeated reports change nothing."""
@@ -191,7 +203,7 @@ class Transactions:
         out.records.append(TxnRecord(transactional_id, known.completed(now.wall)))
         out.resumed.extend(self._parked.pop(transactional_id, []))
         out.timers.append(Timer((_PARKED, transactional_id), None))
-        return out
+        return self._decided(out)
 
     def expire(self, now: Now) -> Outcome:
         """Forgets ids that were unused for long and have nothing open. Call again until it brings no more records."""
@@ -203,7 +215,7 @@ class Transactions:
                 out.records.append(TxnRecord(transactional_id, None))
                 if len(out.records) >= EXPIRED_RECORDS_MAX:
                     break
-        return out
+        return self._decided(out)
 
     # -- small steps -------------------------------------------------------------------------------------------------
 
@@ -219,6 +231,12 @@ class Transactions:
             out.timers.append(Timer((_PARKED, transactional_id), now.mono + PARKED_SECONDS_MAX))
         waiting.append(command)
         return out
+
+
+def _assert_rising(known: Transaction | None, value: Transaction | None) -> None:
+    """An epoch of a producer id never goes back, in a decision or in the log."""
+    if known is not None and value is not None and known.producer_id == value.producer_id:
+        assert value.producer_epoch >= known.producer_epoch, (known.identity, value.identity)
 
 
 def _timeout(transactional_id: str, transaction: Transaction, now: Now) -> Timer:

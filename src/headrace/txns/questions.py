@@ -31,7 +31,7 @@ class AddPartitions(NamedTuple):
     verify_only: bool = False
     client_version: int = 1
     may_wait: bool = True
-    """For the last transaction's markers; not when other requests of the connection wait behind it."""
+    """Whether to wait for the last transaction's markers; not when other requests of the connection wait behind it."""
 
 
 class EndTransaction(NamedTuple):

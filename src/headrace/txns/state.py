@@ -61,7 +61,7 @@ class Transaction(NamedTuple):
     """The epoch before the last bump, if its own producer asked for that bump: so it may ask again and be answered."""
     previous_producer_id: int = NO_PRODUCER
     next_producer_id: int = NO_PRODUCER
-    """Whoever ended the last epoch of an id goes on with this one."""
+    """The producer id that follows when the epochs of this one are used up."""
     client_version: int = 1
     """2 when the markers carry a newer epoch than the records: always, but for an end by a client without KIP-890."""
 

@@ -1,4 +1,4 @@
-"""Which APIs exist on the wire: one table, filled from the declarations in `messages`.
+"""The APIs on the wire: one table, filled from the declarations in `messages`.
 
 The broker advertises the part of it that it serves; this table only says what can be encoded and decoded.
 """

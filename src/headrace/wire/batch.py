@@ -46,7 +46,7 @@ NOBODY = Identity()
 
 
 class CorruptBatch(Exception):
-    """These bytes are not a record batch, or not a whole one."""
+    """Bytes that are not a record batch, or not a whole one."""
 
 
 class BatchHeader(NamedTuple):

@@ -165,4 +165,4 @@ class ErrorCode(IntEnum):
 
 
 CODES: dict[int, ErrorCode] = {int(code): code for code in ErrorCode}
-"""By number, as a reply carries it."""
+"""Error codes by the number in a reply."""

@@ -1,4 +1,4 @@
-"""What stands around a message on a connection: the frame's size and the request and response headers.
+"""The frame around a message on a connection: its size and the request and response headers.
 
     frame    = int32 size, header, body
     request  = int16 api key, int16 version, int32 correlation id, nullable string client id [, tags]
@@ -59,12 +59,6 @@ def parse_request_header(buf: bytes | bytearray | memoryview, pos: int = 0) -> R
     if pos > len(buf):
         raise PeerError("the request header is cut short")
     return RequestHeader(api_key, api_version, correlation_id, client_id, pos)
-
-
-def response_header(api: Api, version: int, correlation_id: int) -> bytes:
-    """The header alone, for a sender that counts the frame's size itself."""
-    header = _SIZE.pack(correlation_id)
-    return header + b"\0" if version >= _FIRST_FLEXIBLE_RESPONSE[api.key] else header
 
 
 def response_frame(message: Response, version: int, correlation_id: int) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What generated decoders and encoders call where a message leaves its usual shape.
+"""Functions for generated decoders and encoders, called where a message leaves its usual shape.
 
 The usual lengths fit in one byte and the usual tag section is empty, and generated code handles those inline; these
 functions are the other cases. They raise IndexError when the buffer ends early, which `codec` turns into PeerError.

@@ -120,7 +120,7 @@ def build_marker(
 
 
 def read_marker(batch: Bytes) -> Marker | None:
-    """What a control batch says, or None for a control batch of another kind (KRaft has some) or an emptied one."""
+    """The marker in a control batch, or None for a control batch of another kind (KRaft has some) or an emptied one."""
     records = read_records(batch, max_bytes=HEADER_SIZE)
     if not records or records[0].key is None or records[0].value is None:
         return None
@@ -138,13 +138,13 @@ def read_records(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> list[Reco
 
 
 def iter_records(batch: Bytes, first_offset: int = ANY_OFFSET, max_bytes: int = UNPACKED_BYTES_MAX) -> Iterator[Record]:
-    """From an offset on: those before it are stepped over, and those behind the last one taken are not looked at."""
+    """Records from an offset on: those before it are stepped over, and those behind the last one taken are not looked at."""
     header, body = open_batch(batch, max_bytes)
     yield from iter_unpacked(header, body, first_offset)
 
 
 def iter_unpacked(header: BatchHeader, body: Bytes, first_offset: int = ANY_OFFSET) -> Iterator[Record]:
-    """As `iter_records`, of a batch that is open."""
+    """Records like `iter_records`, of a batch that is open."""
     try:
         yield from _iter_body(header, bytes(body), first_offset - header.base_offset)
     except IndexError:
@@ -213,13 +213,13 @@ def _sized(value: bytes | None) -> bytes:
 
 
 def open_batch(batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> tuple[BatchHeader, bytes]:
-    """Its header, and its records unpacked."""
+    """The batch's header, and its records unpacked."""
     header = parse_header(batch)
     return header, bytes(unpacked(header, batch, max_bytes))
 
 
 def unpacked(header: BatchHeader, batch: Bytes, max_bytes: int = UNPACKED_BYTES_MAX) -> Bytes:
-    """Its records; without a copy where nothing is compressed, for whoever needs a part of them."""
+    """The batch's records; without a copy where nothing is compressed, for readers that need a part of them."""
     if header.magic != MAGIC:
         raise CorruptBatch(f"magic {header.magic} is not the record batch format {MAGIC}")
     if header.size > len(batch):
@@ -250,7 +250,7 @@ def _walk(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, int, int
 
 
 def _read_long(body: bytes, pos: int) -> tuple[int, int]:
-    """As it is written, sign and all."""
+    """The number at `pos` as it is written: the zigzag that holds its sign is not undone."""
     value, pos = read_varint(body, pos)
     return (value << 1 if value >= 0 else (-value << 1) - 1), pos
 

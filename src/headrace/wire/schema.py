@@ -199,7 +199,9 @@ def has_records(struct: StructType) -> bool:
 
 
 class Message(Struct):
-    """What is encoded and decoded as a whole, at one of `VERSIONS`; from version `FLEXIBLE` on in the compact form."""
+    """A struct that is encoded and decoded as a whole, at one of `VERSIONS`; from version `FLEXIBLE` on in the compact
+    form.
+    """
 
     VERSIONS: ClassVar[range]
     FLEXIBLE: ClassVar[int]

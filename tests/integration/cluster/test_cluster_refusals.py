@@ -163,7 +163,8 @@ class LateChild(ServeChild):
 
 _AN_HOUR_BEHIND = """
 import sys
-from headrace.base.clock import Now, SystemClock
+from headrace.base.clock import Now
+from headrace.base.system_clock import SystemClock
 true_now = SystemClock.now
 SystemClock.now = lambda self: Now(true_now(self).mono, true_now(self).wall - 3_600_000)
 from headrace.cli.serve import main

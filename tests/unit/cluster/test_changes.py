@@ -5,7 +5,6 @@ from headrace.base.errors import Refused
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.changes import (
     NewTopic,
-    abandon_topic,
     create_partitions,
     create_topic,
     delete_topic,
@@ -138,7 +137,7 @@ def test_of_two_creations_of_one_name_one_wins_and_the_other_cleans_up() -> None
     ledger.run(winner.commits)
     with pytest.raises(AssertionError, match="conflict on topics/t"):
         ledger.run(loser.commits[1:2])
-    ledger.run(abandon_topic(loser.topic))
+    ledger.run(sweep_orphans(ledger.image, [OTHER_ID]))
     assert not ledger.image.orphans
     assert ledger.image.topics["t"].id == ID
 

@@ -4,8 +4,9 @@ from partitions import DEFAULTS, cluster, epochs, states
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.cluster.entities import NO_LEADER, PartitionState
-from headrace.cluster.leadership import ElectionType, balance_leaders, elect_leaders
+from headrace.cluster.leadership import balance_leaders, elect_leaders
 from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.replicas import ElectionType
 
 AWAY = PartitionState((1, 2), (1, 2), 2)
 HOME = PartitionState((1, 2), (1, 2), 1)

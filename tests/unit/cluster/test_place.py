@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headrace.cluster.entities import Broker
-from headrace.cluster.place import place, shares_host
+from headrace.cluster.place import place
 
 
 def cluster(*hosts_of_racks: list[int], first: int = 1) -> list[Broker]:
@@ -90,9 +90,3 @@ def test_brokers_without_a_rack_are_one_rack() -> None:
     replicas, leaders = loads(place(brokers, 30, 3), brokers)
     assert replicas == [30, 30, 30]
     assert leaders == [10, 10, 10]
-
-
-def test_replicas_on_one_host_are_noticed() -> None:
-    by_id = {broker.id: broker for broker in cluster([2, 1])}
-    assert shares_host((1, 2), by_id)
-    assert not shares_host((1, 3), by_id)

@@ -5,11 +5,12 @@ from partitions import DEFAULTS, cluster, epochs, state
 
 from headrace.cluster.decide import heal
 from headrace.cluster.entities import PartitionState
-from headrace.cluster.leadership import ElectionType, balance_leaders, elect_leaders
+from headrace.cluster.leadership import balance_leaders, elect_leaders
 from headrace.cluster.records import broker_key, encode
 from headrace.cluster.room import full_brokers, reluctant_leaders, say_full
 from headrace.cluster.store import Commit
 from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.replicas import ElectionType
 
 THREE = PartitionState((1, 2, 3), (1, 2, 3), 1)
 

@@ -6,14 +6,10 @@ holds until it has done with it, and the ledger, shared by all, complains when t
 
 from desk import GROUP, join_request, protocols
 
-from headrace.groups.embedded import (
-    EmbeddedAssignment,
-    EmbeddedPartitions,
-    EmbeddedSubscription,
-    read_assignment,
-)
+from headrace.groups.embedded import read_assignment
 from headrace.groups.partitions import from_wire, to_wire
 from headrace.wire.codec import encoded
+from headrace.wire.messages.embedded import EmbeddedAssignment, EmbeddedPartitions, EmbeddedSubscription
 from headrace.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

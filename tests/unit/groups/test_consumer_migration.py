@@ -6,9 +6,10 @@ from next_members import Member, describe, heartbeat, parts, settle
 
 from headrace.groups.classic import GroupState
 from headrace.groups.consumer import ConsumerGroupState
-from headrace.groups.embedded import EmbeddedPartitions, EmbeddedSubscription, read_assignment, write_assignment
+from headrace.groups.embedded import read_assignment, write_assignment
 from headrace.groups.topics import Topics
 from headrace.wire.codec import encoded
+from headrace.wire.messages.embedded import EmbeddedPartitions, EmbeddedSubscription
 
 
 def subscription(desk, owned=(), topics=("t",)):

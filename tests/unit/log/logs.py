@@ -88,6 +88,16 @@ class Rig:
             self.log.on_synced(ticket)
         return self.log.synced_end
 
+    def close_clean(self) -> None:
+        self.log.prepare_close()
+        self.sync()
+        self.log.close()
+
+    @property
+    def batches_to_replay(self) -> int:
+        """The number of batches a cut close to the end of the log would replay."""
+        return self.log._snapshots.batches
+
     def read(self, offset: int, max_bytes: int = 1 << 20, end_offset: int | None = None, **how: bool) -> bytes | None:
         found = self.log.read(offset, max_bytes, self.log.end_offset if end_offset is None else end_offset, **how)
         if found is None:

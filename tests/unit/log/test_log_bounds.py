@@ -45,7 +45,7 @@ def test_the_order_survives_a_restart() -> None:
     rig = Rig(FEW)
     for offset, (producer_id, sequence) in enumerate([(1, 0), (2, 0), (3, 0), (1, 1)]):
         rig.append(batch(offset, producer=(producer_id, 0, sequence)))
-    rig.log.close_clean()
+    rig.close_clean()
     rig.open(recovery_point=4, clean=True)
     assert known(rig) == [2, 3, 1]
 
@@ -105,7 +105,7 @@ def test_a_clock_that_is_set_forgets_no_producer(days: int) -> None:
 def test_a_producer_outlives_a_restart_whatever_the_clock_says_then(days: int) -> None:
     rig = Rig()
     rig.append(batch(0, producer=(7, 0, 0)))
-    rig.log.close_clean()
+    rig.close_clean()
     start = Now(0.0, NOW.wall + days * DAY_MS)
     rig.now = start
     rig.open(recovery_point=1, clean=True)

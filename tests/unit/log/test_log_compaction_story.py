@@ -87,7 +87,7 @@ class Story:
         rig.sync()
 
     def restart(self, rng: Random) -> None:
-        self.rig.log.close_clean()
+        self.rig.close_clean()
         self.rig.open(recovery_point=self.rig.log.end_offset, clean=True)
 
     # What must be true at any time

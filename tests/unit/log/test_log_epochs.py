@@ -66,7 +66,7 @@ def test_a_log_learns_epochs_from_headers_and_keeps_them() -> None:
     rig.append(batch(0, epoch=2))
     rig.append(batch(1, epoch=2))
     rig.append(batch(2, epoch=5))
-    rig.log.close_clean()
+    rig.close_clean()
     for clean in (True, False):
         log = rig.open(recovery_point=0, clean=clean)
         assert log.active_epoch == 5

@@ -103,7 +103,7 @@ def test_a_log_knows_its_producers_after_every_kind_of_stop() -> None:
     for sequence in range(30):
         rig.append(batch(sequence, producer=(7, 0, sequence)))
     last, following = batch(0, producer=(7, 0, 29)), batch(30, producer=(7, 0, 30))
-    rig.log.close_clean()
+    rig.close_clean()
     for clean in (True, False):
         log = rig.open(recovery_point=30, clean=clean)
         assert log.check_producer(header(last)) == Duplicate(29, 30, NOW.wall)
@@ -116,7 +116,7 @@ def test_damaged_snapshots_are_replaced_by_a_replay() -> None:
     rig = Rig()
     for sequence in range(30):
         rig.append(batch(sequence, producer=(7, 0, sequence)))
-    rig.log.close_clean()
+    rig.close_clean()
     for name in rig.names():
         if name.endswith(".snapshot"):
             rig.machine.flip_bit(f"/data/orders-0/{name}", 20)

@@ -22,7 +22,7 @@ def damage(rig: Rig, base_offset: int, position: int) -> None:
 def test_a_clean_stop_needs_no_scan() -> None:
     rig = Rig()
     batches = rig.fill(25)
-    rig.log.close_clean()
+    rig.close_clean()
     log = rig.open(recovery_point=0, clean=True)
     assert rig.report == RecoveryReport()
     assert (log.end_offset, log.synced_end) == (25, 25)
@@ -34,7 +34,7 @@ def test_a_clean_stop_needs_no_scan() -> None:
 
 def test_a_clean_stop_of_an_empty_log() -> None:
     rig = Rig()
-    rig.log.close_clean()
+    rig.close_clean()
     log = rig.open(recovery_point=0, clean=True)
     assert (log.start_offset, log.end_offset) == (0, 0)
     rig.fill(1)
@@ -44,7 +44,7 @@ def test_a_clean_stop_of_an_empty_log() -> None:
 def test_a_clean_stop_with_a_damaged_index_is_scanned() -> None:
     rig = Rig()
     batches = rig.fill(5)
-    rig.log.close_clean()
+    rig.close_clean()
     rig.machine.flip_bit(f"{PATH}/{0:020d}.index", 30)
     rig.open(recovery_point=5, clean=True)
     assert rig.report.scanned_bytes == 5 * ONE
@@ -141,7 +141,7 @@ def test_a_log_shorter_than_its_recovery_point_is_told() -> None:
     rig.disk.unlink(log_file(rig.log.segments[-1].base_offset))
     rig.open(recovery_point=25)
     assert rig.report.below_recovery_point
-    rig.log.close_clean()
+    rig.close_clean()
     rig.open(recovery_point=25, clean=True)
     assert rig.report.below_recovery_point
     rig.disk.remove_tree(PATH)
@@ -207,7 +207,7 @@ def test_a_snapshot_above_the_recovery_point_is_not_believed() -> None:
 def test_an_index_that_went_missing_is_built_again_when_asked() -> None:
     rig = Rig()
     batches = rig.fill(25)
-    rig.log.close_clean()
+    rig.close_clean()
     rig.disk.unlink(f"{PATH}/{0:020d}.index")
     rig.open(recovery_point=25, clean=True)
     assert rig.read(5, 1) == batches[5]
@@ -224,7 +224,7 @@ def test_an_index_of_another_log_is_not_believed() -> None:
     other.append(*batches[:2])
     other.append(batches[2])
     other.log.roll(NOW)
-    other.log.close_clean()
+    other.close_clean()
     index = other.disk.open(f"{PATH}/{0:020d}.index")
     index.truncate(0)
     index.append(stale)
@@ -262,7 +262,7 @@ def test_left_over_and_foreign_files() -> None:
 def test_rot_in_a_header_is_told_to_the_reader_and_not_served() -> None:
     rig = Rig(SMALL._replace(index_interval_bytes=10_000))
     rig.fill(5)
-    rig.log.close_clean()
+    rig.close_clean()
     rig.machine.flip_bit(log_file(0), ONE + 8, 7)
     rig.open(recovery_point=5, clean=True)
     with pytest.raises(CorruptBatch, match=r"00000000000000000000\.log at "):

@@ -51,7 +51,7 @@ def test_a_log_tells_retention_what_it_asks() -> None:
     rig = Rig()
     for offset in range(30):
         rig.append(batch(offset, timestamps=[NOW.wall + offset]))
-    rig.log.close_clean()
+    rig.close_clean()
     log = rig.open(recovery_point=30, clean=True)
     second = log.segments[1]
     assert start_by_time(log.segments, 100, NOW.wall + 100 + second.base_offset) == second.base_offset

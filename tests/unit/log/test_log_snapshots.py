@@ -26,7 +26,7 @@ def test_a_cut_replays_no_more_than_the_batches_between_two_snapshots(cut: int) 
     rig = Rig(ONE_SEGMENT)
     written(rig, 160)
     rig.log.truncate_to(cut, NOW)
-    assert rig.log.batches_to_replay < 16
+    assert rig.batches_to_replay < 16
     assert rig.log.check_producer(header(batch(0, producer=(7, 0, cut - 1)))) == Duplicate(cut - 1, cut, NOW.wall)
     assert rig.log.check_producer(header(batch(0, producer=(7, 0, cut)))) is None
 
@@ -44,7 +44,7 @@ def test_the_tail_that_a_crash_left_has_snapshots_again() -> None:
     rig.open(recovery_point=20)
     assert kept(rig) == [16, *range(32, 161, 16)]
     rig.log.truncate_to(150, NOW)
-    assert rig.log.batches_to_replay == 6
+    assert rig.batches_to_replay == 6
     assert rig.log.check_producer(header(batch(0, producer=(7, 0, 150)))) is None
 
 
@@ -65,7 +65,7 @@ def test_torn_snapshots_cost_a_longer_replay_and_nothing_else() -> None:
     for offset in (80, 96):
         rig.machine.flip_bit(f"{PATH}/{offset:020d}.snapshot", 20)
     rig.log.truncate_to(98, NOW)
-    assert rig.log.batches_to_replay == 98 - 64
+    assert rig.batches_to_replay == 98 - 64
     assert rig.log.check_producer(header(batch(0, producer=(7, 0, 98)))) is None
 
 
@@ -89,7 +89,7 @@ def test_checkpoints_thin_snapshots_out_and_a_cut_stays_in_proportion() -> None:
     end = rig.log.end_offset
     for depth in (10, 100, 1000, 3000):
         rig.log.truncate_to(end - depth, NOW)
-        assert rig.log.batches_to_replay <= depth + 16
+        assert rig.batches_to_replay <= depth + 16
 
 
 def test_snapshots_below_the_start_of_the_log_go_but_for_the_newest() -> None:

@@ -161,7 +161,7 @@ def test_a_reader_that_has_the_old_file_reads_to_its_end() -> None:
 def test_a_segment_that_is_gone_does_not_pass_for_a_cleaned_one(clean: bool, with_index: bool) -> None:
     rig = dirty()
     rig.put(("z", "last"))
-    rig.log.close_clean()
+    rig.close_clean()
     first, gone = rig.log.segments[:2]
     rig.disk.unlink(gone.log_path)
     if not with_index:

@@ -39,7 +39,7 @@ def test_the_newest_record(batches: list[list[int]]) -> None:
 def test_it_is_the_same_after_a_restart() -> None:
     rig = filled([[time, time + 3] for time in range(0, 60, 2)])
     expected = [rig.log.find_by_time(time) for time in range(66)]
-    rig.log.close_clean()
+    rig.close_clean()
     rig.open(recovery_point=rig.log.end_offset, clean=True)
     assert [rig.log.find_by_time(time) for time in range(66)] == expected
 

@@ -242,7 +242,7 @@ class LogUnderTransactions(RuleBasedStateMachine):
         self.rig.sync()
         point = self.rig.log.synced_end
         if clean:
-            self.rig.log.close_clean()
+            self.rig.close_clean()
         else:
             with contextlib.suppress(Exception):
                 self.rig.log.close()

@@ -33,7 +33,7 @@ def test_truncation_survives_a_restart() -> None:
         batches = rig.fill(25)
         rig.log.truncate_to(14, NOW)
         if clean:
-            rig.log.close_clean()
+            rig.close_clean()
         rig.open(recovery_point=14 if clean else 0, clean=clean)
         assert rig.contents() == batches[:14]
 

@@ -32,7 +32,7 @@ def connect(
     stop_on_signals: bool = False,
     **config: object,
 ) -> "Client":
-    """As `headrace.connect`, for `async with`."""
+    """Connects like `headrace.connect`; a client for `async with`."""
     return Client(
         threaded.connect(bootstrap, gateway=gateway, traces=traces, stop_on_signals=stop_on_signals, **config)
     )

@@ -141,7 +141,7 @@ class _Batches:
         self._is_handed_out = False
 
     def _ready(self, loop: Loop) -> list[Message]:
-        """What needs no wait needs no thread."""
+        """Messages that are ready without a wait, and so without a thread."""
         if self._spared:
             batch, self._spared = self._spared, []
             return batch

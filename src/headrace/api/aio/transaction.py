@@ -60,7 +60,7 @@ class TransactionalProducer(Producer):
 
     @asynccontextmanager
     async def transaction(self, consumer: Consumer | None = None) -> AsyncIterator[Transaction]:
-        """Of everything sent inside, and of what the loop over `consumer` has in hand, all or nothing is committed."""
+        """Commits all that is sent inside, with the messages in hand of the loop over `consumer`, or none of it."""
         await self.start()
         if consumer is not None and not isinstance(consumer, Consumer):
             raise TransactionMisused(

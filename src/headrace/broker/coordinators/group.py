@@ -80,7 +80,7 @@ class GroupCoordinator(LoggedCoordinator):
         self._handle(Command(ticket, asked, 0))
 
     def end_transaction(self, marker: Marker, producer_id: int, producer_epoch: int, transaction_version: int) -> int:
-        """As `Partition.append_marker`; the group's offsets change with it."""
+        """Appends a marker, as `Appends.append_marker` does; the group's offsets change with it."""
         # Before the question: what it cannot store, or may not in this epoch, ends this coordinator.
         if not self._has_stored_turn():
             raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{self.partition.id} is being read")

@@ -27,7 +27,7 @@ from headrace.wire.codes import ErrorCode
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-log = logging.getLogger("headrace.coordinator")
+logger = logging.getLogger("headrace.coordinator")
 
 # Some hundred records, a few milliseconds: the loop serves others in between.
 LOAD_BYTES = 1 << 14
@@ -60,7 +60,7 @@ class TimerLike(Protocol):
 
 
 class OutcomeLike(Protocol):
-    """What every core's decision has: see `groups.outcome`."""
+    """The part of a decision that every core has: see `groups.outcome`."""
 
     @property
     def records(self) -> Sequence[Any]: ...
@@ -175,7 +175,7 @@ class LoggedCoordinator(ABC):
         await self._over.wait()
 
     def give_up(self) -> None:
-        """Somebody else coordinates, or will. Whoever waits is sent to look for them."""
+        """Gives up: another broker coordinates, or will. Waiting clients are sent to look for it."""
         if self.is_over:
             return
         self._over.set()
@@ -194,7 +194,7 @@ class LoggedCoordinator(ABC):
         return self._next_ticket
 
     def withdraw(self, ticket: int) -> None:
-        """Who asked no longer waits. What was decided meanwhile stays decided."""
+        """Forgets a ticket whose client no longer waits. Its decision stands."""
         self._asked.pop(ticket, None)
         self._asked_early.pop(ticket, None)
 
@@ -217,8 +217,9 @@ class LoggedCoordinator(ABC):
         return self._broker.credible_time.of(self._now())
 
     def _knows_ages(self, kept_ms: int) -> bool:
-        """Not in the first hour, of what is kept for so long: the clock of another broker has said how old it is, and one of
-        the two may be wrong."""
+        """Whether ages of things kept this long are known. In the first hour they are not: they come from another
+        broker's clock, and one of the two may be wrong.
+        """
         return self._broker.clock.mono() - self._began_at >= min(kept_ms / 1000, DOUBT_SECONDS)
 
     # -- doing what was decided --------------------------------------------------------------------------------------
@@ -232,7 +233,7 @@ class LoggedCoordinator(ABC):
             if outcome.records:
                 self._append(outcome)
         except (Refused, DiskFull) as error:
-            log.warning(
+            logger.warning(
                 "%(topic)s-%(partition)d: cannot store what was decided, starting over: %(cause)s",
                 {**self.partition.id._asdict(), "epoch": self.partition.leader_epoch, "cause": error},
             )

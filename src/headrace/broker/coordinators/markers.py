@@ -108,7 +108,7 @@ class Markers:
             job.finish_empty()
 
     def _route(self, job: MarkerJob, partitions: list[TopicPartition]) -> None:
-        """To whoever leads each of them now."""
+        """Hands the job to the present leader of each partition."""
         if not job.is_wanted():
             return
         unknown, leaderless = [], []
@@ -144,7 +144,7 @@ class Markers:
             job.finish(gone)
 
     def append(self, request: WriteTxnMarkersRequest, now: Now) -> MarkerAppends:
-        """To partitions that we lead, whoever asks for it."""
+        """Appends markers to partitions that we lead, whoever asks for it."""
         broker = self._broker
         return MarkerAppends(broker.coordinators, broker.partitions, broker.deadlines, broker.disk_room, request, now)
 

@@ -1,1 +1,1 @@
-"""The data directory, room on it, how it is watched, and who syncs."""
+"""The data directory, the room on it, its watch, and the syncs of its files."""

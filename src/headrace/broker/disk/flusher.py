@@ -18,7 +18,7 @@ from headrace.base.probe import Probes
 
 
 class Syncable(Protocol):
-    """What can be made durable: a partition. The ticket is its own business."""
+    """A partition, as far as it is made durable here. The ticket is its own business."""
 
     def begin_sync(self) -> Any: ...
 

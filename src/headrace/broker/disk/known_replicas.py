@@ -60,8 +60,9 @@ class KnownReplicas:
         self._known.pop(written_as, None)
 
     def add(self, opened: Iterable[TopicPartition]) -> Job | None:
-        """What a thread is to do before these are hosted; None when they are all known. On a full disk they are only
-        remembered, and written when the file is written anew."""
+        """A job for a thread, to do before these are hosted; None when all are known. On a full disk they are only
+        remembered, and written when the file is written anew.
+        """
         new = [each for each in opened if each not in self._known]
         if not new:
             return None

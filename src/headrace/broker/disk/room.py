@@ -14,7 +14,7 @@ from headrace.base.errors import DiskFull, Refused
 from headrace.base.probe import Probes
 from headrace.wire.codes import ErrorCode
 
-log = logging.getLogger("headrace.disk")
+logger = logging.getLogger("headrace.disk")
 
 RESERVE_BYTES = 1 << 30
 RESERVE_SHARE = 50
@@ -31,7 +31,7 @@ class DiskRoom:
         self.is_low = False
         """Clients' writes are refused."""
         self.is_full = False
-        """Others should lead: from when it is low until there is clearly more than the reserve."""
+        """Whether others should lead: true from when room is low until there is clearly more than the reserve."""
         self._disk = disk
         self.path = path
         self._probes = probes
@@ -69,10 +69,10 @@ class DiskRoom:
         lead_again_bytes = self.reserve_bytes + self.reserve_bytes // LEAD_AGAIN_SHARE
         self.is_full = self.is_low or (self.is_full and free_bytes < lead_again_bytes)
         if self.is_low and not was_low:
-            log.error(
+            logger.error(
                 "only %(free_mib)d MiB are left under %(path)s: writes are refused until there are %(reserve_mib)d. Free "
                 "space or lower retention",
                 {"free_mib": free_bytes >> 20, "path": self.path, "reserve_mib": self.reserve_bytes >> 20},
             )
         elif was_low and not self.is_low:
-            log.warning("there is room under %(path)s again: writes are accepted", {"path": self.path})
+            logger.warning("there is room under %(path)s again: writes are accepted", {"path": self.path})

@@ -1,4 +1,4 @@
-"""Syncs in threads: for directories, and for files where nobody does it better (`base/syncs.py`)."""
+"""Syncs in threads: for directories, and for files where nobody does it better (`syncs`)."""
 
 import asyncio
 from collections.abc import Sequence

@@ -287,7 +287,7 @@ class ActiveFetch:
             self._session.unfollow_all()
 
     def _put_back(self) -> bool:
-        """What was read is too little to send: let go of it, and read it again when there is more.
+        """Releases batches that are too few to send; they are read again when there is more.
 
         True when a follower has a newer watermark to hear of: its own fetch may just have moved it, and nothing else
         would tell it on a partition that is quiet from now on.

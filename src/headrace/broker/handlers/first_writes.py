@@ -1,4 +1,4 @@
-"""Which batches of a Produce request would be the first of their transaction on their partition, and may they.
+"""Batches of a Produce request that would be the first of their transaction on their partition, and whether they may.
 
 Later ones need no question: the transaction is open here, and nothing but its marker ends that.
 """
@@ -104,7 +104,7 @@ class FirstWrites:
         return code
 
     def verification(self, topic: str | None, index: int) -> Verification | None:
-        """What the append has to show; raises Refused with what the coordinator had against it."""
+        """The proof that the append has to show; raises Refused with the coordinator's reason against it."""
         if topic is None or (topic, index) not in self._first:
             return None
         code = self._refusals.get((topic, index))

@@ -29,7 +29,7 @@ async def handle_elect_leaders(view: View, probes: Probes, request: Request) -> 
 
 
 class Election:
-    """What became of each partition, over as many plans as conflicts made necessary."""
+    """The outcome for each partition, over as many plans as conflicts made necessary."""
 
     def __init__(self, view: View, body: ElectLeadersRequest) -> None:
         self._view = view

@@ -140,7 +140,7 @@ class ProduceAnswer:
         return self._pending
 
     def answer_with(self, pending: Pending) -> None:
-        """As `result`, when the reply is owed already."""
+        """Completes a reply that is owed already; otherwise like `result`."""
         if self._waiting:
             self._pending = pending
             self._await_acks()

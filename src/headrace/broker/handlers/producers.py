@@ -96,7 +96,7 @@ def _described(name: str, answer: Answer) -> TransactionState:
 def handle_list_transactions(
     transactions: TransactionCoordinators, request: Request
 ) -> Pending | ListTransactionsResponse:
-    """Those of this broker; clients ask all of them."""
+    """Lists the transactions that this broker coordinates; clients ask all brokers."""
     body = request.body
     try:
         wanted = compile_expression(body.transactional_id_pattern or "")

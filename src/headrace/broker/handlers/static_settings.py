@@ -1,4 +1,5 @@
-"""What a broker was started with and is no setting of ours: its number, addresses and directory, by Kafka's names.
+"""Values that a broker was started with and that are no settings of ours: its number, addresses and directory, by
+Kafka's names.
 
 Clients look for some of them: its rack, and the addresses that it advertises.
 """

@@ -1,4 +1,5 @@
-"""What a handler takes of the broker. `Dispatch` gives each the whole of it, so the table wraps those that need one part.
+"""The parts of the broker that a handler takes. `Dispatch` gives each the whole of it, so the table wraps those that
+need one part.
 
 One that needs several is wrapped by a lambda of its own.
 """

@@ -51,7 +51,7 @@ async def handle_create_topics(broker: "Broker", request: Request) -> CreateTopi
 
 
 async def _until_usable(broker: "Broker", request: Request, names: list[str | None]) -> None:
-    """For as long as the request allows, less what it has taken already."""
+    """Waits until the topics are usable, for the rest of the time that the request allows."""
     allowed = min(request.body.timeout_ms / 1000, USABLE_SECONDS_MAX)
     elapsed = broker.clock.mono() - request.now.mono
     await broker.new_leaders.until_usable(filter(None, names), allowed - elapsed)

@@ -56,7 +56,7 @@ def handle_init_producer_id(
 
 
 async def _plain_producer_id(producer_ids: ProducerIdBlocks) -> InitProducerIdResponse:
-    """For a producer that is idempotent only: a number no producer of this cluster ever had."""
+    """A new producer id for a producer that is idempotent only: no producer of this cluster ever had it."""
     try:
         return InitProducerIdResponse(0, 0, await producer_ids.next(), 0)
     except Refused as refusal:
@@ -122,7 +122,7 @@ def handle_add_partitions_to_txn(
 
 
 def _add_batched(transactions: TransactionCoordinators, request: Request) -> Pending:
-    """From the leaders of partitions, for several transactions at once."""
+    """Adds partitions to several transactions, as leaders of partitions ask for it."""
     pending = request.defer()
     wanted = request.body.transactions
 
@@ -199,7 +199,9 @@ def handle_add_offsets_to_txn(
 
 
 async def _create_offsets_topic(groups: GroupCoordinators, group_id: str) -> AddOffsetsToTxnResponse:
-    """Nobody has asked for a group yet. The client comes back when there is a place for it."""
+    """Creates the offsets topic, which no group has needed yet. The client comes back when there is a place for its
+    group.
+    """
     with contextlib.suppress(Refused):
         await groups.find(group_id)
     return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)

@@ -15,7 +15,7 @@ APART_MS_MAX = 10_000
 class Skew(NamedTuple):
     broker_id: int
     ahead_ms: int
-    """Of us; negative when it is behind."""
+    """How far its clock is ahead of ours; negative when it is behind."""
 
 
 class ClockWatch:

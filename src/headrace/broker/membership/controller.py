@@ -23,7 +23,7 @@ from headrace.cluster.records import CONTROLLER
 from headrace.cluster.registration import claim_control
 from headrace.cluster.store import Commit, Conflict, Lease, LeaseHeld, LeaseLost
 
-log = logging.getLogger("headrace.controller")
+logger = logging.getLogger("headrace.controller")
 
 LEASE_NAME = "controller"
 ROUNDS_MAX = 100
@@ -40,7 +40,7 @@ class Circumstances(NamedTuple):
 
 
 class Healthy(NamedTuple):
-    """Here nothing was left to do."""
+    """The result of a look that found nothing left to do."""
 
     image: Image
     circumstances: Circumstances
@@ -60,7 +60,7 @@ class Controller:
         self._orphans: dict[bytes, tuple[Mapping[int, PartitionState], float]] = {}
 
     def wake(self) -> None:
-        """Something changed: the image, or who is alive."""
+        """Wakes the controller: the image has changed, or who is alive."""
         self._woken.set()
 
     async def run(self) -> None:
@@ -73,7 +73,7 @@ class Controller:
                 await self._pause(self._ttl_ms / 4000)
             except StoreUnreachable as error:
                 if not self._is_store_lost:
-                    log.warning("cannot control: the metadata store does not answer: %(cause)s", {"cause": error})
+                    logger.warning("cannot control: the metadata store does not answer: %(cause)s", {"cause": error})
                 self._is_store_lost = True
                 await self._pause(self._ttl_ms / 4000)
 
@@ -106,7 +106,7 @@ class Controller:
         self._healthy = None
         self._balance_at = asyncio.get_running_loop().time() + self._balance_seconds
         self._is_store_lost = False
-        log.info("broker %(broker)d controls the cluster", {"broker": view.id, "broker_epoch": view.epoch})
+        logger.info("broker %(broker)d controls the cluster", {"broker": view.id, "broker_epoch": view.epoch})
 
     async def _control(self) -> None:
         while self._lease is not None:

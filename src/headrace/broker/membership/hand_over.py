@@ -12,7 +12,7 @@ from headrace.cluster.image import Image
 from headrace.cluster.records import broker_key, encode
 from headrace.cluster.store import Commit
 
-log = logging.getLogger("headrace.hand_over")
+logger = logging.getLogger("headrace.hand_over")
 
 # Clients that ask us meanwhile are told the new leader; one that finds a closed port has to look for it.
 LINGER_SECONDS = 0.3
@@ -27,7 +27,7 @@ async def hand_over(view: View) -> None:
         for avoided in (view.reluctant, view.leaving):
             await view.metadata.change(partial(_shut_down, view, avoided))
     except Refused as refusal:
-        log.warning("leaving without handing over: %(cause)s", {"cause": refusal.message})
+        logger.warning("leaving without handing over: %(cause)s", {"cause": refusal.message})
         return
     await asyncio.sleep(LINGER_SECONDS)
 

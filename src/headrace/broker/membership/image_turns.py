@@ -17,7 +17,7 @@ async def image_of(snapshot: Snapshot) -> Image:
 
 
 async def applied(image: Image, changes: Iterable[Change], revision: int) -> Image:
-    """What is between two turns has the new revision already, and is nobody's to see."""
+    """The image after these changes. Intermediate images have its revision already, and are never published."""
     todo = iter(changes)
     while turn := list(islice(todo, CHANGES_PER_TURN)):
         image = image.apply(turn, revision)

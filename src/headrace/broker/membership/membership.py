@@ -27,7 +27,7 @@ from headrace.cluster.store import Conflict, Lease, LeaseHeld, LeaseLost, commit
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-log = logging.getLogger("headrace.membership")
+logger = logging.getLogger("headrace.membership")
 
 LEASE_PREFIX = "broker/"
 JOIN_TRIES = 50
@@ -154,15 +154,15 @@ class Membership:
                 self._broker.on_renewed()
             except LeaseLost:
                 fields = {"broker": self._me.id, "broker_epoch": self._broker.view.epoch}
-                log.warning("broker %(broker)d lost its lease; joining again", fields)
+                logger.warning("broker %(broker)d lost its lease; joining again", fields)
                 self._broker.fence("its lease ran out")
                 await self._join_again()
             except StoreUnreachable as error:
-                log.warning("the metadata store does not answer: %(cause)s", {"cause": error})
+                logger.warning("the metadata store does not answer: %(cause)s", {"cause": error})
                 self._broker.check_lease()
 
     async def _step_aside(self) -> None:
-        """Others lead, and go on without us, until our disk answers."""
+        """Lets others lead until our disk answers."""
         broker = self._broker
         others = broker.view.live.keys() - {broker.id}
         broker.fence("its disk does not answer")
@@ -172,7 +172,7 @@ class Membership:
             async with asyncio.timeout(self._ttl_ms / 1000):
                 await self.leave()
         await broker.disk_watch.until_answering()
-        log.warning("broker %(broker)d has a disk that answers again; joining again", {"broker": self._me.id})
+        logger.warning("broker %(broker)d has a disk that answers again; joining again", {"broker": self._me.id})
         await self._stay_away(others)
         await self._join_again()
 
@@ -218,7 +218,7 @@ class Membership:
             await self._broker.metadata.store.release(self._lease)
 
     async def run_watch(self) -> None:
-        """Who is alive, as leases say."""
+        """Follows the leases, which say who is alive."""
         while True:
             try:
                 async for leases in self._broker.metadata.store.watch_leases():

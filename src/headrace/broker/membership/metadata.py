@@ -17,7 +17,7 @@ from headrace.cluster.image import Image
 from headrace.cluster.store import Commit, Compacted, Conflict, MetaStore, commit_all
 from headrace.wire.codes import ErrorCode
 
-log = logging.getLogger("headrace.metadata")
+logger = logging.getLogger("headrace.metadata")
 
 Plan = Callable[[Image], list[Commit]]
 CHANGE_TRIES = 20
@@ -39,7 +39,7 @@ class Metadata:
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     async def load(self) -> None:
-        """Everything, as the store has it now: at the start, and when a watch cannot bridge a gap."""
+        """Loads the whole image from the store: at the start, and when a watch cannot bridge a gap."""
         image = await image_of(await self.store.load())
         async with self._showing:
             if image.revision > self.image.revision or self.image.cluster is None:
@@ -61,15 +61,15 @@ class Metadata:
                             await self._show(await applied(self.image, changes.changes, changes.revision))
                     self._behind_since = None
             except Compacted as gap:
-                log.warning("the metadata is loaded anew: %(cause)s", {"cause": gap})
+                logger.warning("the metadata is loaded anew: %(cause)s", {"cause": gap})
                 await self.load()
                 await asyncio.sleep(RETRY_SECONDS)
             except StoreUnreachable as error:
-                log.warning("cannot follow the metadata: %(cause)s", {"cause": error})
+                logger.warning("cannot follow the metadata: %(cause)s", {"cause": error})
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def show_again(self) -> None:
-        """What the image asks for and was not possible then may be now."""
+        """Shows the image again: work that it asks for and that failed then may succeed now."""
         async with self._showing:
             await self._on_image(self.image)
 
@@ -86,7 +86,7 @@ class Metadata:
         self._waiting = still_waiting
 
     def as_of(self) -> float:
-        """Since when there is news that is not applied yet; now, if there is none."""
+        """The moment since when there is news that is not applied yet; now, if there is none."""
         return self._mono() if self._behind_since is None else self._behind_since
 
     async def until_visible(self, revision: int) -> None:

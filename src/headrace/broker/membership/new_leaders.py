@@ -42,7 +42,7 @@ NONE_AWAITED: frozenset[int] = frozenset()
 
 
 class _Awaited:
-    """Of one topic."""
+    """The awaited partitions of one topic."""
 
     __slots__ = ("partitions", "since")
 
@@ -207,7 +207,7 @@ class NewLeaders:
         return peer in self._view.live and not is_silent
 
     def _is_usable(self, topic_id: bytes, told: Mapping[bytes, MetadataResponseTopic]) -> bool:
-        """By what a broker told: nothing is missing there that a live broker leads."""
+        """Whether the broker that answered names all leaders of the topic but those that are dead or silent."""
         topic = self._view.image.topic_by_id(topic_id)
         if topic is None:
             return True
@@ -220,7 +220,7 @@ class NewLeaders:
 
 
 class _Pauses:
-    """Between one question and the same again: longer from time to time, and after an answer that took long."""
+    """Pauses between a question and its repetition: longer from time to time, and after an answer that took long."""
 
     def __init__(self, mono: Callable[[], float]) -> None:
         self._mono = mono

@@ -25,7 +25,9 @@ _CONTENT: Final = re.compile(rf"{_NAME} {VERSION} (\d+)\n".encode())
 class SeenRevision:
     def __init__(self, disk: Disk, path: str, watch: DiskWatch) -> None:
         self.store_went_back = False
-        """Since then nobody has registered here: leader epochs that the store gives next may have been used before."""
+        """Whether the store was set back and no broker has registered since: leader epochs that it gives next may be
+        used ones.
+        """
         self._disk = disk
         self._path = f"{path}/metadata-revision"
         self._watch = watch

@@ -1,4 +1,4 @@
-"""What this broker knows of its cluster, and of itself in it: most parts of a broker need no more.
+"""This broker's view of its cluster, and of itself in it: most parts of a broker need no more.
 
     the store ─▶ `Metadata` ─▶ `Broker` ─▶ on_image, on_leases: settings, who is alive
 
@@ -23,7 +23,7 @@ class View:
         self.config = config
         self.clock = clock
         self.epoch = -1
-        """Of our lease; -1 until there is one."""
+        """The epoch of our lease; -1 until there is one."""
         self.live: Mapping[int, int] = {}
         """Broker id → epoch of every registered broker whose lease has not run out."""
         self._leases: Mapping[int, int] = {}
@@ -70,5 +70,5 @@ class View:
         return [broker_id for broker_id in self.live if self.image.brokers[broker_id].leaving]
 
     def listed_brokers(self) -> list[Registration]:
-        """Whom clients are told of."""
+        """The brokers that clients are told of."""
         return listed_brokers(self.image.brokers, self.live)

@@ -1,1 +1,1 @@
-"""What is counted, and how it is asked for: metrics, health, the loop that stands still."""
+"""Counts of a broker and how they are asked for: metrics, health, the delay of the loop."""

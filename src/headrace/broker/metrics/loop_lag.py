@@ -9,7 +9,7 @@ import logging
 
 from headrace.base.probe import Probes
 
-log = logging.getLogger("headrace.loop")
+logger = logging.getLogger("headrace.loop")
 
 INTERVAL_SECONDS = 0.1
 STALL_SECONDS = 0.05
@@ -30,7 +30,7 @@ class LoopLag:
             probes.loop_lag_max_seconds = max(probes.loop_lag_max_seconds, lag)
             if lag > STALL_SECONDS:
                 probes.loop_stalls += 1
-                log.warning(
+                logger.warning(
                     "the event loop stood still for %(lag_ms)d ms; last request: %(request)s",
                     {"lag_ms": int(lag * 1000), "request": str(probes.last_request)},
                 )

@@ -1,4 +1,4 @@
-"""What a broker takes of its machine: CPU, memory, disk."""
+"""Usage of the machine by a broker: CPU, memory, disk."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What partitions count, summed by topic: what a scrape shows follows the number of topics, not of partitions.
+"""Counts of partitions, summed by topic: the size of a scrape follows the number of topics, not of partitions.
 
 Whoever wants the partitions of one topic asks for them: `/metrics/partitions?topic=NAME`.
 """

@@ -1,4 +1,4 @@
-"""What retention and compaction tell: how near each topic is to losing its oldest records, and what cleaning costs."""
+"""Metrics of retention and compaction: how near each topic is to losing its oldest records, and the cost of cleaning."""
 
 from collections.abc import Iterator
 

@@ -27,7 +27,7 @@ class Budget:
 
     @property
     def is_contended(self) -> bool:
-        """Somebody waits or is over the limit: whoever can do with less should give it back now."""
+        """Whether a holder waits or is over the limit: holders that can do with less should give it back now."""
         return bool(self._waiting) or self._overdrawn_by is not None
 
     def take(self, count: int, holder: Holder) -> bool:
@@ -38,7 +38,7 @@ class Budget:
         return True
 
     def take_spare(self, count: int) -> bool:
-        """For what is only a convenience: granted while less than half is in use, never waited for."""
+        """Takes spare bytes for a mere convenience: granted while less than half is in use, never waited for."""
         if self.is_contended or self.used + count > self.bytes_max // 2:
             return False
         self.used += count
@@ -53,7 +53,7 @@ class Budget:
             self._waiting.popleft()[0].on_budget()
 
     def forget(self, holder: Holder) -> None:
-        """It is gone and waits no more."""
+        """Forgets a holder that is gone and waits no more."""
         self._waiting = deque(entry for entry in self._waiting if entry[0] is not holder)
 
     def _grant(self, count: int, holder: Holder) -> bool:

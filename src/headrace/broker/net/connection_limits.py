@@ -1,4 +1,4 @@
-"""What settings say of connections: how many, how long they may be silent, and the kernel's buffers for them."""
+"""Settings of connections: how many, how long they may be silent, and the kernel's buffers for them."""
 
 import socket
 from typing import NamedTuple, TypedDict
@@ -13,7 +13,7 @@ class ConnectionLimits(TypedDict):
 
 
 def connection_limits(config: BrokerConfig) -> ConnectionLimits:
-    """These can change while the broker runs."""
+    """The limits that can change while the broker runs."""
     return {
         "connections_max": config.number("max.connections"),
         "connections_per_ip_max": config.number("max.connections.per.ip"),

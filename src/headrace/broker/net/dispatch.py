@@ -1,4 +1,4 @@
-"""From a frame to the handler that answers it, and back: header, version, decode, call, encode.
+"""The way from a frame to the handler that answers it, and back: header, version, decode, call, encode.
 
 The table of handlers is the one place that says what this broker can do: ApiVersions advertises exactly what is in it.
 A handler is called with the broker and a request, though most take less of it (`handlers/takes.py`), and returns
@@ -32,7 +32,7 @@ Handle = Callable[["Broker", "Request"], Any]
 
 
 class Access(NamedTuple):
-    """What a principal needs to be allowed for a request: an operation on a kind of resource, by Kafka's names."""
+    """The permission that a principal needs for a request: an operation on a kind of resource, by Kafka's names."""
 
     operation: str
     resource: str
@@ -153,7 +153,7 @@ class Dispatch:
         return [(APIS[key].name, version, route.count) for (key, version), route in self._routes.items() if route.count]
 
     def latencies(self) -> list[tuple[str, Histogram]]:
-        """Of every API that was answered at least once."""
+        """The latencies of every API that was answered at least once."""
         return [(name, latency) for name, latency in self._latencies.items() if any(latency.counts)]
 
 

@@ -26,7 +26,7 @@ from headrace.client.connection import ClientConnection, Disconnected
 from headrace.cluster.entities import Broker as Registration
 from headrace.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
-log = logging.getLogger("headrace.peers")
+logger = logging.getLogger("headrace.peers")
 
 # Bindings name themselves, and the library in their version.
 GAINS: Final = "librdkafka"
@@ -46,7 +46,7 @@ class HungPeers:
         self._listener = listener
 
     def on_live(self, before: Mapping[int, int], after: Mapping[int, int]) -> None:
-        """Who is alive has changed."""
+        """Looks at each broker that lost its lease and did not say that it leaves."""
         if not self._view.config.flag("connections.close.on.hung.broker"):
             return
         for broker_id in before.keys() - after.keys() - {self._view.id}:
@@ -61,7 +61,7 @@ class HungPeers:
         if self._partitions.is_fenced:
             return
         connections = [each for each in self._listener.connections if GAINS in each.client_software]
-        log.warning(
+        logger.warning(
             "broker %(other_broker)d hangs: %(connections)d clients are made to look for new leaders",
             {"other_broker": peer.id, "connections": len(connections)},
         )
@@ -72,7 +72,7 @@ class HungPeers:
 
 
 async def _leaves_nobody_waiting(peer: Registration) -> bool:
-    """It answers, and so tells its clients that it leads no more; or its connections are reset, as those of the dead."""
+    """Whether clients of the peer learn that it leads no more: it answers and says so, or its connections are reset."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             connection = await ClientConnection.open(peer.host, peer.port, "look", 2 * ANSWER_SECONDS)

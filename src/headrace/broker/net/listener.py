@@ -25,7 +25,7 @@ from headrace.broker.net.connection_limits import KERNELS_CHOICE, SocketBuffers
 from headrace.broker.net.descriptors import Descriptors
 from headrace.broker.net.outbox import Chunk, Outbox, SocketOutbox, TransportOutbox, release_ranges
 
-log = logging.getLogger("headrace.listener")
+logger = logging.getLogger("headrace.listener")
 
 _LENGTH = Struct(">i")
 SMALL_BUFFER = 4096
@@ -234,7 +234,7 @@ class Connection(asyncio.BufferedProtocol):
             case _:
                 self._listener.probes.handler_failures += 1
                 fields = {"peer": self.peer, "request": str(request or "")}
-                log.error("request failed; closing the connection", fields, exc_info=error)
+                logger.error("request failed; closing the connection", fields, exc_info=error)
                 self.close()
 
     def _make_room(self, frame_bytes: int) -> None:
@@ -261,7 +261,7 @@ class Connection(asyncio.BufferedProtocol):
         self._move_to(fresh)
 
     def _move_to(self, fresh: bytearray) -> None:
-        """What is held moves to the front of `fresh`, which may be the buffer that it is in."""
+        """Moves the bytes held to the front of `fresh`, which may be the buffer that they are in."""
         held = self._end - self._start
         view = self._view if fresh is self._buffer else memoryview(fresh)
         view[:held] = self._view[self._start : self._end]
@@ -324,7 +324,7 @@ class Connection(asyncio.BufferedProtocol):
             self._listener.loop.call_soon(self._flush_scheduled)
 
     def _hold(self, ready: Pending) -> None:
-        """It waits behind an earlier reply, and its bytes count as unread ones do."""
+        """Holds a reply behind an earlier one; its bytes count as unread ones do."""
         assert ready.chunks is not None
         ready.held_bytes = sum(map(len, ready.chunks))
         self._held_bytes += ready.held_bytes
@@ -385,11 +385,13 @@ class Connection(asyncio.BufferedProtocol):
 
     def close_because(self, cause: str, request: object = None) -> None:
         fields = {"cause": cause, "peer": self.peer, "request": str(request or "")}
-        log.warning("closing a connection: %(cause)s", fields)
+        logger.warning("closing a connection: %(cause)s", fields)
         self.close()
 
     def close_when_answered(self) -> None:
-        """What was read is answered, and nothing more is read: what the client sends meanwhile was never received."""
+        """Closes once everything read is answered. Nothing more is read: bytes that the client still sends were never
+        received.
+        """
         self._is_ending = True
         self._read_frames()
 
@@ -457,7 +459,7 @@ class Listener:
         return bound
 
     def set_limits(self, connections_max: int, connections_per_ip_max: int, idle_seconds_max: float) -> None:
-        """From now on: who is connected stays so."""
+        """Applies to new connections only."""
         self._connections_max = connections_max
         self._connections_per_ip_max = connections_per_ip_max
         self._idle_seconds_max = idle_seconds_max
@@ -517,7 +519,7 @@ class Listener:
             self.probes.connections_open = len(self.connections)
 
     def reclaim(self) -> None:
-        """Somebody waits for buffer space: soon take back what lies in buffers that are not in use."""
+        """Takes back buffers that are not in use, soon: a connection waits for space."""
         if not self._reclaiming:
             self._reclaiming = True
             self.loop.call_later(RECLAIM_SECONDS, self._reclaim)
@@ -543,7 +545,7 @@ class Listener:
 
 
 def _other_protocol(first: memoryview) -> str:
-    """What somebody may have meant, who connects to the wrong port."""
+    """A guess at the protocol of a client that came to the wrong port."""
     start = bytes(first)
     if start in (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI"):
         return ": this is HTTP, and this port speaks Kafka"

@@ -23,7 +23,7 @@ from headrace.base.probe import Probes
 from headrace.broker.net.descriptors import Descriptors
 from headrace.log.file_range import FileRange
 
-log = logging.getLogger("headrace.outbox")
+logger = logging.getLogger("headrace.outbox")
 
 Chunk = bytes | bytearray | memoryview | FileRange
 
@@ -157,7 +157,7 @@ class SocketOutbox:
     def _range_sent(self, head: FileRange, sent: int) -> None:
         if sent == 0:
             fields = {"path": head.file.path, "offset": head.position}
-            log.error("%(path)s ends before the batches it is said to hold; closing the connection", fields)
+            logger.error("%(path)s ends before the batches it is said to hold; closing the connection", fields)
             raise ConnectionError("the log file is shorter than the range that was promised")
         self.queued_bytes -= sent
         head.position += sent
@@ -226,7 +226,9 @@ def _descriptor(head: FileRange) -> int:
 
 
 def _copied(chunk: FileRange) -> Chunk:
-    """Its bytes, if they are in memory and all there; otherwise the range itself, for the way that copes with that."""
+    """The range's bytes, if they are in memory and all there; otherwise the range itself, for the way that copes with
+    that.
+    """
     if _NOWAIT is None:
         return chunk
     data = bytearray(chunk.length)

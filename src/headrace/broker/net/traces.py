@@ -76,7 +76,7 @@ class Traces:
         return handler._replace(handle=handle_traced)
 
     async def stop(self) -> None:
-        """What was not sent yet is sent now, if that does not take long: a collector may be away."""
+        """Exports the spans that are left, if that does not take long: a collector may be away."""
         loop, sent = asyncio.get_running_loop(), asyncio.Event()
 
         def send() -> None:
@@ -138,7 +138,7 @@ class TracedRequest(Request):
         return response
 
     def frame(self, response: Any) -> list[Chunk]:
-        """Of a reply that was owed."""
+        """The frame of a reply that was owed; ends its span."""
         chunks = super().frame(response)
         self.end(response)
         return chunks

@@ -24,7 +24,7 @@ class CatchUp:
         return self._throttle.closed_seconds
 
     def held_back(self, partitions: Iterable[Partition], now: float) -> set[TopicPartition]:
-        """Those of them that must wait this time."""
+        """The partitions that must wait this time."""
         self._throttle.set_rate(self._view.config.number("follower.replication.throttled.rate"))
         if self._throttle.rate >= UNLIMITED:
             self._asked_at = {}

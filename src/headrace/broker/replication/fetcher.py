@@ -31,7 +31,7 @@ from headrace.wire.messages.fetch import (
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-log = logging.getLogger("headrace.fetcher")
+logger = logging.getLogger("headrace.fetcher")
 
 FETCH_VERSION = 18
 CONNECT_SECONDS_MAX = 1.0
@@ -96,7 +96,7 @@ class Fetcher:
             except Disconnected as error:
                 if self._stopped:
                     return
-                log.debug("fetch from broker %(leader)d: %(cause)s", {"leader": self.leader_id, "cause": error})
+                logger.debug("fetch from broker %(leader)d: %(cause)s", {"leader": self.leader_id, "cause": error})
                 self._forget_session()
                 await self._pause(BACKOFF_SECONDS)
 
@@ -149,7 +149,7 @@ class Fetcher:
             self._session.forget()
 
     async def _until_proven(self) -> None:
-        """What we have from another leader, or led ourselves, is on disk first: else we would ask for what we have."""
+        """Waits until all that we have from another leader, or led ourselves, is on disk: else we would ask for it again."""
         while self._unproven:
             syncing = Syncing()
             for partition in list(self._unproven):
@@ -249,7 +249,7 @@ class Fetcher:
             except DiskFull as error:
                 self._on_disk_full(partition, error)
         else:
-            log.warning(
+            logger.warning(
                 "%(topic)s-%(partition)d: what broker %(leader)d sent is not sound; asking again",
                 {**partition.id._asdict(), "epoch": position.leader_epoch, "leader": self.leader_id},
             )
@@ -259,7 +259,7 @@ class Fetcher:
     async def _cut(self, partition: Partition, diverging: EpochEndOffset, position: Position) -> None:
         own_epoch, own_end = partition.log.epoch_end(diverging.epoch)
         offset = cut_for(diverging.epoch, diverging.end_offset, own_epoch, own_end, partition.high_watermark)
-        log.info(
+        logger.info(
             "%(topic)s-%(partition)d: cutting back from %(end_offset)d to %(offset)d",
             {
                 **partition.id._asdict(),
@@ -294,7 +294,7 @@ class Fetcher:
         def restart() -> None:
             # The disk may have taken its time: what another leader sent meanwhile is counted on.
             if _follows_on(partition, position) and self._must_start_over(partition, start):
-                log.warning(
+                logger.warning(
                     "%(topic)s-%(partition)d: the leader's log starts at %(offset)d; starting over there",
                     {**partition.id._asdict(), "leader": self.leader_id, "offset": start},
                 )
@@ -312,7 +312,7 @@ class Fetcher:
             self._on_disk_full(partition, error)
 
     def _on_disk_full(self, partition: Partition, error: DiskFull) -> None:
-        log.error("%(topic)s-%(partition)d cannot follow: %(cause)s", {**partition.id._asdict(), "cause": error})
+        logger.error("%(topic)s-%(partition)d cannot follow: %(cause)s", {**partition.id._asdict(), "cause": error})
         self._broker.isr_keeper.leave(partition)
         self._back_off(partition, DISK_FULL_SECONDS)
 

@@ -1,4 +1,4 @@
-"""Which fetcher copies what: one for every leader of a partition that we follow, and none for others.
+"""The fetchers of this broker: one for every leader of a partition that we follow, and none for others.
 
 Told of the partitions whose state is another one, so that an image which changes few of many costs little here.
 """
@@ -23,7 +23,7 @@ class Fetchers:
         self._copying: dict[Partition, Fetcher] = {}
 
     def update(self, partitions: Iterable[Partition]) -> None:
-        """These are new, gone, or have another state."""
+        """Takes in partitions that are new, gone, or have another state."""
         for partition in partitions:
             leader_id = NO_LEADER if self._broker.rot.is_known_in(partition) else _leader_to_copy(partition)
             fetcher = self._copying.get(partition)

@@ -25,7 +25,7 @@ from headrace.partition.partition import Partition
 from headrace.replica.leader import Proposal
 from headrace.wire.codes import ErrorCode
 
-log = logging.getLogger("headrace.isr")
+logger = logging.getLogger("headrace.isr")
 
 # Each proposal compares its partition and perhaps a registration; a commit may compare 100 keys.
 PER_COMMIT = 40
@@ -44,7 +44,7 @@ class IsrKeeper:
         self._woken.set()
 
     def leave(self, partition: Partition) -> None:
-        """For a follower that cannot write: until the in-sync set is without it, nothing can be acknowledged."""
+        """Takes this follower, which cannot write, out of the in-sync set: until it is out, nothing can be acknowledged."""
         self._leaving[partition] = None
         self._woken.set()
 
@@ -90,7 +90,7 @@ class IsrKeeper:
             self._check_alive(proposal)
             return alter_isr(image, partition.topic_id, index, state, proposal.isr, proposal.added, self._view.config)
         except Refused as refusal:
-            log.debug("%(topic)s-%(partition)d: %(cause)s", {**partition.id._asdict(), "cause": refusal.message})
+            logger.debug("%(topic)s-%(partition)d: %(cause)s", {**partition.id._asdict(), "cause": refusal.message})
             return None if partition.in_sync.withdraw_proposal() else affirm_isr(partition.topic_id, index, state)
 
     def _check_alive(self, proposal: Proposal) -> None:
@@ -100,7 +100,9 @@ class IsrKeeper:
                 raise Refused(ErrorCode.INELIGIBLE_REPLICA, f"broker {broker_id} is not alive in epoch {epoch}")
 
     async def _leave(self, partition: Partition) -> None:
-        """What comes in between is for the next time that it cannot write."""
+        """Commits the in-sync set without us, unless its state has changed; a failure is left to the next write that
+        fails.
+        """
         image, me, index = self._view.image, self._view.id, partition.id.partition
         state = image.partition(partition.id.topic, index)
         if state is not partition.state or partition.is_leader or me not in state.isr:
@@ -109,12 +111,12 @@ class IsrKeeper:
         try:
             commit = alter_isr(image, partition.topic_id, index, state, others, {}, self._view.config)
             await self._view.metadata.store.commit(commit.puts, commit.expect)
-            log.warning(
+            logger.warning(
                 "%(topic)s-%(partition)d leaves the in-sync replicas %(isr)s: it cannot follow",
                 {**partition.id._asdict(), "epoch": partition.leader_epoch, "isr": list(state.isr)},
             )
         except (Refused, Conflict, StoreUnreachable) as cause:
-            log.debug(
+            logger.debug(
                 "%(topic)s-%(partition)d does not leave its in-sync replicas: %(cause)s",
                 {**partition.id._asdict(), "cause": cause},
             )

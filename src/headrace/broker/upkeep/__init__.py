@@ -1,1 +1,1 @@
-"""What is done though nobody asks: retention, compaction, checkpoints, expiry."""
+"""Work that no request asks for: retention, compaction, checkpoints, expiry."""

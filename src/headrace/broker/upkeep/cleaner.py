@@ -38,7 +38,7 @@ from headrace.partition.admission import CODEC_BY_NAME
 from headrace.partition.partition import Partition
 from headrace.wire.batch import CorruptBatch
 
-log = logging.getLogger("headrace.cleaner")
+logger = logging.getLogger("headrace.cleaner")
 T = TypeVar("T")
 
 PER_TURN = 200
@@ -174,7 +174,7 @@ class Cleaner:
     def _on_failed(self, partition: Partition, error: Exception) -> None:
         self.failures += 1
         self._not_before[partition.written_as] = self._view.clock.now().mono + RETRY_SECONDS
-        log.error(
+        logger.error(
             "%(topic)s-%(partition)d was not compacted: %(cause)s. It is tried again in %(retry_s).0f s",
             {**partition.id._asdict(), "cause": error or "time is up", "retry_s": RETRY_SECONDS},
         )
@@ -253,7 +253,7 @@ class Cleaner:
         try:
             await self._in_thread(checkpoint.save, self._disk, self._path, dict(self._cleaned))
         except DiskFull as full:
-            log.warning(
+            logger.warning(
                 "what was compacted of %(topic)s-%(partition)d is not written down: %(cause)s",
                 {**partition.id._asdict(), "cause": full},
             )

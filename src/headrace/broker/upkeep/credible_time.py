@@ -10,18 +10,18 @@ import logging
 
 from headrace.base.clock import Now
 
-log = logging.getLogger("headrace.clock")
+logger = logging.getLogger("headrace.clock")
 
 JUMP_MS_MIN = 60_000
 DOUBT_SECONDS = 3600.0
 
 
 class CredibleTime:
-    """To be asked every few minutes at least, or it mistakes for a jump what is none."""
+    """A wall clock that distrusts jumps. Ask it every few minutes at least, or it takes a long pause for a jump."""
 
     def __init__(self, now: Now) -> None:
         self._ahead_ms = now.wall - _ms(now.mono)
-        """Of the clock that nobody can set, as it is believed."""
+        """How far the wall clock is believed to be ahead of the clock that nobody can set."""
         self._doubted_since: float | None = None
 
     def of(self, now: Now) -> Now:
@@ -30,7 +30,7 @@ class CredibleTime:
             self._doubted_since = None
         elif self._doubted_since is None:
             self._doubted_since = now.mono
-            log.error(
+            logger.error(
                 "the clock was set %(seconds)d s ahead: nothing is deleted by it for an hour. Set it right, or retention "
                 "goes by it after that",
                 {"seconds": (ahead_ms - self._ahead_ms) // 1000},

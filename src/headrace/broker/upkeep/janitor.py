@@ -1,4 +1,4 @@
-"""What a broker does beside serving: small rounds on a timer, each with a bound on its work.
+"""A broker's chores beside serving: small rounds on a timer, each with a bound on its work.
 
 Every second: silent connections, room on the disk and what could not be opened without it, relaxed topics whose
 `flush.ms` is over. Every few seconds: the checkpoint of recovery points, so that the scan after a crash is short. Now
@@ -15,7 +15,7 @@ from headrace.broker.net.connection_limits import connection_limits
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-log = logging.getLogger("headrace.janitor")
+logger = logging.getLogger("headrace.janitor")
 
 TICK_SECONDS = 1.0
 CHECKPOINT_TICKS = 5
@@ -60,7 +60,7 @@ class Janitor:
             await self._broker.seen_revision.save(self._broker.image.revision)
         except DiskFull as full:
             # The old ones still hold: they only make the scan after a crash longer.
-            log.error("cannot write checkpoints: %(cause)s. Free space or lower retention", {"cause": full})
+            logger.error("cannot write checkpoints: %(cause)s. Free space or lower retention", {"cause": full})
         # Below the starts that could be written down.
         await self._broker.partitions.remove_retired()
 

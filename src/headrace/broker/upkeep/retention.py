@@ -19,7 +19,7 @@ from headrace.log.retention import UNLIMITED, start_by_size, start_by_time
 from headrace.partition.partition import Partition
 from headrace.wire.batch import CorruptBatch
 
-log = logging.getLogger("headrace.retention")
+logger = logging.getLogger("headrace.retention")
 
 PER_TURN = 200
 SEGMENTS_PER_ROUND = 50
@@ -28,7 +28,7 @@ GO_ON_SECONDS = 1.0
 
 
 class Pressure(NamedTuple):
-    """Of the partitions of one topic that we lead, the one that is nearest to losing something."""
+    """The pressure on the led partition of a topic that is nearest to losing something."""
 
     fill: float
     """Bytes kept as a share of `retention.bytes`; 0 without that limit."""
@@ -58,7 +58,7 @@ class Retention:
         try:
             await self._partitions.save_checkpoints()
         except DiskFull as full:
-            log.error("less is deleted, since not all could be written down: %(cause)s", {"cause": full})
+            logger.error("less is deleted, since not all could be written down: %(cause)s", {"cause": full})
         # Below the starts that could be written down.
         await self._partitions.remove_retired()
 
@@ -75,7 +75,7 @@ class Retention:
                     is_more |= has_more
                     _press(pressure, partition)
                 except (CorruptBatch, DiskFull) as error:
-                    log.error(
+                    logger.error(
                         "retention of %(topic)s-%(partition)d has to wait: %(cause)s",
                         {**partition.id._asdict(), "cause": error},
                     )

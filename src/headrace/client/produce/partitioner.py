@@ -1,4 +1,4 @@
-"""Which partition a key goes to: as with the Java client, so that one key has one partition whoever writes it."""
+"""The partition of a key: as with the Java client, so that one key has one partition whoever writes it."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ KNOWN_MAX, KNOWN_BYTES_MAX = 1 << 14, 1 << 8
 
 
 def partitions_of(messages: Sequence[Outgoing], count: int, turn: int) -> list[int]:
-    """Of each: the one it names (there may be no such), its key's, or the one whose turn it is."""
+    """The partition of each message: explicit (which may not exist), by key hash, or round robin."""
     if not isinstance(messages, Texts):
         return [
             partition if partition >= 0 else turn if key is None else _hashes[key] % count

@@ -110,13 +110,15 @@ class Producer:
     # -- when ---------------------------------------------------------------------------------------------------------
 
     def _wake(self) -> None:
-        """Not at once: what others bring in this turn of the loop is to go along."""
+        """Sends later in this turn of the loop, so that messages of other callers go along."""
         if not self._is_woken:
             self._is_woken = True
             self._loop.call_soon(self._flush)
 
     def _on_rested(self, queue: PartitionQueue) -> None:
-        """By the timer, not by the clock: a timer may ring a fraction too soon, and nobody would come again."""
+        """Ends a queue's rest. It goes by the timer, not by the clock: one that rings a fraction too soon would be the
+        last.
+        """
         queue.not_before = 0.0
         self._wake()
 

@@ -1,4 +1,4 @@
-"""What waits for one partition, in order, and the one batch of it that is on its way. No I/O here.
+"""Messages that wait for one partition, in order, and the one batch of it that is on its way. No I/O here.
 
 A batch that was sent is kept as it is until its fate is known: sent again, with the same sequence, a broker that has it
 stores it no second time. Giving one up that may have been stored ends the identity; the next batch begins a new one.
@@ -29,7 +29,7 @@ class Sealed:
         self.tries = 0
         self.may_be_stored = False
         self.error: Refused = timed_out()
-        """What it met last."""
+        """The last error of this batch."""
 
 
 class PartitionQueue:
@@ -54,7 +54,7 @@ class PartitionQueue:
         return self.identity is None and identity == self._former
 
     def batch(self, identity: Identity | None, now_ms: int) -> Sealed:
-        """What to send now: again what was sent last, or as much as fits of what waits."""
+        """The batch to send now: the last one again, or as much as fits of the waiting messages."""
         if self._sealed is None:
             self.identity = self.identity or identity or NOBODY
             self._sealed = self._seal(self.identity, now_ms)
@@ -85,7 +85,7 @@ class PartitionQueue:
             offset += len(chunk.indexes)
 
     def on_unsettled(self, error: Refused, now: float) -> None:
-        """It may be stored or not, and that may pass: again after a pause, or never when its time is over."""
+        """Tries a batch of unknown fate again after a pause, or gives it up when its time is over."""
         batch = self._sealed
         if batch is not None and now >= batch.deadline:
             self._give_up(error)
@@ -98,7 +98,9 @@ class PartitionQueue:
         self.not_before = now + pause_seconds(tries)
 
     def on_refused(self, error: Refused) -> None:
-        """For what it holds. Callers that shared the batch do not share the blame; one that is too large is halved."""
+        """Fails the messages of the refused batch. Callers that shared it do not share the blame; one that is too large
+        is halved.
+        """
         batch = self._open()
         pieces = batch.chunks
         if len(pieces) == 1:
@@ -121,7 +123,7 @@ class PartitionQueue:
         self._waiting.extendleft(reversed(batch.chunks))
 
     def expire(self, now: float) -> None:
-        """What waited for too long: to be sent at all, or to be sent again, as when its leader is gone and none follows."""
+        """Fails messages past their deadline: never sent, or not sent again, as when a leader is gone and none follows."""
         if self._sealed is not None and self._sealed.deadline <= now:
             self._give_up(self._sealed.error)
         while self._waiting and self._waiting[0].deadline <= now:

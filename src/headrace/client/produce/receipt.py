@@ -1,4 +1,4 @@
-"""What came of the messages of one call. Its chunks go to partitions of their own, in pieces and at their own pace."""
+"""The outcome of the messages of one call. Its chunks go to partitions of their own, in pieces and at their own pace."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -81,7 +81,7 @@ class Chunk:
         self.receipt.close(at)
 
     def _times(self, now_ms: int, append_ms: int) -> Iterable[tuple[int, int]]:
-        """And how many in a row have each."""
+        """Timestamps of the messages, each with how many in a row have it."""
         if append_ms >= 0 or isinstance(self.messages, Texts):
             return [(append_ms if append_ms >= 0 else now_ms, len(self.messages))]
         times = groupby(message.timestamp or now_ms for message in self.messages)

@@ -1,4 +1,4 @@
-"""What the routers of administration share: their dependency, names in paths, and errors in OpenAPI."""
+"""Shared parts of the administration's routers: their dependency, names in paths, and errors in OpenAPI."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""What a group has committed: shown, and committed in its place."""
+"""Offsets of a group: shown, and committed in its place."""
 
 from typing import Annotated, Self
 
@@ -102,7 +102,7 @@ async def show_offsets(group: Group, gateway: Shared) -> CommittedList:
 
 @router.post("/consumer-groups/{group}/offsets", summary="Commit offsets for a group")
 async def commit(group: Group, wanted: Commits, gateway: Shared) -> CommittedList:
-    """As one of its sessions, if one is named; otherwise the group must have no members, which commit by themselves."""
+    """Commits as one of the group's sessions, if one is named; otherwise the group must have no members."""
     return await _commit(gateway, group, wanted)
 
 

@@ -71,7 +71,7 @@ class GroupReader:
                     self._arrived.clear()
 
     def take(self, count: int, bytes_max: int) -> list[Message]:
-        """What is there, at least one message if there is any."""
+        """Messages that have arrived: at least one, if there is any."""
         self._polled.use()
         taken: list[Message] = []
         size = 0
@@ -87,7 +87,7 @@ class GroupReader:
 
     @property
     def last_taken(self) -> list[Message]:
-        """As far as their partitions are still ours."""
+        """The messages of the last `take`, as far as their partitions are still assigned to this reader."""
         with self._lock:
             return self._last
 
@@ -105,7 +105,9 @@ class GroupReader:
         return revoked, errors
 
     async def commit(self, places: Mapping[TopicPartition, NewCommit], seconds_max: float) -> Refusals:
-        """What was refused. TimeoutError when the answer is not there in time; whether it was stored is then unknown."""
+        """The refusals of this commit. Raises TimeoutError without an answer in time; whether it was stored is then
+        unknown.
+        """
         if self._committing is not None:
             raise Busy
         self._committing = answer = self._loop.create_future()
@@ -129,7 +131,7 @@ class GroupReader:
             self._on_message(message)
 
     def _on_failure(self, error: Exception) -> None:
-        """Whoever polls next is told that the session is at its end."""
+        """Notes a failure for the next poll, which is told that the session is at its end."""
         self.fatal = KafkaError(KafkaError._FAIL, str(error))
         self._polled.tell(self._arrived.set)
 

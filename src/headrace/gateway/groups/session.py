@@ -37,7 +37,7 @@ class GroupSession:
         self._last_used = time.monotonic()
 
     def __enter__(self) -> "GroupSession":
-        """Whoever serves a request of it; between two of them it is idle."""
+        """Counts a request that is being served; between two requests the session is idle."""
         self._serving += 1
         return self
 
@@ -54,7 +54,7 @@ class GroupSession:
         return self.idle_seconds - (0 if self._serving else time.monotonic() - self._last_used)
 
     async def poll(self, count: int, bytes_max: int, wait_seconds: float, after: int | None = None) -> Polled:
-        """What comes after poll number `after`: the last one once more, if its reply was lost on its way."""
+        """The messages after poll number `after`; the last ones once more, if their reply was lost on its way."""
         if self._is_polled:
             raise Problem(
                 409, "Session is in use", f"another poll of session {self.id} is going on", "poll one at a time"

@@ -157,7 +157,7 @@ async def commit(group: Group, session: Id, wanted: Commits, gateway: Shared) ->
 
 @router.delete("/{session}", status_code=204, summary="Leave the group: end a session")
 async def close_session(group: Group, session: Id, gateway: Shared) -> None:
-    """Its partitions go to the other members at once. What it did not commit is read again."""
+    """Closes a session. Its partitions go to the other members at once; messages that it did not commit are read again."""
     await gateway.part(Sessions).close(_find(gateway, group, session))
 
 

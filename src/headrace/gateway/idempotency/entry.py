@@ -1,4 +1,4 @@
-"""What a slot remembers of one POST: its key, a fingerprint of what was asked, and where the messages are."""
+"""The memory of one POST in a slot: its key, a fingerprint of the request, and where the messages are."""
 
 import hashlib
 from base64 import b64decode, b64encode
@@ -62,12 +62,12 @@ def decode_entry(value: bytes) -> Entry:
 
 
 class Entries:
-    """Those of one slot, by key, as old as they have to be."""
+    """The entries of one slot by key, kept as long as they must be."""
 
     def __init__(self) -> None:
         self._kept: dict[bytes, tuple[int, Entry]] = {}
         self.bytes = 0
-        """What they take, about."""
+        """The approximate size of the entries in memory."""
 
     def __len__(self) -> int:
         return len(self._kept)

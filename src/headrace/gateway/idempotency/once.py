@@ -70,7 +70,9 @@ class Once:
         return Slot(id, self._gateway.client, config, self._threads, seconds, self._has_room)
 
     def _has_room(self) -> bool:
-        """For more to remember. What others stored is remembered in any case: a key that is forgotten is stored twice."""
+        """Whether another key fits the limit. Keys that others stored are remembered in any case: a forgotten one is
+        stored twice.
+        """
         bytes_max = self._gateway.settings.idempotency_bytes_max
         if self._remembered < bytes_max:
             return True

@@ -84,7 +84,7 @@ class Slot:
             self._task.cancel()
 
     async def _run(self) -> None:
-        """As long as somebody waits."""
+        """Runs rounds while requests wait."""
         try:
             while self._queue:
                 await self._round()
@@ -134,7 +134,7 @@ class Slot:
         return producer
 
     async def _read_on(self) -> None:
-        """To the end that is there after the take-over; from where we last were, or as far back as keys are kept."""
+        """Reads to the end that the log had at the take-over: from where we last were, or as far back as keys are kept."""
         end = (await self._client.offsets({self._partition: LATEST}, read_committed=False))[self._partition].offset
         if self._next_offset is None:
             since = int(time.time() * 1000) - KEPT_MS

@@ -50,7 +50,7 @@ class SlotProducer:
         self._producer = Producer(told)
 
     def take_over(self) -> None:
-        """From here on nobody else can write to the slot, and nothing that others began is open."""
+        """Fences every other writer to the slot and aborts the transactions that they left open."""
         try:
             self._producer.init_transactions(self._seconds_max)
         except KafkaException as error:
@@ -68,7 +68,7 @@ class SlotProducer:
         return entries
 
     def close(self) -> None:
-        """Here too: its end waits for threads of its own."""
+        """Closes the client, in this thread too: its end waits for threads of its own."""
         self._producer.purge()
         del self._producer
 
@@ -133,4 +133,4 @@ def _on_delivery(
 
 
 def _ignore(_: object) -> None:
-    """What goes wrong is raised by the call that needs it."""
+    """Ignores an error of the client: the call that it concerns raises it."""

@@ -1,4 +1,4 @@
-"""What OpenAPI says of the message paths: the handler of POST reads JSON by itself, so its body is described by hand."""
+"""The OpenAPI description of the message paths: the handler of POST reads JSON itself, so its body is described by hand."""
 
 from typing import Any
 

@@ -26,7 +26,7 @@ def loads(data: bytes) -> Any:
 
 
 def loads_exactly(data: bytes) -> Any:
-    """What orjson has read before, with all digits."""
+    """The value of JSON that orjson accepts, with all digits of its numbers."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -48,7 +48,9 @@ def dumps(value: Any) -> bytes:
 
 
 def shown(data: bytes) -> Any:
-    """As a part of a reply. ValueError if it is no JSON, or a reply would lose digits of it, or could not hold it."""
+    """The value as a part of a reply. Raises ValueError if it is no JSON, or a reply would lose digits or could not
+    hold it.
+    """
     found = orjson.loads(data)
     try:
         if may_lose_digits(data):

@@ -22,7 +22,7 @@ class FetchSizes:
         self._shapes: dict[TopicPartition, _Shape] = {}
 
     def learn(self, id: TopicPartition, batches: memoryview) -> None:
-        """From the first of them."""
+        """Notes the shape of the first of these batches."""
         if not batches:
             return
         header = parse_header(batches)

@@ -28,7 +28,7 @@ Where = str | int
 
 
 def parse_messages(batch: list[Any]) -> Sequence[Outgoing]:
-    """Of a batch: complaints name the number of the message."""
+    """The messages of a POST with several; complaints name the number of the message."""
     return _texts(batch) or [parse_message(fields, number) for number, fields in enumerate(batch)]
 
 

@@ -23,7 +23,7 @@ AWAITED_BYTES = 64 << 10
 
 
 class Asked(NamedTuple):
-    """What a GET wants to read: the query, checked."""
+    """The checked query of a GET of messages."""
 
     start: Start
     limit: int | None = None

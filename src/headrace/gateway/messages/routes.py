@@ -31,7 +31,7 @@ async def store(request: Request, topic: Topic, gateway: Shared) -> Response:
 
 
 def fast_routes() -> dict[tuple[str, str], BaseRoute]:
-    """Those of messages, by method and path: `FastLane` answers for them, and names them to whoever counts."""
+    """The message routes by method and path: `FastLane` serves them, and names them for the counts of requests."""
     routes = [route for route in router.routes if isinstance(route, APIRoute)]
     return {(method, route.path): route for route in routes for method in route.methods or ()}
 
@@ -55,7 +55,7 @@ async def asked_for(
         str, Query(pattern="^read_(un)?committed$", description="Whether open transactions are shown.")
     ] = "read_committed",
 ) -> Asked:
-    """Not a class: what is no coroutine the framework runs in a thread."""
+    """The query of a GET, checked. A coroutine, since the framework runs any other callable in a thread."""
     as_lines = follow or NDJSON in request.headers.get("accept", "")
     read_committed = isolation == "read_committed"
     return Asked(parse_start(offset, time), limit, max_bytes, wait_ms, encoding, read_committed, follow, as_lines)

@@ -54,12 +54,12 @@ class Alerts:
 
     @property
     def all(self) -> list[Alert]:
-        """Those that fire first, then pending ones, then the last that were cleared, latest first."""
+        """All alerts: firing ones first, then pending ones, then the last that were cleared, latest first."""
         now = [watch.alert for watch in self._watched.values()]
         return [*(a for a in now if a.state == FIRING), *(a for a in now if a.state == PENDING), *self._cleared[::-1]]
 
     def evaluate(self, rule: Rule, measures: Measures, now: float, is_gone: Callable[[Labels], bool]) -> list[Alert]:
-        """What changed: alerts that fire from now on, or are cleared."""
+        """The alerts of this rule that changed: they fire from now on, or are cleared."""
         changed = []
         known = [labels for name, labels in self._watched if name == rule.name]
         for labels in dict.fromkeys([*known, *measures]):

@@ -1,4 +1,4 @@
-"""What was measured in the last half hour, in memory: a bounded number of series of a bounded number of points each.
+"""Measurements of the last half hour, in memory: a bounded number of series of a bounded number of points each.
 
 A series that nothing was recorded for is forgotten once its last point is too old. When there are too many, new ones are
 not begun. Points are two doubles: 20,000 series of 360 are 115 MB. A cluster of 1,000 topics has some 9,000 series.
@@ -79,6 +79,6 @@ class History:
         return [Point(*pair) for pair in zip(track.times[begin:], track.values[begin:], strict=True)]
 
     def tracks(self, name: str, since: float) -> Iterator[tuple[Labels, list[Point]]]:
-        """Of every series of this name that was seen at the last look."""
+        """The points of every series of this name that was seen at the last look."""
         for labels in self.latest(name):
             yield labels, self.points(Series(name, labels), since)

@@ -24,12 +24,12 @@ from headrace.wire.messages.groups_admin import ListGroupsRequest, ListGroupsRes
 GROUPS_AT_ONCE = 200
 
 Committed = dict[str, dict[TopicPartition, Commit]]
-"""By group."""
+"""Commits by group."""
 
 
 class Lags(NamedTuple):
     behind: Mapping[str, Mapping[TopicPartition, int]] = {}
-    """By group."""
+    """Lags by group."""
     partial: frozenset[str] = frozenset()
     """Groups of which some partitions, or all, could not be asked about."""
     is_complete: bool = False
@@ -59,7 +59,7 @@ class GroupLags:
         return (await self._committed())[0]
 
     async def _committed(self) -> tuple[Committed, set[str], bool]:
-        """And the groups that were refused, and whether every broker told of its own."""
+        """Commits of all groups, the groups that were refused, and whether every broker listed its own."""
         committed: Committed = {}
         refused: set[str] = set()
         is_complete = True
@@ -101,7 +101,7 @@ class GroupLags:
         return committed, set(groups) - committed.keys()
 
     async def _fetch(self, broker: int, groups: Sequence[str]) -> Committed:
-        """Of those that are not refused: one that moves to another coordinator takes no other with it."""
+        """Commits of groups that are not refused: one that moves to another coordinator takes no other with it."""
         request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group, topics=None) for group in groups])
         answer = await self._admin.ask_broker(broker, request, OffsetFetchResponse)
         await self._learn_names(answer)
@@ -127,7 +127,7 @@ class GroupLags:
         return topic.name or self._names.get(topic.topic_id, "")
 
     async def _existing(self, ids: set[TopicPartition]) -> set[TopicPartition]:
-        """Those whose topic was not deleted."""
+        """The partitions whose topic was not deleted."""
         if not ids:
             return set()
         topics = (await self._admin.metadata({id.topic for id in ids})).topics

@@ -28,7 +28,7 @@ from headrace.gateway.monitor.sight import Sight, recorded
 if TYPE_CHECKING:
     from headrace.gateway.gateway import Gateway
 
-log = logging.getLogger("headrace.monitor")
+logger = logging.getLogger("headrace.monitor")
 
 LAG_SECONDS_MAX = 30.0
 LOOP_LAG_SECONDS = 0.25
@@ -57,7 +57,7 @@ class Monitor:
         return self.history_kept.points(Series(metric, labels_of(labels)), time.time() - seconds)
 
     def latest(self, metric: str) -> Mapping[Labels, float]:
-        """Of everything that has this metric, by labels: `(("topic", "orders"),)`, `(("broker", "1"),)`, or `()`."""
+        """The last values of a metric by labels: `(("topic", "orders"),)`, `(("broker", "1"),)`, or `()`."""
         return self.history_kept.latest(metric)
 
     # -- as a part of the gateway ------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ class Monitor:
                 await self.look()
             except Exception:
                 # One odd page must not end the watch over all the others.
-                log.exception("a look at the cluster failed")
+                logger.exception("a look at the cluster failed")
             await asyncio.sleep(self._interval)
 
     async def look(self) -> Sequence[Alert]:

@@ -17,7 +17,7 @@ import httpx
 
 from headrace.gateway.monitor.alerts import Alert
 
-log = logging.getLogger("headrace.alerts")
+logger = logging.getLogger("headrace.alerts")
 
 WAITING_MAX = 1000
 TRIES_MAX = 8
@@ -66,7 +66,7 @@ class Notifier:
             self.failures += 1
             await asyncio.sleep(pause)
             pause = min(2 * pause, PAUSE_SECONDS_MAX)
-        log.error(
+        logger.error(
             "nobody took alert %(alert)s (%(state)s) at the webhook in %(tries)d tries",
             {"alert": alert.name, "state": alert.state, "tries": TRIES_MAX},
         )
@@ -75,10 +75,10 @@ class Notifier:
         try:
             reply = await self._http.post(self._url, json=alert_view(alert))
         except httpx.HTTPError as error:
-            log.warning("the alert webhook does not answer: %(cause)s", {"cause": error})
+            logger.warning("the alert webhook does not answer: %(cause)s", {"cause": error})
             return False
         if not reply.is_success:
-            log.warning("the alert webhook answers %(status)d", {"status": reply.status_code})
+            logger.warning("the alert webhook answers %(status)d", {"status": reply.status_code})
         return reply.is_success
 
 

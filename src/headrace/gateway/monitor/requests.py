@@ -1,4 +1,4 @@
-"""What the gateway counts about its own requests: how many, how long until the reply began, how many are open.
+"""Counts of the gateway's own requests: how many, how long until the reply began, how many are open.
 
 By the path of the route (`/topics/{topic}/messages`), not of the request: else every topic would be a series, and so would
 every path that somebody makes up.

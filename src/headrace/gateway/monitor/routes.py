@@ -57,7 +57,7 @@ async def history(
     group: Annotated[str | None, Query(max_length=65_535)] = None,
     partition: Annotated[int | None, Query(ge=0)] = None,
 ) -> dict[str, Any]:
-    """What the gateway saw lately: of a topic, a broker, a group, or without any of these of the whole cluster."""
+    """The latest measurements of a topic, a broker, a group, or without any of these of the whole cluster."""
     labels = {"topic": topic, "broker": broker, "group": group, "partition": partition}
     named = {name: value for name, value in labels.items() if value is not None}
     points = watching.history(metric, named, seconds)

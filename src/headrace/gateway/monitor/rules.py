@@ -28,7 +28,7 @@ class Rule(NamedTuple):
     """(history, now, window in seconds) → by labels."""
     threshold: float
     clears_at: float
-    """Once firing, it goes on until the measure is back here: a value that trembles at the threshold is one alert."""
+    """The measure at which a firing alert clears: a value that trembles at the threshold is one alert."""
     for_seconds: float
     keep_seconds: float
     """How long it must be back there before the alert is cleared."""
@@ -62,7 +62,7 @@ def _by_topic(name: str) -> Callable[[History, float, float], Measures]:
 
 
 def _increase(history: History, now: float, window: float) -> Measures:
-    """What the rates that were seen add up to."""
+    """The increase over the window: the sum of the rates seen, each times its seconds."""
     if () not in history.latest(UNCLEAN):
         return {}
     points = history.points(Series(UNCLEAN), now - window)

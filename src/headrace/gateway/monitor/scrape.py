@@ -50,7 +50,7 @@ class Scraper:
         return None if address is None else await self._fetch(address)
 
     async def _registered(self) -> Sequence[DescribeClusterBroker]:
-        """Whoever is not among them has left for good, wherever its page was; when nobody says, nobody has."""
+        """The registered brokers, or none while no broker answers; forgets the address of a broker that left for good."""
         try:
             async with asyncio.timeout(SECONDS_MAX):
                 brokers = (await self._admin.describe_cluster()).brokers

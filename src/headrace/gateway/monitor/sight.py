@@ -57,9 +57,9 @@ class Sight(NamedTuple):
     at: float
     """Unix time."""
     pages: Mapping[int, Page]
-    """By broker, of those that answered."""
+    """The metrics page of each broker that answered."""
     missing: frozenset[int] = frozenset()
-    """Those that answered before, and not now."""
+    """Brokers that answered before, and not now."""
     lags: Lags = Lags()
     is_answered: bool = False
     """Whether the cluster answered a question of Kafka's, pages or not."""
@@ -123,7 +123,7 @@ def _broker_gauges(sight: Sight) -> Iterator[tuple[Series, float]]:
 
 
 def _led(sight: Sight) -> Iterator[tuple[Series, float]]:
-    """Of all topics together: what is lost when nobody answers any more."""
+    """The number of led partitions of all topics: the loss, when no broker answers any more."""
     if sight.pages:
         yield Series(LEADERS), sum(sum(page.get(LEADERS, {}).values()) for page in sight.pages.values())
 

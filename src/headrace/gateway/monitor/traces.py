@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Traces:
-    """As a part of the gateway it only ends: what was not sent yet is sent then."""
+    """The traces of a gateway, as one of its parts: spans not yet exported are exported at its end."""
 
     def __init__(self, endpoint: str) -> None:
         self.provider = open_provider("otel_endpoint", endpoint, "headrace-gateway")

@@ -1,4 +1,4 @@
-"""Some events of one topic in a row, and how they look on the wire: rendered once for all listeners that share them.
+"""A block: consecutive events of one topic and their bytes on the wire, rendered once for all listeners that share them.
 
 Each event's id tells the position after it in every partition. So a rendering can be shared by exactly those listeners
 whose position before the block is the same; at the live end of a topic that is nearly all of them.
@@ -59,7 +59,7 @@ class Block:
         self._frames: dict[Encoding, list[str]] = {}
 
     def as_text(self, encoding: Encoding) -> bytes:
-        """As server-sent events."""
+        """The block as server-sent events."""
         text = self._texts.get(encoding)
         if text is None:
             text = self._texts[encoding] = b"".join(self._render(_as_event, encoding))
@@ -67,7 +67,7 @@ class Block:
         return text
 
     def as_frames(self, encoding: Encoding) -> list[str]:
-        """As messages of a WebSocket."""
+        """The block as messages of a WebSocket."""
         frames = self._frames.get(encoding)
         if frames is None:
             frames = self._frames[encoding] = [each.decode() for each in self._render(_as_frame, encoding)]

@@ -91,7 +91,9 @@ class ConsumerThread:
             polled = [] if _is_done(taken, QUICK_SECONDS) else self._rest_until(taken)
 
     def _rest_until(self, taken: "Future[None]") -> list[Message]:
-        """What still arrived: librdkafka gives out what it was given before, and partitions that are new to us."""
+        """Messages that still arrive: librdkafka hands out those it had fetched, and those of partitions that are new
+        to us.
+        """
         arrived = []
         while not self._polled.is_stopping and not taken.done():
             self._consumer.pause(self._consumer.assignment())

@@ -27,7 +27,7 @@ class Feed:
         self.is_whole = False
         """Whether somebody listens to all partitions, those that are added later too."""
         self.positions: Positions = {}
-        """What has been read, by partition. Replaced, never changed: blocks and listeners keep it."""
+        """The position after the last event read, by partition. Replaced, never changed: blocks and listeners keep it."""
         self._last_used = now
         self._floor: dict[int, int] = {}
         self._reading: set[int] = set()
@@ -43,11 +43,11 @@ class Feed:
         self.positions = dict(sorted({**self.positions, **positions}.items()))
 
     def begin(self, partitions: Iterable[int]) -> None:
-        """What arrives before belongs to an earlier reading, from other offsets."""
+        """Begins to read these partitions; an event that arrives before is of an earlier reading, from other offsets."""
         self._reading.update(partitions)
 
     def append(self, events: Iterable[Event]) -> list[Block]:
-        """What was made of them, to be counted."""
+        """Appends the events; returns the new blocks, to be counted."""
         made: list[Block] = []
         fresh = [each for each in events if each.partition in self._reading]
         for part in parts(fresh, len(format_positions(self.positions))):

@@ -72,7 +72,7 @@ class GroupStream:
         return self._block(events)
 
     def commit(self, positions: Positions) -> None:
-        """Of what is ours; what went to another member meanwhile is for that one to commit."""
+        """Commits positions of owned partitions; those that went to another member are for that one to commit."""
         offsets = [Position(self._topic, each, at) for each, at in positions.items() if each in self._owned]
         if offsets and self._reader is not None:
             self._reader.order(lambda consumer: consumer.commit(offsets=offsets, asynchronous=True))

@@ -103,7 +103,7 @@ class Hub:
 
     @property
     def in_groups(self) -> int:
-        """Those of them that are members of groups."""
+        """The number of listeners that are members of groups."""
         return len(self._members)
 
     @property
@@ -112,7 +112,7 @@ class Hub:
 
     @contextmanager
     def keeping(self, listener: Kept) -> Iterator[None]:
-        """For as long as it listens. Too many are turned away."""
+        """Counts a listener while it listens. Raises if there are too many."""
         self._take_place(listener)
         try:
             yield
@@ -192,7 +192,9 @@ class Hub:
         return feed if feed is not None and feed.covers(positions) else None
 
     def open_feed(self, topic: str, positions: Positions) -> None:
-        """For a listener at the end of its partitions; those that the feed does not have yet are read from there."""
+        """Opens the feed for a listener at the end of its partitions; partitions that are new to the feed are read from
+        there.
+        """
         feed = self._feeds.get(topic)
         if feed is None:
             feed = self._feeds[topic] = Feed(topic, time.monotonic())
@@ -258,7 +260,9 @@ class Hub:
             self._kept.add(feed, block)
 
     def _on_error(self, error: KafkaError, message: Message) -> None:
-        """Whatever it is (the topic is gone, the offset is): listeners meet it themselves, and know what to do."""
+        """Closes the feed after any error (the topic is gone, the offset is): its listeners meet it themselves when
+        they read on.
+        """
         feed = self._feeds.get(message.topic() or "")
         logger.info("reading %(topic)s: %(cause)s", {"topic": message.topic(), "cause": error})
         if feed is not None:

@@ -58,7 +58,7 @@ class Listener:
     # -- what it is asked --------------------------------------------------------------------------------------------
 
     async def next(self) -> Block | None:
-        """What comes next, when it comes; None when it is time for a sign of life. Raises Ended, Refused, Disconnected."""
+        """The next block, once there is one; None when a sign of life is due. Raises Ended, Refused, Disconnected."""
         self._last_sign = time.monotonic()
         self._sending_since = None
         while True:
@@ -121,7 +121,7 @@ class Listener:
             self._fall_behind(added)
 
     def _own_part(self, shared: Block) -> Block | None:
-        """Of a block that others are given whole: we are ahead of it, or read fewer partitions."""
+        """The listener's own events of a shared block: it is ahead of it, or reads fewer partitions."""
         before = self.positions
         events = [each for each in shared.events if each.record.offset >= before.get(each.partition, _NEVER)]
         self.positions = {each: max(offset, shared.after.get(each, 0)) for each, offset in before.items()}

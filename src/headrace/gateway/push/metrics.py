@@ -1,4 +1,4 @@
-"""What `/metrics` says of push: who listens, and how much was sent to them."""
+"""The part of `/metrics` about push: the listeners, and how much was sent to them."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What a listener that is behind has fetched, taken a block at a time.
+"""Batches that a listener behind the feed has fetched, taken a block at a time.
 
 A batch may unpack to much more than a block. So that it need not be fetched and unpacked again for each, the rest is left
 with `Readings`: few at once, and for a moment only, since nobody waits for those who do not come back. No I/O.
@@ -38,7 +38,7 @@ class Reading:
 
 
 class Readings:
-    """Those that are not at their end, by where they go on."""
+    """Readings that are not at their end, by the position where they go on."""
 
     def __init__(self) -> None:
         self._open: OrderedDict[Place, Reading] = OrderedDict()

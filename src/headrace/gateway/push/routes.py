@@ -34,7 +34,7 @@ STREAM: dict[str, Any] = {
 
 
 class Asked:
-    """What a listener wants to hear."""
+    """The request of a listener."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ async def _nothing_to_say(_: str) -> None:
 
 
 class AskedOfGroup:
-    """What a listener wants to hear as a member of a group."""
+    """The request of a listener that is a member of a group."""
 
     def __init__(
         self,
@@ -117,8 +117,9 @@ class AskedOfGroup:
 
 @router.get("/api/v1/consumer-groups/{group}/events", summary="A group's messages as they come", **STREAM)
 async def group_events(asked: Annotated[AskedOfGroup, Depends()], gateway: Shared) -> Response:
-    """As a member of the group: it shares the partitions with all others. What the connection has taken is committed;
-    come back with the id of the last event to have again what was lost on the way."""
+    """Events for a member of the group: it shares the partitions with all others. What the connection has taken is
+    committed; come back with the id of the last event to have again what was lost on the way.
+    """
     return EventStream(asked.opened(gateway, commits_itself=True), asked.encoding, gateway.part(Hub).sent)
 
 

@@ -23,7 +23,7 @@ OnText = Callable[[str], Awaitable[None]]
 
 
 async def push(socket: WebSocket, stream: Stream, encoding: Encoding, on_text: OnText, sent: Sent) -> None:
-    """Until the client goes, or the stream ends. A quiet connection is kept open by the server's pings."""
+    """Pushes until the client goes, or the stream ends. A quiet connection is kept open by the server's pings."""
     with cut_when_over(stream, _read(socket, on_text)) as reading:
         try:
             while True:

@@ -1,4 +1,4 @@
-"""What a connection pushes: blocks, one after the other, until an exception says why there are no more."""
+"""The stream of blocks that a connection pushes, until an exception says why there are no more."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
@@ -23,12 +23,12 @@ class Stream(Protocol):
     """Called when the connection takes nothing any more, to cut it."""
 
     async def next(self) -> Block | None:
-        """What comes next, when it comes; None when it is time for a sign of life. Raises one of ENDS."""
+        """The next block, once there is one; None when a sign of life is due. Raises one of ENDS."""
 
 
 @contextmanager
 def cut_when_over(stream: Stream, gone: Coroutine[Any, Any, None]) -> Iterator["asyncio.Task[None]"]:
-    """What is done within is cancelled when the client has gone, or when the stream asks for it; what comes after is not."""
+    """Cancels the work inside when the client has gone, or when the stream asks for it; later work of the task goes on."""
     writing, within = asyncio.current_task(), True
     assert writing is not None
 

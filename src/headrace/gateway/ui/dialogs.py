@@ -37,7 +37,7 @@ def answers(box: ui.dialog, act: str, deed: Callable[[], Awaitable[bool]], dange
 
 
 def confirm_by_name(title: str, consequence: str, name: str, act: str, deed: Callable[[], Awaitable[bool]]) -> None:
-    """For what cannot be undone: the name has to be typed."""
+    """A dialog before an act that cannot be undone: the name has to be typed."""
     with dialog(title) as box:
         tagged("p", consequence)
         typed = ui.input(f"Type {name} to go on").props("outlined autofocus autocomplete=off")
@@ -54,7 +54,7 @@ def agree_to_plan(
     act: str,
     deed: Callable[[], Awaitable[bool]],
 ) -> None:
-    """What would be done, row by row, before it is done."""
+    """A dialog that shows a plan, row by row, before it is carried out."""
     with dialog(title, wide=True) as box:
         tagged("p", text)
         Grid(title, columns, "Nothing would change.").show(rows)

@@ -1,4 +1,4 @@
-"""What the monitor has measured, as pages want it: the last value of each, and lines over the same moments."""
+"""Measurements of the monitor as pages show them: the last value of each, and lines over the same moments."""
 
 from collections.abc import Iterable, Mapping
 

@@ -25,7 +25,7 @@ class Column(NamedTuple):
     label: str
     kind: Kind = "text"
     sort: Callable[[Any], Any] | None = None
-    """What the rows are sorted by, of the thing that the row shows."""
+    """The sort key of a column, taken of the thing that a row shows."""
     width: str = ""
 
 
@@ -135,6 +135,6 @@ class Paged:
 
 
 def matching(things: Sequence[Any], wanted: str, name: Callable[[Any], str]) -> list[Any]:
-    """Those whose name has every word of the search in it, in any case."""
+    """Things whose name has every word of the search in it, in any case."""
     parts = wanted.lower().split()
     return [each for each in things if all(part in name(each).lower() for part in parts)] if parts else list(things)

@@ -35,7 +35,7 @@ def keep_fresh(refresh: Callable[[], Awaitable[None]], seconds: float = EVERY_SE
 
 
 async def answered(question: Awaitable[T]) -> T | None:
-    """For a page that cannot be built without: says in its place why it is not there."""
+    """The answer that a page needs to be built; without one, the page shows the error in its place."""
     try:
         return await question
     except TROUBLE as error:
@@ -45,7 +45,7 @@ async def answered(question: Awaitable[T]) -> T | None:
 
 
 async def attempt(deed: Awaitable[object], done: str) -> bool:
-    """What somebody asked for; says how it went."""
+    """Does what a person asked for, and shows how it went."""
     try:
         await deed
     except TROUBLE as error:

@@ -74,7 +74,7 @@ def _payload(name: str, raw: bytes) -> None:
 
 
 def export(messages: Sequence[Message], topic: str) -> None:
-    """As the lines that REST takes, so that what was exported can be posted again."""
+    """Downloads the messages as the lines that REST takes, so that they can be posted again."""
     lines = b"".join(render_line(message.record) for message in messages)
     ui.download.content(lines, f"{topic}.ndjson", "application/x-ndjson")
 

@@ -1,4 +1,4 @@
-"""What the browser's field for a moment holds, in the gateway's local time."""
+"""The values of the browser's field for a moment, in the gateway's local time."""
 
 import time
 
@@ -6,7 +6,7 @@ AGO_SECONDS = 3600
 
 
 def milliseconds(text: str | None) -> int:
-    """Without one, an hour ago."""
+    """The moment in milliseconds; an hour ago without a text."""
     if not text:
         return round((time.time() - AGO_SECONDS) * 1000)
     form = "%Y-%m-%dT%H:%M:%S" if text.count(":") == 2 else "%Y-%m-%dT%H:%M"

@@ -1,4 +1,4 @@
-"""What every page is made of: its head, tiles, panels, notices and empty states.
+"""Pieces that every page is made of: its head, tiles, panels, notices and empty states.
 
 Texts are children or properties of elements, never markup: whatever they say is shown as it is.
 """

@@ -37,7 +37,7 @@ class Message(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Of its row: unique in the topic."""
+        """The key of its row, unique in the topic."""
         return f"{self.id.partition}:{self.record.offset}"
 
     @property

@@ -24,7 +24,7 @@ class Tail:
         """Messages that came faster than a person could have read them."""
 
     async def poll(self, partitions: int) -> list[Message]:
-        """Of so many partitions, in order of time. The first look only finds the end."""
+        """New messages of the first `partitions` partitions, in order of time. The first look only finds the end."""
         check_readable(self._topic)
         ids = [TopicPartition(self._topic, index) for index in range(partitions)]
         if not self._next:

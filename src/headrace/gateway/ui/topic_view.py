@@ -22,12 +22,12 @@ class TopicView(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Of one copy."""
+        """The size of one copy."""
         return sum(part.size_bytes for part in self.partitions)
 
     @property
     def stored_bytes(self) -> int:
-        """Of all copies."""
+        """The size of all copies."""
         return sum(replica.size_bytes for part in self.partitions for replica in part.held.values())
 
     @property

@@ -1,4 +1,4 @@
-"""What all open pages look at: each answer of the cluster is asked for once, however many look, and kept for a moment.
+"""Answers of the cluster that all open pages share: each is asked for once, however many look, and kept for a moment.
 
 A page that finds nothing new shows what was there; nothing is asked while nobody looks.
 """
@@ -43,7 +43,7 @@ class Kept(Generic[T]):
         return self.last
 
     def forget(self) -> None:
-        """Something was changed: the next look asks again."""
+        """Forgets the answer after a change: the next look asks again."""
         self._at = -float("inf")
 
 
@@ -61,7 +61,9 @@ class Watch:
         return await find_jobs(self.monitor.group_lags, await self.groups.get())
 
     async def topics(self, wanted: str = "") -> dict[str, TopicView]:
-        """What is known may be seconds old: a topic that is not among it is asked for again."""
+        """Topics by name, which may be seconds old: with a `wanted` topic that is not among them, the cluster is asked
+        again.
+        """
         known = topics_of(await self.cluster.get())
         return known if not wanted or wanted in known else topics_of(await self.cluster.get(0))
 

@@ -43,7 +43,7 @@ class Lane:
     def __init__(self, partition: int, outlet: Outlet, policy: RetryPolicy, messages_max: int) -> None:
         self.partition = partition
         self.next_offset: int | None = None
-        """Everything before it is delivered; None before the first."""
+        """The offset below which everything is delivered; None before the first delivery."""
         self.tries = 0
         self.trouble = ""
         self._outlet = outlet

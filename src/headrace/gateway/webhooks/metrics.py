@@ -1,4 +1,4 @@
-"""What `/metrics` says of webhooks, each by its id: tries and their results, what was delivered, and what waits."""
+"""The part of `/metrics` about webhooks, each by its id: tries and their results, deliveries, and what waits."""
 
 from collections.abc import Callable, Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""What follows a try to deliver: done, another try after a while, or the dead letters. A calculation.
+"""The step after a try to deliver: done, another try after a while, or the dead letters. A calculation.
 
 The wait doubles with every try up to a limit; chance takes up to half of it away, so that lanes that failed together do
 not come back together. A receiver may ask for more time (Retry-After), but not for more than the longest wait.
@@ -16,7 +16,7 @@ class RetryPolicy(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a try met: an HTTP status, or 0 and why there was none."""
+    """The answer to a try: an HTTP status, or 0 and the reason why there was none."""
 
     status: int
     reason: str = ""

@@ -121,7 +121,9 @@ async def resume(id: str, service: Service) -> dict[str, Any]:
 
 @router.post("/{id}/redrive", status_code=202, summary="Deliver its dead letters again")
 async def redrive(id: str, service: Service) -> dict[str, Any]:
-    """Those that there are now and were not redriven before. What fails again becomes a dead letter again."""
+    """Delivers the dead letters that there are now and were not redriven before. One that fails again is a dead letter
+    again.
+    """
     return service.view(await service.redrive(id))
 
 

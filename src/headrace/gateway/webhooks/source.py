@@ -1,4 +1,4 @@
-"""What a courier reads, as which group, and how a record of it becomes a letter: the topic, or its dead letters again."""
+"""The source of a courier: a topic or its dead letters, the group that reads it, and how a record becomes a letter."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -12,7 +12,7 @@ class Source(NamedTuple):
     topic: str
     group: str
     letter: Callable[[int, Record], Letter | None]
-    """Of a record of that partition; None passes it over."""
+    """The letter of a record of that partition; None passes it over."""
     until: Mapping[int, int] | None = None
     """Where each partition ends; None for no end."""
 
@@ -26,7 +26,7 @@ def topic_of(subscription: Subscription) -> Source:
 
 
 def dead_letters_of(subscription: Subscription) -> Source:
-    """Those that were redriven before are passed over: the group that knew of them is gone."""
+    """The source of a redrive. Letters that were redriven before are passed over: the group that knew of them is gone."""
 
     def letter(partition: int, record: Record) -> Letter | None:
         is_done = record.offset < subscription.redriven.get(partition, 0)

@@ -1,4 +1,4 @@
-"""What is made sure of before a subscription exists: that its URL, its topic, its dead letters and its start are right.
+"""Checks before a subscription exists: that its URL, its topic, its dead letters and its start are right.
 
 Where it begins is committed to its group first. From then on nothing that is stored can be missed, however late the
 first gateway gets to read.

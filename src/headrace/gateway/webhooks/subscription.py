@@ -18,7 +18,7 @@ State = Literal["active", "paused"]
 Change = Literal["state", "redrive_until", "redriven"]
 CHANGES: tuple[Change, ...] = get_args(Change)
 Offsets = Mapping[int, int]
-"""By partition."""
+"""Offsets by partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Subscription:
     redrive_until: Offsets
     """The dead letters to deliver again: up to these offsets. How far that is, the redrive group's commits say."""
     redriven: Offsets = field(default_factory=dict)
-    """What of them is done for good: the redrive group, and its commits, last as long as a redrive."""
+    """Offsets below which dead letters were redriven, kept since a redrive's group and commits end with it."""
 
     @property
     def redrive_group(self) -> str:
@@ -49,7 +49,7 @@ class Subscription:
 
     @property
     def own_groups(self) -> tuple[str, ...]:
-        """Those that end with it. One that somebody named is theirs: another webhook may go on where this one was.
+        """The groups that end with this subscription. A group that its maker named stays: another webhook may go on there.
 
         Beside such a group, one of the redrive group's name is ours only if there was a redrive.
         """
@@ -66,7 +66,7 @@ class Subscription:
         return self.state == "active"
 
     def view(self) -> dict[str, Any]:
-        """What is shown: everything but the secret, which nobody sees again."""
+        """The public view: everything but the secret, which is never shown again."""
         return {
             "id": self.id,
             "topic": self.topic,
@@ -90,7 +90,7 @@ def own_group(id: str) -> str:
 
 
 def holder_of(wanted: Subscription, others: Iterable[Subscription]) -> Subscription | None:
-    """Who reads as one of the groups that this one wants."""
+    """Another subscription that reads as one of the groups that this one wants."""
     return next((each for each in others if each.id != wanted.id and set(each.groups) & set(wanted.groups)), None)
 
 
@@ -125,7 +125,7 @@ def changed_by(subscription: Subscription, name: str, value: bytes) -> Subscript
 
 
 def _furthest(before: Offsets, after: Offsets) -> Offsets:
-    """What is done stays done: a slow gateway may write of an earlier redrive."""
+    """The larger offset of each partition: a slow gateway may write of an earlier redrive."""
     return {each: max(before.get(each, 0), after.get(each, 0)) for each in {**before, **after}}
 
 

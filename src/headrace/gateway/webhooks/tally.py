@@ -1,4 +1,4 @@
-"""What became of a webhook's deliveries through this gateway. It outlives couriers, which come and go with every change."""
+"""Counts of a webhook's deliveries through this gateway. They outlive couriers, which come and go with every change."""
 
 from headrace.gateway.webhooks.retry import Answer
 

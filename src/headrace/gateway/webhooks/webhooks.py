@@ -1,4 +1,4 @@
-"""What a gateway does about webhooks: keeps the subscriptions, and a courier for each that is active.
+"""The webhooks of a gateway: the subscriptions, and a courier for each that is active.
 
 Level-triggered: whatever the registry says is compared with what runs, so a gateway that starts, misses a change or
 takes over needs no special case. What handlers and the UI call is here too.
@@ -38,7 +38,7 @@ TIDY_SECONDS = 5.0
 
 
 class Work(NamedTuple):
-    """What a courier does: a subscription's topic, or its dead letters once more."""
+    """The work of a courier: a subscription's topic, or its dead letters once more."""
 
     id: str
     redrive: bool
@@ -91,7 +91,7 @@ class Webhooks:
 
     @property
     def tallies(self) -> Mapping[str, Tally]:
-        """By id, of those that there are."""
+        """Tallies of existing webhooks, by id."""
         return {each.id: self._tally(each.id) for each in self.all()}
 
     def _tally(self, id: str) -> Tally:
@@ -130,7 +130,7 @@ class Webhooks:
 
     @contextlib.contextmanager
     def _reserved(self, subscription: Subscription) -> Iterator[None]:
-        """Its place and its groups, from the question whether they are free until the log has the answer."""
+        """Reserves a subscription's place and groups, from the check that they are free until the log has the answer."""
         self._require_room(subscription)
         self._subscribing[subscription.id] = subscription
         try:
@@ -176,7 +176,7 @@ class Webhooks:
         return await self._change(subscription, "redrive_until", until)
 
     async def _change(self, subscription: Subscription, name: Change, value: State | Offsets) -> Subscription:
-        """As it is afterwards: others may have changed it too, or deleted it."""
+        """Changes the subscription; returns it as it is afterwards, since others may have changed it too, or deleted it."""
         await self._registry.change(subscription.id, name, value)
         return self.get(subscription.id)
 
@@ -261,7 +261,9 @@ class Webhooks:
                 logger.exception("webhooks: a fault of ours; trying again")
 
     async def _note_redriven(self) -> None:
-        """For good, since the group that has the commits is to go; the same from every gateway that saw the end."""
+        """Writes down how far a finished redrive came, since its group with the commits is to go. Every gateway writes
+        the same.
+        """
         for id, until in list(self._redriven.items()):
             known = self._registry.subscriptions.get(id)
             if known is not None and known.redrive_left:

@@ -146,7 +146,7 @@ class DeltaLakeTable:
 
 
 def _statistics(file: TableFile) -> str:
-    """What readers skip files by."""
+    """Statistics by which readers skip files."""
     least = {"partition": file.partition_min, "kafka_offset": file.offset_min}
     most = {"partition": file.partition_max, "kafka_offset": file.offset_max}
     return json.dumps({"numRecords": file.rows, "minValues": least, "maxValues": most})

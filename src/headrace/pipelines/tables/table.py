@@ -1,4 +1,4 @@
-"""What every table format offers the lake, and the files it is made of.
+"""The face that every table format shows the lake, and the files it is made of.
 
 The rule all three keep: a commit adds files and moves the offsets in one step, or does neither; and it is refused when
 the table's offsets are not those the batch began with. So a batch counts once, however often it was written.
@@ -17,7 +17,7 @@ from headrace.base.other_format import other_format
 from headrace.pipelines.ranges import Offsets
 
 VERSION = 1
-"""Of what a table says of itself; it stands beside the source, from version 2 on."""
+"""The version of a table's note about itself; it stands beside the source, from version 2 on."""
 OFFSETS = "headrace.offsets"
 SOURCE = "headrace.source"
 DECODE = "headrace.decode"
@@ -69,11 +69,11 @@ class Table(Protocol):
         ...
 
     def offsets(self) -> Offsets:
-        """By partition, the next offset that the table does not have."""
+        """The next offset that the table lacks, by partition."""
         ...
 
     def columns(self) -> pa.Schema:
-        """Those decoded from values, beside the record's own."""
+        """The columns decoded from values, beside the record's own."""
         ...
 
     def grow(self, columns: pa.Schema) -> None:

@@ -1,11 +1,20 @@
 """ElectLeaders, AlterPartitionReassignments and ListPartitionReassignments: moving leaders and replicas."""
 
+from enum import IntEnum
+
 from headrace.wire.schema import Request, Response, Struct, array, boolean, int8, int16, int32, string
 
 
 class TopicPartitions(Struct):
     topic: str = string()
     partitions: list[int] = array(int32)
+
+
+class ElectionType(IntEnum):
+    """The kinds of election, numbered as ElectLeaders numbers them."""
+
+    PREFERRED = 0
+    UNCLEAN = 1
 
 
 class ElectLeadersRequest(Request, key=43, versions="0-2", flexible=2):

@@ -170,7 +170,9 @@ async def _elect(watch: Watch, elections: Sequence[Election]) -> Mapping[TopicPa
 
 
 async def _planned(watch: Watch, planner: Callable[[Survey], T]) -> tuple[T, Survey] | None:
-    """For the cluster as it is now; None if there is none, which is said."""
+    """A plan for the cluster as it is now, and the survey it was made of; None, after showing the error, without a
+    cluster.
+    """
     try:
         seen = await watch.cluster.get(0)
         return planner(seen), seen
@@ -180,7 +182,7 @@ async def _planned(watch: Watch, planner: Callable[[Survey], T]) -> tuple[T, Sur
 
 
 async def _do(watch: Watch, deed: Awaitable[Mapping[TopicPartition, Refused]], done: str) -> bool:
-    """What was asked for, of many partitions; says how it went."""
+    """Carries out a plan of many partitions, and shows how it went."""
     try:
         refused = await deed
     except TROUBLE as error:

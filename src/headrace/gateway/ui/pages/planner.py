@@ -1,4 +1,4 @@
-"""What a load needs, with the arithmetic: the same calculation, of the same figures, as `headrace plan`."""
+"""The planner's page: needs of a load with the arithmetic, by the same calculation and figures as `headrace plan`."""
 
 from collections.abc import Callable
 
@@ -95,7 +95,9 @@ class _LoadFields:
 
 
 class _MachineFields:
-    """What yours have and cost; what they can do is as published, until a result of the bench says otherwise."""
+    """Fields for one's own machines: their size and price; their speed is the published one until a bench result is
+    given.
+    """
 
     def __init__(self, box: Panel, notice: Notice, on_measured: Callable[[], None]) -> None:
         self.measured = FROM_DOCS

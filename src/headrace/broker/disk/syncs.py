@@ -6,11 +6,12 @@ the disk is never tried again.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Protocol
 
 from headrace.base.file_sync import Done, FileSync, Job, Run
-from headrace.base.kernel_sync import FILES_MAX, KernelSync, NotOffered
-from headrace.base.whole_sync import FILES_MIN, NotNow, WholeSync, is_proof
+from headrace.broker.disk.kernel_sync import FILES_MAX, KernelSync, NotOffered
+from headrace.broker.disk.syncfs import FILES_MIN, NotNow, SyncfsProcess, is_proof
 
 logger = logging.getLogger("headrace.syncs")
 
@@ -22,8 +23,14 @@ class Syncs(Protocol):
     def close(self) -> None: ...
 
 
+# Opens the runner for files below a path; it falls back to the threads it is given.
+OpenSyncs = Callable[[str, Run], Syncs]
+
+
 class ThreadsOnly:
-    def __init__(self, by_threads: Run) -> None:
+    """The sync runner for disks that the kernel does not sync by itself: the simulator's, for one."""
+
+    def __init__(self, path: str, by_threads: Run) -> None:
         self.run = by_threads
 
     def close(self) -> None:
@@ -38,8 +45,8 @@ class RealSyncs:
         self._by_threads = by_threads
         self._loop = asyncio.get_running_loop()
         self._kernel = self._open_kernel()
-        self._may_be_whole = True
-        self._whole: WholeSync | None = None
+        self._may_syncfs = True
+        self._syncfs: SyncfsProcess | None = None
 
     def _open_kernel(self) -> KernelSync | None:
         try:
@@ -53,33 +60,33 @@ class RealSyncs:
         if len(files) < len(jobs):
             # The sync of a directory, which has to be opened first.
             self._by_threads(jobs, done)
-        elif (whole := self._whole_for(files)) is not None:
-            self._sync_whole(whole, files, done)
+        elif (syncfs := self._syncfs_for(files)) is not None:
+            self._sync_all(syncfs, files, done)
         else:
             self._sync_each(files, done)
 
-    def _whole_for(self, files: list[FileSync]) -> WholeSync | None:
-        if len(files) < FILES_MIN or not self._may_be_whole:
+    def _syncfs_for(self, files: list[FileSync]) -> SyncfsProcess | None:
+        if len(files) < FILES_MIN or not self._may_syncfs:
             return None
-        if self._whole is None:
+        if self._syncfs is None:
             # Started when first needed: a broker of few partitions never needs it.
-            self._may_be_whole = is_proof(self._path)
-            if not self._may_be_whole:
+            self._may_syncfs = is_proof(self._path)
+            if not self._may_syncfs:
                 return None
-            self._whole = WholeSync(self._path, self._loop)
-        whole = self._whole
+            self._syncfs = SyncfsProcess(self._path, self._loop)
+        syncfs = self._syncfs
         # Somebody may have put a partition on a disk of its own.
-        is_fit = whole.is_alive and all(file.device == whole.device for file in files)
-        return whole if is_fit else None
+        is_fit = syncfs.is_alive and all(file.device == syncfs.device for file in files)
+        return syncfs if is_fit else None
 
-    def _sync_whole(self, whole: WholeSync, files: list[FileSync], done: Done) -> None:
+    def _sync_all(self, syncfs: SyncfsProcess, files: list[FileSync], done: Done) -> None:
         def on_done(error: BaseException | None) -> None:
             if isinstance(error, NotNow):
                 self._sync_each(files, done)
             else:
                 done(error)
 
-        whole.begin(on_done)
+        syncfs.begin(on_done)
 
     def _sync_each(self, files: list[FileSync], done: Done) -> None:
         def on_done(error: BaseException | None) -> None:
@@ -105,5 +112,5 @@ class RealSyncs:
 
     def close(self) -> None:
         self._close_kernel()
-        if self._whole is not None:
-            self._whole.close()
+        if self._syncfs is not None:
+            self._syncfs.close()

@@ -4,7 +4,7 @@ Measured on ext4, files with one new record each: 22 files took 1.8 ms with eigh
 and 0.8 ms. It writes everything that is dirty, other people's files too, so it is for many files at a time when little
 is dirty, and only where it is known to be a proof (`reports_every_failure`).
 
-A process of its own makes the call (`whole_sync_process`): `kernel_sync` says why no thread does, and the kernel's own
+A process of its own makes the call (`syncfs_process`): `kernel_sync` says why no thread does, and the kernel's own
 workers do not offer this one.
 """
 
@@ -15,9 +15,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from headrace.base import whole_sync_process
 from headrace.base.errors import DiskFailed
 from headrace.base.file_sync import Done
+from headrace.broker.disk import syncfs_process
 
 FILES_MIN = 12
 _PROVEN = ("ext4", "xfs")
@@ -29,7 +29,7 @@ class NotNow(Exception):
     """Too much is dirty, or the process is gone: sync file by file."""
 
 
-class WholeSync:
+class SyncfsProcess:
     """The syncfs process of the file system that holds `path`, for one round at a time."""
 
     def __init__(self, path: str, loop: asyncio.AbstractEventLoop) -> None:
@@ -38,7 +38,7 @@ class WholeSync:
         self.is_alive = True
         self._loop = loop
         self._done: Done | None = None
-        command = [sys.executable, "-I", "-S", whole_sync_process.__file__, path]
+        command = [sys.executable, "-I", "-S", syncfs_process.__file__, path]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
         )
@@ -60,9 +60,9 @@ class WholeSync:
         answer = self._answers.read(1)
         if not answer:
             self._on_end()
-        elif answer[0] == whole_sync_process.DONE:
+        elif answer[0] == syncfs_process.DONE:
             self._tell(None)
-        elif answer[0] == whole_sync_process.NOT_NOW:
+        elif answer[0] == syncfs_process.NOT_NOW:
             self._tell(NotNow("too much is dirty"))
         else:
             self._tell(DiskFailed(f"{self._path}: {os.strerror(answer[0])}"))

@@ -1,4 +1,4 @@
-"""The program that `whole_sync` starts: for each byte that comes in it runs one syncfs, and answers a byte for the
+"""The program that `syncfs` starts: for each byte that comes in it runs one syncfs, and answers a byte for the
 result.
 
 Started as a file, with nothing of Headrace around it, so that it takes as little memory as a Python can. It ends when

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.base.whole_sync import reports_every_failure
+from headrace.broker.disk.syncfs import reports_every_failure
 
 
 @pytest.mark.parametrize(

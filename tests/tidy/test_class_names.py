@@ -1,0 +1,105 @@
+"""One name, one class: a public name is given to one class of the source only. Kafka's messages keep Kafka's names."""
+
+import ast
+from collections import Counter
+
+import imports
+from declared import classes
+from shrinking import hold_counts
+
+OWN_NAMES = "headrace.wire.messages."
+ALLOWED = {
+    "Aborted": 2,
+    "Answer": 3,
+    "Asked": 6,
+    "AvroValues": 2,
+    "Broker": 3,
+    "CleanReport": 2,
+    "Client": 2,
+    "Clock": 2,
+    "Cluster": 3,
+    "Command": 2,
+    "Commit": 2,
+    "Committed": 2,
+    "Connection": 2,
+    "Consumer": 2,
+    "Decision": 2,
+    "Decoder": 2,
+    "Delivered": 2,
+    "Delivery": 2,
+    "Due": 2,
+    "Election": 3,
+    "Elections": 2,
+    "Entry": 2,
+    "Gateway": 2,
+    "Group": 2,
+    "GroupListed": 2,
+    "GroupReader": 2,
+    "Holder": 2,
+    "JsonValues": 2,
+    "Kept": 2,
+    "Kind": 2,
+    "Lane": 2,
+    "Layout": 2,
+    "Listed": 2,
+    "Listener": 3,
+    "Markers": 2,
+    "Member": 3,
+    "Message": 4,
+    "NewTopic": 2,
+    "NotNow": 2,
+    "Operation": 2,
+    "Outcome": 3,
+    "Outgoing": 2,
+    "Outlet": 2,
+    "Overtaken": 2,
+    "Parked": 2,
+    "Part": 2,
+    "Partition": 2,
+    "PartitionShown": 2,
+    "Peers": 2,
+    "Place": 3,
+    "Plan": 2,
+    "Producer": 3,
+    "Reading": 2,
+    "Ready": 2,
+    "Reassignment": 2,
+    "Receipt": 2,
+    "Reply": 2,
+    "Request": 2,
+    "Rules": 2,
+    "Run": 2,
+    "Sender": 2,
+    "Source": 4,
+    "Stream": 2,
+    "Subscription": 2,
+    "Tally": 2,
+    "Target": 2,
+    "Timer": 2,
+    "Topic": 3,
+    "TopicView": 2,
+    "Topics": 2,
+    "Traces": 2,
+    "Transaction": 4,
+    "TransactionalProducer": 2,
+    "Transactions": 2,
+    "Wanted": 4,
+    "Watcher": 2,
+    "Wish": 2,
+    "Written": 2,
+}
+
+
+def shared(modules: dict[str, ast.Module]) -> dict[str, int]:
+    ours = [(module, tree) for module, tree in modules.items() if not module.startswith(OWN_NAMES)]
+    names = Counter(node.name for module, tree in ours for _, node in classes(tree, module))
+    return {name: count for name, count in names.items() if count > 1 and not name.startswith("_")}
+
+
+def test_no_two_classes_share_a_name() -> None:
+    hold_counts(shared(imports.modules()), ALLOWED, "say in the name what tells it from the other one")
+
+
+def test_the_rule_bites() -> None:
+    tree = ast.parse("class A: ...\nclass _B: ...\nclass D:\n  class A: ...")
+    assert shared({"m": tree, "headrace.wire.messages.x": tree}) == {"A": 2}
