@@ -2,8 +2,8 @@
 
 from pytest import MonkeyPatch
 
-from headrace.base import whole_sync
 from headrace.broker.checkpoints import Checkpoints
+from headrace.broker.disk import syncfs
 from headrace.broker.disk.room import DiskRoom
 from headrace.broker.disk.spare_room import SpareRoom
 from headrace.broker.partitions import Partitions
@@ -107,7 +107,7 @@ def times_find_a_later_record(patch: MonkeyPatch) -> None:
 
 def every_syncfs_is_a_proof(patch: MonkeyPatch) -> None:
     """One syncfs stands for many syncs only on kernels that report every failure by it."""
-    patch.setattr(whole_sync, "_REPORTS_SINCE", (5, 8))
+    patch.setattr(syncfs, "_REPORTS_SINCE", (5, 8))
 
 
 def internal_topics_may_be_relaxed(patch: MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ UPKEEP = (
     by_test(
         "every-syncfs-is-a-proof",
         every_syncfs_is_a_proof,
-        "tests/unit/base/test_whole_sync.py::test_a_kernel_that_keeps_some_to_itself",
+        "tests/unit/broker/test_syncfs.py::test_a_kernel_that_keeps_some_to_itself",
     ),
     by_test(
         "internal-topics-may-be-relaxed",
