@@ -53,7 +53,11 @@ def recovered_logs_count_as_synced(patch: MonkeyPatch) -> None:
 
 def checkpoints_run_ahead(patch: MonkeyPatch) -> None:
     """A recovery point is never above what is synced."""
-    edit(patch, Checkpoints._note, ("partition.log.synced_end", "partition.log.end_offset"))
+    edit(
+        patch,
+        Checkpoints._note,
+        ("self.recovery_points[name] = log.synced_end", "self.recovery_points[name] = log.end_offset"),
+    )
 
 
 def cuts_leave_the_recovery_point(patch: MonkeyPatch) -> None:
