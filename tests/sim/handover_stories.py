@@ -78,10 +78,32 @@ def a_leader_hands_over_a_tail_that_is_on_no_disk(cluster: BusyCluster) -> None:
     cluster.until(lambda: len(cluster.state.isr) == 3)
 
 
+def a_fetch_of_an_earlier_epoch_comes_late(cluster: BusyCluster) -> None:
+    """It names what a follower has cut since, for a leader that did not keep it. Then the one before leads again, with all
+    of its tail, and hears that fetch first."""
+    former, follower, successor = cluster.leader, *cluster.follower_hosts
+    network, log = cluster.world.network, cluster.partition(follower.id).log
+    network.slow_down(follower.address, former.address, 8000)
+    cluster.cut_off(former, successor)
+    cluster.add_producers(1)
+    cluster.until(lambda: log.synced_end > cluster.partition(successor.id).log.end_offset)
+    cluster.run(cluster.rng.uniform(0.01, 0.1))
+    cuts = log.truncations
+    cluster.decide(successor)
+    cluster.until(lambda: log.truncations > cuts)
+    cluster.decide(former)
+    network.mend(former.address, successor.address)
+    network.mend(successor.address, former.address)
+    cluster.run(8.0)
+    network.mend_all()
+    cluster.until(lambda: len(cluster.state.isr) == 3)
+
+
 TAIL = Story(a_leader_hands_over_with_a_tail)
 SUCCESSOR_DIES = Story(a_successor_dies_while_the_tail_is_cut)
 BACK = Story(a_leader_is_back_before_its_tail_is_cut)
 
 UNSYNCED = Story(a_leader_hands_over_a_tail_that_is_on_no_disk, {"log.disk.hang.timeout.ms": "0"})
+LATE_FETCH = Story(a_fetch_of_an_earlier_epoch_comes_late)
 
-HANDOVER_STORIES = (TAIL, SUCCESSOR_DIES, BACK, UNSYNCED)
+HANDOVER_STORIES = (TAIL, SUCCESSOR_DIES, BACK, UNSYNCED, LATE_FETCH)

@@ -175,6 +175,19 @@ def a_fetch_of_the_last_life_comes_late(cluster: BusyCluster) -> None:
     cluster.until(lambda: len(cluster.state.isr) == 3)
 
 
+def all_die_and_one_of_them_loses_power(cluster: BusyCluster) -> None:
+    """Of a relaxed topic. That one is back first: what others have in their page caches is acknowledged."""
+    dark, *others = [*cluster.follower_hosts, cluster.leader]
+    for host in cluster.world.hosts:
+        cluster.kill(host)
+    cluster.world.lose_power(dark)
+    cluster.world.start(dark)
+    cluster.run(cluster.rng.uniform(1.0, 3.0))
+    for host in others:
+        cluster.world.start(host)
+    cluster.until(lambda: len(cluster.state.isr) == 3)
+
+
 # -- leaders left alone --------------------------------------------------------------------------------------------------
 
 
@@ -230,6 +243,7 @@ OTHER_LIFE = Story(a_joiner_is_another_life_when_its_commit_lands)
 LOST_POWER = Story(a_joiner_loses_power_before_its_commit_lands, topic_config=RELAXED)
 QUIET = Story(a_quiet_joiner_is_not_known_yet)
 LAST_LIFE = Story(a_fetch_of_the_last_life_comes_late, topic_config=RELAXED)
+DARK = Story(all_die_and_one_of_them_loses_power, topic_config=RELAXED)
 ALONE = Story(a_leader_is_left_alone_and_dies)
 LOWERED = Story(a_leader_alone_hears_of_a_lower_minimum_and_dies)
 
@@ -247,6 +261,7 @@ ISR_STORIES = (
     LOST_POWER,
     QUIET,
     LAST_LIFE,
+    DARK,
     ALONE,
     LOWERED,
 )

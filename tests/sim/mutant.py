@@ -1,6 +1,7 @@
 """A broker with one rule taken away, and the storms that must notice.
 
-    Mutant   a rule in one sentence (the docstring of what takes it away), how it is taken away, which storms fit it
+    Mutant   a rule in one sentence (the docstring of what takes it away), how it is taken away, which storms fit it; or
+             which story (`story`) or which test (`mutants.plays`), told and run as storms are played
     edit     takes a guard out of the real code: one piece of a function's source is replaced by another
 
 A piece that is not there exactly once is `Stale`: code that moved on must not make a mutant harmless without a word.
@@ -24,6 +25,9 @@ Break = Callable[[MonkeyPatch], None]
 _STALE_ERRORS = ("TypeError", "AttributeError", "NameError", "UnboundLocalError", "ImportError")
 
 
+STORMS_MAX = 300
+
+
 class Stale(Exception):
     """A mutant whose patch does not fit the code any more."""
 
@@ -41,24 +45,31 @@ class Mutant(NamedTuple):
     play: Callable[[Plan, bool], Outcome] = run_storm
     beside: tuple[Break, str] | None = None
     """A second rule that always covers for this one, and why: only without both can anything go wrong."""
+    storms_max: int = STORMS_MAX
+    """One for what is the same every time."""
 
     @property
     def rule(self) -> str:
-        return " ".join((self.breaks.__doc__ or "").split())
+        """In words; with the one that is taken away beside it."""
+        rule = " ".join((self.breaks.__doc__ or "").split())
+        return rule if self.beside is None else f"{rule} ({self.beside[1]})"
 
     def take_away(self, patch: MonkeyPatch) -> None:
         self.breaks(patch)
         if self.beside is not None:
             self.beside[0](patch)
 
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        return self.plan, *self.others
+
     def storm(self, number: int) -> Plan:
         """The plan of the storm of this number, from 1 on."""
-        plans = (self.plan, *self.others)
-        return plans[(number - 1) % len(plans)]._replace(seed=number)
+        return self.plans[(number - 1) % len(self.plans)]._replace(seed=number)
 
     def check(self, breach: Breach) -> None:
         """Raises Stale for a breach that does not come from the missing rule."""
-        is_error = breach.invariant == "no-bug" and any(error in breach.detail for error in _STALE_ERRORS)
+        is_error = breach.invariant in ("no-bug", "unit") and any(error in breach.detail for error in _STALE_ERRORS)
         if breach.invariant not in self.caught_by or is_error:
             raise Stale(f"{self.name}: expected one of {self.caught_by}, found {breach.invariant}: {breach.detail}")
 

@@ -23,6 +23,7 @@ from headrace.replica.leader import LeaderReplica
 from sim.disk import Mount
 from sim.inodes import Directory, Inode
 from sim.mutant import Mutant as Tooth
+from sim.mutant import edit
 from sim.storm import Plan
 
 SEEDS = 30
@@ -166,14 +167,14 @@ def gaps_are_called_gaps_at_once(patch: MonkeyPatch) -> None:
 
 
 def unclean_elections(patch: MonkeyPatch) -> None:
-    """A topic that allows no unclean elections has none."""
-    # Nothing to patch: the plan's topic allows them.
+    """When every in-sync replica is dead, the partition waits for one of them, unless its topic allows otherwise."""
+    edit(patch, elect.elect, ("if unclean:", "if True:"))
 
 
 ONE = Plan(brokers=1, scenario="crashes", seconds=8.0)
 BUSY = Plan(brokers=1, scenario="power-loss", seconds=8.0, pace=0.02, gap=0.5)
 THREE = Plan(brokers=3, scenario="crashes", seconds=10.0, gap=1.0)
-UNCLEAN = THREE._replace(scenario="power-loss", topic_config=(("unclean.leader.election.enable", "true"),))
+DARK = THREE._replace(scenario="power-loss", gap=0.7, pace=0.03)
 STILL = THREE._replace(scenario="pauses", pace=0.03)
 # Producers with room for more while a leader stands still.
 SPARSE = STILL._replace(producers=8, consumers=1, pace=1.0, gap=1.5)
@@ -201,5 +202,5 @@ TEETH = (
     Tooth("elections-without-a-new-epoch", elections_without_a_new_epoch, ("one-leader",), THREE),
     Tooth("leases-do-not-matter", leases_do_not_matter, ("lease",), STILL),
     Tooth("gaps-are-called-gaps-at-once", gaps_are_called_gaps_at_once, ("no-gap", "no-ack-lost"), SPARSE),
-    Tooth("unclean-elections", unclean_elections, (*LOST, "identical"), UNCLEAN),
+    Tooth("unclean-elections", unclean_elections, (*LOST, "identical"), DARK),
 )

@@ -111,7 +111,9 @@ class Appends:
         """Ends a producer's transaction here; returns the end up to which the log has to be committed for that."""
         role = self._role
         role.check_leader()
-        self._verifications.void(producer_id)
+        # With an epoch for each transaction a marker has that of the next one, which may be asking its coordinator already.
+        ended_epoch = producer_epoch - (transaction_version >= EPOCH_PER_TRANSACTION_SINCE)
+        self._verifications.void(producer_id, ended_epoch)
         known = role.log.producer(producer_id)
         is_open = role.log.transaction_start(producer_id) is not None
         if known is not None:

@@ -50,8 +50,11 @@ class Verifications:
         if self._verifying.get(producer_id) is verification:
             del self._verifying[producer_id]
 
-    def void(self, producer_id: int) -> None:
-        self._verifying.pop(producer_id, None)
+    def void(self, producer_id: int, ended_epoch: int) -> None:
+        """The proof of a transaction up to this epoch: it has ended. That of a later one holds."""
+        known = self._verifying.get(producer_id)
+        if known is not None and known.producer_epoch <= ended_epoch:
+            del self._verifying[producer_id]
 
     def check(self, producer_id: int, epoch: int, verification: Verification | None) -> None:
         """Refuses a batch whose transaction ended while its coordinator was being asked: nobody would ever end it."""

@@ -101,8 +101,13 @@ func copyTopic(ctx context.Context, brokers []string, source, sink, group string
 	defer copies.Close()
 	for {
 		batch, err := nextBatch(ctx, reader)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err != nil {
-			return err
+			// A Reader that could not join its group says so, and tries again.
+			complain("read: %v", err)
+			continue
 		}
 		messages := make([]kafka.Message, len(batch))
 		for i, each := range batch {

@@ -4,8 +4,12 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
+from headrace.broker.coordinators import transaction_checks
+from headrace.broker.coordinators.led import LedCoordinators
 from headrace.broker.coordinators.logged import LoggedCoordinator
 from headrace.broker.coordinators.transaction import TransactionCoordinator
+from headrace.broker.disk import log_reading
+from headrace.broker.replication.rot import Rot
 from headrace.groups.classic import ClassicGroup
 from headrace.groups.consumer import ConsumerGroup
 from headrace.groups.offsets import CommittedOffsets
@@ -16,6 +20,10 @@ from headrace.partition.verification import Verifications
 from headrace.txns import add
 from sim.mutant import Mutant, edit
 from sim.mutants.plans import GROUPS, HANGS, HASTY, SAFETY, TRANSACTIONS, UNSEEN
+from sim.mutants.plays import by_test
+
+IN_TRANSACTION = "tests/unit/partition/test_verification.py"
+TROUBLE = "tests/sim/test_coordinators_in_trouble.py"
 
 ALL = (*SAFETY, *HANGS, *UNSEEN, "one-owner", "no-offset-lost", "no-bug")
 
@@ -41,6 +49,11 @@ def new_coordinators_serve_at_once(patch: MonkeyPatch) -> None:
     patch.setattr(LoggedCoordinator, "_until_committed", at_once)
 
 
+def replies_do_not_wait_for_what_was_loaded(patch: MonkeyPatch) -> None:
+    """The first replies of a new coordinator wait for the end of the log that it loaded."""
+    edit(patch, LoggedCoordinator.load, ("self._seen_end = end", "pass"))
+
+
 def decisions_are_not_stored(patch: MonkeyPatch) -> None:
     """What a coordinator decides is in its log before it counts."""
     edit(
@@ -53,6 +66,11 @@ def decisions_are_not_stored(patch: MonkeyPatch) -> None:
 def former_leaders_coordinate(patch: MonkeyPatch) -> None:
     """A coordinator decides only in the epoch in which its broker leads."""
     edit(patch, LoggedCoordinator._carry_out, ("if not self._leads_still:", "if False:"))
+
+
+def former_coordinators_stay(patch: MonkeyPatch) -> None:
+    """A broker drops its coordinators when it leads no more, or in another epoch."""
+    edit(patch, LedCoordinators.reconcile, ("self._drop(index)", "pass"))
 
 
 def generations_do_not_matter(patch: MonkeyPatch) -> None:
@@ -78,7 +96,7 @@ def some_offsets_are_forgotten(patch: MonkeyPatch) -> None:
 
 def markers_void_no_verification(patch: MonkeyPatch) -> None:
     """A marker voids the proof that its transaction was open."""
-    edit(patch, Appends.append_marker, ("self._verifications.void(producer_id)", "pass"))
+    edit(patch, Appends.append_marker, ("self._verifications.void(producer_id, ended_epoch)", "pass"))
 
 
 def verifications_are_for_everybody(patch: MonkeyPatch) -> None:
@@ -150,22 +168,121 @@ def markers_before_the_decision(patch: MonkeyPatch) -> None:
     patch.setattr(TransactionCoordinator, "_carry_out", hasty)
 
 
+def refused_decisions_count(patch: MonkeyPatch) -> None:
+    """A coordinator that cannot store what it decided starts over from its log."""
+    edit(patch, LoggedCoordinator._carry_out, ("self.give_up()\n        return\n    for timer", "pass\n    for timer"))
+
+
+def damaged_batches_are_replayed(patch: MonkeyPatch) -> None:
+    """A coordinator takes nothing from a batch whose checksum does not fit."""
+    patch.setattr(log_reading, "crc_ok", lambda *batch: True)
+
+
+def loading_coordinators_are_waited_for(patch: MonkeyPatch) -> None:
+    """Nobody waits for a coordinator that loads for longer than its own request allows."""
+    edit(
+        patch,
+        transaction_checks._ask_here,
+        ("async with asyncio.timeout(seconds_max):", "async with asyncio.timeout(None):"),
+    )
+
+
+def all_logs_are_loaded_at_once(patch: MonkeyPatch) -> None:
+    """However many coordinators load, the loop replays one stretch of one log at a time."""
+    edit(patch, LoggedCoordinator._replay_all, ("async with self._broker.loading:", "if True:"))
+
+
+def accepted_damage_is_for_ever(patch: MonkeyPatch) -> None:
+    """An unclean election accepts the damage that was there, and none of later."""
+    patch.setattr(Rot, "accepted_end", lambda self, partition: 1 << 62)
+
+
 COORDINATION = (
     Mutant("replies-do-not-wait", replies_do_not_wait, ALL, TRANSACTIONS, (GROUPS,)),
-    Mutant("new-coordinators-serve-at-once", new_coordinators_serve_at_once, ALL, TRANSACTIONS, (GROUPS,)),
+    by_test(
+        "new-coordinators-serve-at-once",
+        new_coordinators_serve_at_once,
+        "tests/sim/test_new_coordinators.py::test_what_is_loaded_is_told_when_it_is_committed",
+        beside=(
+            replies_do_not_wait_for_what_was_loaded,
+            "its first replies wait for the same; taken away with that",
+        ),
+    ),
     Mutant("decisions-are-not-stored", decisions_are_not_stored, ALL, GROUPS),
-    Mutant("former-leaders-coordinate", former_leaders_coordinate, ALL, TRANSACTIONS, (GROUPS,)),
-    Mutant("generations-do-not-matter", generations_do_not_matter, ALL, GROUPS),
+    by_test(
+        "former-leaders-coordinate",
+        former_leaders_coordinate,
+        "tests/sim/test_new_coordinators.py::test_one_whose_broker_leads_no_more_sends_everybody_away",
+        beside=(
+            former_coordinators_stay,
+            "a broker drops its coordinators as soon as it hears that it leads no more, unless the same news changes more "
+            "than a thousand partitions; taken away with that",
+        ),
+    ),
+    by_test(
+        "generations-do-not-matter",
+        generations_do_not_matter,
+        "tests/unit/groups/test_groups_offsets.py::test_members_commit_in_their_generation",
+    ),
     Mutant("partitions-have-two-readers", partitions_have_two_readers, ALL, GROUPS),
     Mutant("some-offsets-are-forgotten", some_offsets_are_forgotten, ALL, GROUPS),
-    Mutant("markers-void-no-verification", markers_void_no_verification, ALL, HASTY, (TRANSACTIONS,)),
-    Mutant("verifications-are-for-everybody", verifications_are_for_everybody, ALL, HASTY, (TRANSACTIONS,)),
-    Mutant("uncommitted-markers-decide", uncommitted_markers_decide, ALL, TRANSACTIONS, (HASTY,)),
-    Mutant("late-markers-end-the-next", late_markers_end_the_next, ALL, HASTY, (TRANSACTIONS,)),
-    Mutant("markers-of-older-epochs", markers_of_older_epochs, ALL, HASTY, (TRANSACTIONS,)),
-    Mutant("markers-of-older-coordinators", markers_of_older_coordinators, ALL, HASTY, (TRANSACTIONS,)),
-    Mutant("zombies-write", zombies_write, ALL, HASTY, (TRANSACTIONS,)),
-    Mutant("zombies-are-verified", zombies_are_verified, ALL, HASTY, (TRANSACTIONS,)),
-    Mutant("transactions-begin-too-soon", transactions_begin_too_soon, ALL, HASTY, (TRANSACTIONS,)),
+    Mutant("markers-void-no-verification", markers_void_no_verification, (*ALL, "bounded"), HASTY, (TRANSACTIONS,)),
+    by_test(
+        "verifications-are-for-everybody",
+        verifications_are_for_everybody,
+        f"{IN_TRANSACTION}::test_a_marker_makes_a_verification_void",
+    ),
+    by_test(
+        "uncommitted-markers-decide",
+        uncommitted_markers_decide,
+        f"{IN_TRANSACTION}::test_a_reader_of_what_is_committed_waits_for_the_marker_to_be",
+    ),
+    by_test(
+        "late-markers-end-the-next",
+        late_markers_end_the_next,
+        f"{IN_TRANSACTION}::test_a_late_copy_of_a_marker_cannot_end_the_next_transaction",
+    ),
+    by_test(
+        "markers-of-older-epochs",
+        markers_of_older_epochs,
+        f"{IN_TRANSACTION}::test_a_marker_of_an_older_producer_or_coordinator_is_refused",
+    ),
+    by_test(
+        "markers-of-older-coordinators",
+        markers_of_older_coordinators,
+        f"{IN_TRANSACTION}::test_a_marker_of_an_older_producer_or_coordinator_is_refused",
+    ),
+    by_test("zombies-write", zombies_write, "tests/unit/log/test_log_producers.py::test_an_older_epoch_is_fenced"),
+    by_test(
+        "zombies-are-verified",
+        zombies_are_verified,
+        "tests/unit/txns/test_txns_decisions.py::test_partitions_of_the_wrong_producer",
+    ),
+    by_test(
+        "transactions-begin-too-soon",
+        transactions_begin_too_soon,
+        "tests/unit/txns/test_txns_decisions.py::test_adding_waits_until_the_last_transaction_is_complete",
+    ),
     Mutant("markers-before-the-decision", markers_before_the_decision, ALL, HASTY, (TRANSACTIONS,)),
+    Mutant("refused-decisions-count", refused_decisions_count, ALL, TRANSACTIONS, (GROUPS,)),
+    by_test(
+        "damaged-batches-are-replayed",
+        damaged_batches_are_replayed,
+        f"{TROUBLE}::test_an_offset_whose_batch_has_rotted_is_served_by_another_replica",
+    ),
+    by_test(
+        "loading-coordinators-are-waited-for",
+        loading_coordinators_are_waited_for,
+        f"{TROUBLE}::test_a_produce_waits_for_a_coordinator_that_loads_no_longer_than_its_own_time_allows",
+    ),
+    by_test(
+        "all-logs-are-loaded-at-once",
+        all_logs_are_loaded_at_once,
+        f"{TROUBLE}::test_however_many_coordinators_load_the_loop_replays_one_stretch_at_a_time",
+    ),
+    by_test(
+        "accepted-damage-is-for-ever",
+        accepted_damage_is_for_ever,
+        f"{TROUBLE}::test_an_election_accepts_the_damage_of_its_day_and_none_of_later",
+    ),
 )

@@ -27,14 +27,8 @@ BUSY = Plan(brokers=1, scenario="power-loss", seconds=8.0, pace=0.02, gap=0.5)
 THREE = Plan(brokers=3, scenario="crashes", seconds=10.0, gap=1.0)
 DARK = THREE._replace(scenario="power-loss", gap=0.7, pace=0.03, topic_config=MIN_TWO)
 MIXED = THREE._replace(scenario="mixed", gap=0.7, pace=0.03, topic_config=MIN_TWO)
-STILL = THREE._replace(scenario="pauses", pace=0.03)
-CUT_OFF = THREE._replace(scenario="partitions", gap=0.7, pace=0.03, topic_config=MIN_TWO)
 STORE = THREE._replace(scenario="store-loss", gap=0.7, pace=0.03, topic_config=MIN_TWO)
-MOVES = Plan(brokers=5, scenario="moves", seconds=10.0, gap=0.7, pace=0.05, topic_config=MIN_TWO)
 ROT = THREE._replace(scenario="rot", gap=1.0, pace=0.05, topic_config=MIN_TWO)
-RELAXED = THREE._replace(
-    scenario="relaxed", gap=0.7, pace=0.03, topic_config=(*MIN_TWO, ("flush.messages", str(1 << 40)))
-)
 CHURN = Plan(1, "churn", 3, 10.0, 1, 6, 1, 0.02, 0.4, MIN_TWO)
 """In-sync sets that change all the time, on a slow store."""
 CUTS = Plan(1, "cuts", 3, 10.0, 1, 4, 1, 0.01, 0.4, MIN_TWO)
@@ -42,9 +36,18 @@ CUTS = Plan(1, "cuts", 3, 10.0, 1, 4, 1, 0.01, 0.4, MIN_TWO)
 LONE = Plan(1, "lone-leaders", 3, 14.0, 1, 4, 1, 0.02, 0.8, MIN_TWO)
 """In-sync sets of one, and what may lead after it."""
 DISKS = Plan(brokers=1, scenario="disks", seconds=10.0, pace=0.03, gap=0.6)
-GROUPS = Plan(brokers=3, scenario="groups", partitions=3, producers=1, consumers=0, pace=1.0, gap=0.8)
+# Narrow, as all faults of these scenarios at once would hide what a rule alone is good for.
+GROUPS = Plan(brokers=3, scenario="groups", partitions=3, producers=1, consumers=0, pace=1.0, gap=0.8, is_narrow=True)
 TRANSACTIONS = Plan(
-    brokers=3, scenario="transactions", seconds=8.0, producers=1, consumers=1, pace=0.05, gap=0.8, calm=20.0
+    brokers=3,
+    scenario="transactions",
+    seconds=8.0,
+    producers=1,
+    consumers=1,
+    pace=0.05,
+    gap=0.8,
+    calm=20.0,
+    is_narrow=True,
 )
 HASTY = TRANSACTIONS._replace(producers=0, consumers=0, pace=0.002)
 """The next transaction begins while the markers of the last one are on their way."""

@@ -15,12 +15,11 @@ from headrace.replica import follower
 from headrace.replica.leader import LeaderReplica
 from sim import handover_stories as handovers
 from sim import isr_stories as stories
-from sim.mutant import Break, Mutant, edit
-from sim.mutants.plans import CHURN, CUTS, DARK, HANGS, LONE, MIXED, MOVES, SAFETY, STORE
-from sim.story import Story
+from sim.mutant import Mutant, edit
+from sim.mutants.plans import CHURN, CUTS, DARK, HANGS, LONE, MIXED, SAFETY, STORE
+from sim.mutants.plays import by_story, by_test
 
 ALL = (*SAFETY, *HANGS)
-FALSE_ACK = ("agreed", "no-ack-lost", "synced-ack")
 LACKING = ("in-sync", "synced-ack")
 """Somebody counts as in sync who lacks what was acknowledged."""
 
@@ -93,11 +92,6 @@ def fetches_of_other_epochs_count(patch: MonkeyPatch) -> None:
     )
 
 
-def any_replica_leads(patch: MonkeyPatch) -> None:
-    """When every in-sync replica is dead, the partition waits for one of them."""
-    edit(patch, elect.elect, ("if unclean:", "if True:"))
-
-
 def leaders_from_outside(patch: MonkeyPatch) -> None:
     """A leader is chosen from the in-sync replicas."""
     edit(patch, elect.choose_leader, ("each in state.isr and each in live", "each in live"))
@@ -154,21 +148,6 @@ def cuts_are_too_short(patch: MonkeyPatch) -> None:
     edit(patch, follower.cut_for, ("return min(own_end, leader_end)", "return max(own_end, leader_end)"))
 
 
-def later_epochs_are_copied(patch: MonkeyPatch) -> None:
-    """A follower takes no batch of a later epoch than the one it asked in."""
-    edit(patch, follower.sound_batches, ("or header.leader_epoch > leader_epoch", ""))
-
-
-def answers_of_other_epochs_are_taken(patch: MonkeyPatch) -> None:
-    """A follower takes an answer only in the epoch in which it asked."""
-    edit(patch, Fetcher._take, ("if partition.leader_epoch == position.leader_epoch:", "if True:"))
-
-
-def every_refusal_starts_a_log_over(patch: MonkeyPatch) -> None:
-    """A follower drops its log only if it ends before the leader's begins, or has lost its own beginning."""
-    patch.setattr(Fetcher, "_must_start_over", lambda self, partition, start: True)
-
-
 def cuts_of_other_epochs(patch: MonkeyPatch) -> None:
     """A cut that had to wait for its recovery point is done only in the epoch in which it was decided."""
     edit(patch, Fetcher._cut, ("if _follows_on(partition, position):", "if True:"))
@@ -208,13 +187,6 @@ def moves_drop_in_sync_replicas(patch: MonkeyPatch) -> None:
     edit(patch, reassign._turn, ("if len(after.isr) < min(", "if False and len(after.isr) < min("))
 
 
-def _told(
-    name: str, breaks: Break, caught_by: tuple[str, ...], story: Story, beside: tuple[Break, str] | None = None
-) -> Mutant:
-    """One that no storm finds soon: only a few things in one order miss its rule."""
-    return Mutant(name, breaks, caught_by, story.plan, play=story.play, beside=beside)
-
-
 REPLICATION = (
     Mutant("one-is-enough-to-commit", one_is_enough_to_commit, ALL, LONE, (CHURN,)),
     Mutant(
@@ -229,11 +201,11 @@ REPLICATION = (
         ),
     ),
     Mutant("joiners-lack-the-watermark", joiners_lack_the_watermark, ALL, CHURN, (STORE,)),
-    _told("conflicts-end-proposals", conflicts_end_proposals, LACKING, stories.LATE_NEWS),
-    _told("proposals-in-doubt-are-dropped", proposals_in_doubt_are_dropped, LACKING, stories.LATE_JOINER),
-    _told("dropped-proposals-move-nothing", dropped_proposals_move_nothing, ("goes-on",), stories.OTHER_LIFE),
-    _told("registrations-are-not-compared", registrations_are_not_compared, LACKING, stories.LOST_POWER),
-    _told(
+    by_story("conflicts-end-proposals", conflicts_end_proposals, LACKING, stories.LATE_NEWS),
+    by_story("proposals-in-doubt-are-dropped", proposals_in_doubt_are_dropped, LACKING, stories.LATE_JOINER),
+    by_story("dropped-proposals-move-nothing", dropped_proposals_move_nothing, ("goes-on",), stories.OTHER_LIFE),
+    by_story("registrations-are-not-compared", registrations_are_not_compared, LACKING, stories.LOST_POWER),
+    by_story(
         "tails-count-as-the-leaders",
         tails_count_as_the_leaders,
         ("identical",),
@@ -243,33 +215,45 @@ REPLICATION = (
             "a fetch names the end of a log that is proven, and so shows all of it; taken away with that",
         ),
     ),
-    _told("partitions-are-not-compared", partitions_are_not_compared, (*LACKING, "one-leader"), stories.LATE_LEADER),
+    by_story("partitions-are-not-compared", partitions_are_not_compared, (*LACKING, "one-leader"), stories.LATE_LEADER),
     Mutant("elections-are-not-compared", elections_are_not_compared, ALL, CUTS, (CHURN,)),
-    _told("old-lives-count", old_lives_count, LACKING, stories.LAST_LIFE),
-    Mutant("fetches-of-other-epochs-count", fetches_of_other_epochs_count, ALL, CUTS, (CHURN,)),
-    Mutant("any-replica-leads", any_replica_leads, ALL, DARK, (MIXED,)),
+    by_story("old-lives-count", old_lives_count, LACKING, stories.LAST_LIFE),
+    by_story("fetches-of-other-epochs-count", fetches_of_other_epochs_count, LACKING, handovers.LATE_FETCH),
     Mutant("leaders-from-outside", leaders_from_outside, ALL, DARK, (MIXED,)),
-    _told("nobody-is-eligible", nobody_is_eligible, ("goes-on",), stories.ALONE),
-    _told("eligible-for-ever", eligible_for_ever, ("goes-on",), stories.AWAY),
-    _told("commits-while-others-may-lead", commits_while_others_may_lead, LACKING, stories.LOWERED),
-    _told(
+    by_story("nobody-is-eligible", nobody_is_eligible, ("goes-on",), stories.ALONE),
+    by_story("eligible-for-ever", eligible_for_ever, ("goes-on",), stories.AWAY),
+    by_story("commits-while-others-may-lead", commits_while_others_may_lead, LACKING, stories.LOWERED),
+    by_story(
         "waiters-outlive-their-leader",
         waiters_outlive_their_leader,
         ("agreed", "no-ack-lost", "synced-ack"),
         handovers.TAIL,
     ),
     Mutant("restarted-leaders-go-on", restarted_leaders_go_on, ALL, DARK, (MIXED,)),
-    _told("laggards-stay", laggards_stay, ("goes-on",), stories.LAST),
-    _told("waiting-joiners-are-forgotten", waiting_joiners_are_forgotten, ("caught-up",), stories.QUIET),
-    _told("cuts-go-too-far", cuts_go_too_far, LACKING, handovers.SUCCESSOR_DIES),
+    by_story("laggards-stay", laggards_stay, ("goes-on",), stories.LAST),
+    by_story("waiting-joiners-are-forgotten", waiting_joiners_are_forgotten, ("caught-up",), stories.QUIET),
+    by_story("cuts-go-too-far", cuts_go_too_far, LACKING, handovers.SUCCESSOR_DIES),
     Mutant("cuts-are-too-short", cuts_are_too_short, ALL, CUTS, (CHURN,)),
-    Mutant("later-epochs-are-copied", later_epochs_are_copied, ALL, CUTS, (CHURN,)),
-    Mutant("answers-of-other-epochs-are-taken", answers_of_other_epochs_are_taken, ALL, CUTS, (CHURN,)),
-    _told("cuts-of-other-epochs", cuts_of_other_epochs, (*LACKING, "no-ack-lost", "identical"), handovers.BACK),
-    _told(
-        "the-leaders-word-counts-beyond-the-log", the_leaders_word_counts_beyond_the_log, ("identical",), stories.STEPS
+    by_story("cuts-of-other-epochs", cuts_of_other_epochs, (*LACKING, "no-ack-lost", "identical"), handovers.BACK),
+    by_story(
+        "the-leaders-word-counts-beyond-the-log",
+        the_leaders_word_counts_beyond_the_log,
+        ("identical", "no-bug"),
+        stories.STEPS,
     ),
-    Mutant("gone-replicas-keep-their-epoch", gone_replicas_keep_their_epoch, ALL, MOVES),
-    Mutant("moves-end-early", moves_end_early, ALL, MOVES),
-    Mutant("moves-drop-in-sync-replicas", moves_drop_in_sync_replicas, ALL, MOVES),
+    by_test(
+        "gone-replicas-keep-their-epoch",
+        gone_replicas_keep_their_epoch,
+        "tests/unit/cluster/test_decide.py::test_a_move_that_takes_a_replica_away_fences_it_though_the_leader_stays",
+    ),
+    by_test(
+        "moves-end-early",
+        moves_end_early,
+        "tests/unit/cluster/test_decide.py::test_a_complete_move_is_finished_and_its_leader_is_among_those_who_stay",
+    ),
+    by_test(
+        "moves-drop-in-sync-replicas",
+        moves_drop_in_sync_replicas,
+        "tests/unit/cluster/test_reassign.py::test_nothing_in_sync_is_dropped_that_committed_records_may_need",
+    ),
 )

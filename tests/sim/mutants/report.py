@@ -14,7 +14,7 @@ END = "<!-- mutants end -->"
 class Result(NamedTuple):
     name: str
     outcome: str
-    """caught, survived, stale (its patch does not fit the code any more) or error."""
+    """caught, survived, stale (its patch does not fit the code any more), struck (the whole code breaks too) or error."""
     caught_by: str = ""
     scenario: str = ""
     storms: int = 0
@@ -53,8 +53,7 @@ def markdown(mutants: Sequence[Mutant], results: Sequence[Result], known: Mappin
 
 def _row(mutant: Mutant, result: Result) -> str:
     caught_by = result.caught_by or f"**{result.outcome}**"
-    rule = mutant.rule if mutant.beside is None else f"{mutant.rule} ({mutant.beside[1]})"
-    return f"| {mutant.name} | {rule} | {caught_by} | {result.scenario} | {result.storms} |"
+    return f"| {mutant.name} | {mutant.rule} | {caught_by} | {result.scenario} | {result.storms} |"
 
 
 def write_into(path: Path, mutants: Sequence[Mutant], results: Sequence[Result]) -> None:
@@ -73,6 +72,10 @@ def rows(content: str) -> dict[str, str]:
     table = content.partition(BEGIN)[2].partition(END)[0]
     lines = [line for line in table.splitlines() if line.startswith("|")]
     return {line.split("|")[1].strip(): line for line in lines[2:]}
+
+
+def cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.split("|")[1:-1]]
 
 
 def summary(results: Sequence[Result], seconds: float) -> str:

@@ -5,8 +5,9 @@
     make mutants ARGS="--part 1/4 --resume FILE"  a quarter; what FILE knows of this commit is not played again
     make mutants ARGS="NAME --seed 7"             one storm, with its whole story
 
-Every mutant has a process of its own, forked, so that no patch outlives it. The exit code is 0 if every mutant was caught,
-by an invariant that may catch it.
+Every mutant has a process of its own, forked, so that no patch outlives it. The storm that catches it is played once more
+on the whole code, where it must end well: else it says nothing about the rule, and something else is wrong. The exit code
+is 0 if every mutant was caught, by an invariant that may catch it.
 """
 
 import argparse
@@ -22,13 +23,12 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
-from sim.mutant import Mutant, Stale
+from sim.mutant import STORMS_MAX, Mutant, Stale
 from sim.mutants.catalog import MUTANTS
 from sim.mutants.report import Result, markdown, summary, text_table, write_into
 from sim.mutants.revision import commit
 
 PROCESSES = 2
-STORMS_MAX = 300
 
 
 def main() -> int:
@@ -160,9 +160,7 @@ def _play_all(mutants: Sequence[Mutant], storms_max: int, processes: int) -> Ite
 
 def _play(mutant: Mutant, storms_max: int, pipe: Connection) -> None:
     try:
-        with MonkeyPatch.context() as patch:
-            mutant.take_away(patch)
-            pipe.send(play(mutant, storms_max, pipe))
+        pipe.send(play(mutant, storms_max, pipe))
     except Stale as stale:
         pipe.send(Result(mutant.name, "stale", detail=str(stale)))
     except Exception:
@@ -170,8 +168,16 @@ def _play(mutant: Mutant, storms_max: int, pipe: Connection) -> None:
 
 
 def play(mutant: Mutant, storms_max: int, pipe: Connection | None = None) -> Result:
-    """Its rule is taken away already."""
     started = time.monotonic()
+    with MonkeyPatch.context() as patch:
+        mutant.take_away(patch)
+        result = _play_broken(mutant, min(storms_max, mutant.storms_max), pipe)
+    if result.is_caught:
+        result = _play_whole(mutant, result)
+    return result._replace(seconds=time.monotonic() - started)
+
+
+def _play_broken(mutant: Mutant, storms_max: int, pipe: Connection | None) -> Result:
     for number in range(1, storms_max + 1):
         if pipe is not None:
             pipe.send(number)
@@ -179,9 +185,17 @@ def play(mutant: Mutant, storms_max: int, pipe: Connection | None = None) -> Res
         breach = mutant.play(plan, False).breach
         if breach is not None:
             mutant.check(breach)
-            seconds = time.monotonic() - started
-            return Result(mutant.name, "caught", breach.invariant, plan.scenario, number, seconds, breach.detail)
-    return Result(mutant.name, "survived", storms=storms_max, seconds=time.monotonic() - started)
+            return Result(mutant.name, "caught", breach.invariant, plan.scenario, number, detail=breach.detail)
+    return Result(mutant.name, "survived", storms=storms_max)
+
+
+def _play_whole(mutant: Mutant, caught: Result) -> Result:
+    """Strikes a storm that the whole code does not get through either."""
+    breach = mutant.play(mutant.storm(caught.storms), False).breach
+    if breach is None:
+        return caught
+    detail = f"{caught.scenario} {caught.storms} ends so on the whole code too: {breach.invariant}: {breach.detail}"
+    return Result(mutant.name, "struck", storms=caught.storms, detail=detail)
 
 
 class Progress:

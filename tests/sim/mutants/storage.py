@@ -13,8 +13,10 @@ from headrace.log import recovery, scan
 from headrace.log.log import Log
 from headrace.log.snapshots import Snapshots
 from headrace.log.sync import SyncState
+from sim.lease_stories import LATE_ANSWERS
 from sim.mutant import Mutant, edit
-from sim.mutants.plans import BUSY, CUTS, DARK, DISKS, HANGS, MIXED, ROT, SAFETY
+from sim.mutants.plans import BUSY, CUTS, DISKS, HANGS, MIXED, ROT, SAFETY
+from sim.mutants.plays import by_story, by_test
 
 ALL = (*SAFETY, *HANGS, "no-bug")
 
@@ -128,26 +130,74 @@ def leases_count_from_their_answer(patch: MonkeyPatch) -> None:
     )
 
 
-STANDING = CUTS._replace(scenario="pauses")
+RECOVERY = "tests/unit/log/test_log_recovery.py"
+PARTITIONS = "tests/unit/broker/test_broker_partitions.py"
+SYNC = "tests/unit/log/test_log_sync.py"
 
 STORAGE = (
-    Mutant("truncations-void-nothing", truncations_void_nothing, ALL, CUTS, (MIXED,)),
+    by_test(
+        "truncations-void-nothing", truncations_void_nothing, f"{SYNC}::test_a_truncation_voids_the_ticket_in_flight"
+    ),
     Mutant("truncations-keep-the-synced-end", truncations_keep_the_synced_end, ALL, CUTS, (MIXED,)),
-    Mutant("sealed-files-are-not-synced", sealed_files_are_not_synced, ALL, BUSY),
+    by_test(
+        "sealed-files-are-not-synced",
+        sealed_files_are_not_synced,
+        f"{SYNC}::test_a_roll_syncs_the_sealed_file_and_the_directory_too",
+    ),
     Mutant("new-segments-are-not-named", new_segments_are_not_named, ALL, BUSY),
-    Mutant("recovered-logs-count-as-synced", recovered_logs_count_as_synced, ALL, DISKS, (MIXED,)),
-    Mutant("checkpoints-run-ahead", checkpoints_run_ahead, ALL, BUSY, (DARK,)),
-    Mutant("cuts-leave-the-recovery-point", cuts_leave_the_recovery_point, ALL, CUTS, (MIXED,)),
+    by_test(
+        "recovered-logs-count-as-synced",
+        recovered_logs_count_as_synced,
+        f"{RECOVERY}::test_after_a_kill_everything_is_there_and_unsynced",
+    ),
+    by_test(
+        "checkpoints-run-ahead",
+        checkpoints_run_ahead,
+        f"{PARTITIONS}::test_a_recovery_point_is_never_above_what_is_synced",
+    ),
+    by_test(
+        "cuts-leave-the-recovery-point",
+        cuts_leave_the_recovery_point,
+        f"{PARTITIONS}::test_a_lower_recovery_point_is_on_disk_before_a_cut",
+    ),
     Mutant("states-survive-cuts", states_survive_cuts, ALL, CUTS, (MIXED,)),
-    Mutant("snapshots-survive-cuts", snapshots_survive_cuts, ALL, CUTS, (MIXED,)),
-    Mutant("segments-need-not-join", segments_need_not_join, ALL, BUSY, (DARK,)),
-    Mutant("epochs-may-fall", epochs_may_fall, ALL, CUTS, (DARK,)),
-    Mutant("clean-marks-stay", clean_marks_stay, ALL, DARK, (MIXED,)),
+    by_test(
+        "snapshots-survive-cuts",
+        snapshots_survive_cuts,
+        "tests/sim/test_log_crashes.py::test_synced_batches_survive_any_crash[0]",
+    ),
+    by_test(
+        "segments-need-not-join", segments_need_not_join, f"{RECOVERY}::test_a_missing_segment_ends_the_log_before_it"
+    ),
+    by_test(
+        "epochs-may-fall", epochs_may_fall, f"{RECOVERY}::test_an_older_epoch_after_a_newer_one_is_of_another_history"
+    ),
+    by_test(
+        "clean-marks-stay",
+        clean_marks_stay,
+        "tests/unit/broker/test_broker_directory.py::test_the_clean_mark_is_good_for_one_start",
+    ),
     Mutant("failed-syncs-count", failed_syncs_count, ALL, DISKS, (MIXED,)),
     Mutant("damage-is-not-named", damage_is_not_named, ALL, ROT),
-    Mutant("damage-below-the-recovery-point-is-not-seen", damage_below_the_recovery_point_is_not_seen, ALL, ROT),
-    Mutant("rot-is-taken-for-a-torn-end", rot_is_taken_for_a_torn_end, ALL, ROT),
-    Mutant("doubted-brokers-are-not-fenced-first", doubted_brokers_are_not_fenced_first, ALL, ROT),
-    Mutant("syncs-outlive-the-lease", syncs_outlive_the_lease, ALL, STANDING),
-    Mutant("leases-count-from-their-answer", leases_count_from_their_answer, ALL, STANDING, (MIXED,)),
+    by_test(
+        "damage-below-the-recovery-point-is-not-seen",
+        damage_below_the_recovery_point_is_not_seen,
+        f"{PARTITIONS}::test_a_log_that_ends_below_its_recovery_point_is_damaged",
+    ),
+    by_test(
+        "rot-is-taken-for-a-torn-end",
+        rot_is_taken_for_a_torn_end,
+        f"{PARTITIONS}::test_a_hole_above_the_recovery_point",
+    ),
+    by_test(
+        "doubted-brokers-are-not-fenced-first",
+        doubted_brokers_are_not_fenced_first,
+        "tests/unit/cluster/test_rejoin.py::test_a_leader_cannot_add_what_an_earlier_life_had_fetched",
+    ),
+    by_test(
+        "syncs-outlive-the-lease",
+        syncs_outlive_the_lease,
+        "tests/unit/partition/test_turn.py::test_without_a_lease_nobody_is_told_that_an_offset_was_reached",
+    ),
+    by_story("leases-count-from-their-answer", leases_count_from_their_answer, ("lease",), LATE_ANSWERS),
 )

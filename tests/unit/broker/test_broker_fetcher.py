@@ -32,6 +32,7 @@ async def follow_through_a_change_of_state() -> list[bool]:
     await turns()
     done.append(waiting.done())
     rig.partition.on_state(FOLLOWED._replace(leader_epoch=7), NOW)
+    rig.carry_out()
     fetcher.follow(rig.partition)
     await turns()
     done.append(waiting.done())

@@ -115,6 +115,14 @@ def test_another_life_of_the_joiner_holds_nothing_up(rig: Rig) -> None:
     assert rig.waiter.told == ["reached"]
 
 
+def test_of_several_that_conflict_each_is_sent_again_alone(rig: Rig) -> None:
+    other = Rig()
+    rig.store.outcomes = [Conflict([broker_key(3)])]
+    asyncio.run(rig.keeper._commit({rig.partition: rig.proposal, other.partition: other.proposal}))
+    assert len(rig.store.seen) == 3
+    assert rig.partition.in_sync.is_proposed(rig.proposal), "nobody has refused this one"
+
+
 def test_a_newer_state_of_the_partition_is_waited_for(rig: Rig) -> None:
     rig.store.outcomes = [Conflict([OWN_KEY])]
     rig.commit()

@@ -17,6 +17,7 @@ from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.image import Image
 from headrace.cluster.rejoin import Doubt
+from headrace.log import checkpoint
 from headrace.partition.partition import Partition
 from headrace.partition.ready import Ready
 from headrace.wire.codes import ErrorCode
@@ -37,8 +38,10 @@ class Clock:
         return "boot"
 
 
-def topic(name: str = "orders", id: bytes = b"a" * 16, states: tuple[PartitionState, ...] = (LED,)) -> Topic:
-    return Topic(name, id, states, {}, False, 1)
+def topic(
+    name: str = "orders", id: bytes = b"a" * 16, states: tuple[PartitionState, ...] = (LED,), **config: str
+) -> Topic:
+    return Topic(name, id, states, {key.replace("_", "."): value for key, value in config.items()}, False, 1)
 
 
 def image_of(*topics: Topic) -> Image:
@@ -189,6 +192,18 @@ def test_rot_below_the_recovery_point_is_damage(machine: SimDisk) -> None:
     assert again.partitions.doubts == {(b"a" * 16, 0): Doubt.DAMAGED}
 
 
+@pytest.mark.parametrize("same_boot", [True, False], ids=["killed", "power cut"])
+def test_a_log_that_ends_below_its_recovery_point_is_damaged(machine: SimDisk, same_boot: bool) -> None:
+    life = Life(machine)
+    life.show(topic())
+    life.write(count=5)
+    life.save()
+    cut_off_the_end(life)
+    again = Life(machine, same_boot=same_boot)
+    again.show(topic())
+    assert again.partitions.doubts == {(b"a" * 16, 0): Doubt.DAMAGED}
+
+
 @pytest.mark.parametrize(
     ("same_boot", "doubt"), [(True, Doubt.DAMAGED), (False, Doubt.UNSURE)], ids=["killed", "power cut"]
 )
@@ -203,12 +218,65 @@ def test_a_hole_above_the_recovery_point(machine: SimDisk, same_boot: bool, doub
     assert again.partitions.doubts == {(b"a" * 16, 0): doubt}
 
 
+def cut_off_the_end(life: Life) -> None:
+    log = life.disk.open(log_path(life))
+    log.truncate(log.size - 10)
+
+
+@pytest.mark.parametrize(("same_boot", "doubts"), [(True, [Doubt.DAMAGED]), (False, [])], ids=["killed", "power cut"])
+def test_a_relaxed_log_that_ends_below_what_was_committed(
+    machine: SimDisk, same_boot: bool, doubts: list[Doubt]
+) -> None:
+    """It has no recovery point to speak of. But what was committed was in the page cache, if that lived."""
+    relaxed = topic(flush_messages="1000")
+    life = Life(machine)
+    life.show(relaxed)
+    life.write(count=5)
+    life.save()
+    assert life.partitions.hosted("orders", 0).log.synced_end == 0
+    cut_off_the_end(life)
+    again = Life(machine, same_boot=same_boot)
+    again.show(relaxed)
+    assert list(again.partitions.doubts.values()) == doubts
+
+
+def test_a_recovery_point_is_never_above_what_is_synced(machine: SimDisk) -> None:
+    """Or the torn end of a power cut would look like damage."""
+    life = Life(machine)
+    life.show(topic())
+    life.write(count=3)
+    life.partitions.hosted("orders", 0).appends.append(memoryview(batch()), -1, 9, NOW)
+    life.save()
+    cut_off_the_end(life)
+    again = Life(machine)
+    again.show(topic())
+    assert not again.partitions.doubts
+    assert again.end_of() == 3
+
+
+def test_a_lower_recovery_point_is_on_disk_before_a_cut(machine: SimDisk) -> None:
+    """After a crash in the midst of it recovery must scan from there."""
+    life = Life(machine)
+    life.show(topic())
+    life.write(count=5)
+    life.save()
+    partition = life.partitions.hosted("orders", 0)
+    written: list[int] = []
+
+    def cut() -> None:
+        points = checkpoint.load(life.disk, "/data/recovery-points").offsets
+        written.append(points[partition.written_as])
+        partition.following.truncate(2, NOW)
+
+    life.loop.run(life.partitions.cut(partition, 2, cut))
+    assert written == [2]
+
+
 def test_a_torn_end_is_no_damage(machine: SimDisk) -> None:
     life = Life(machine)
     life.show(topic())
     life.write(count=5)
-    log = life.disk.open(log_path(life))
-    log.truncate(log.size - 10)
+    cut_off_the_end(life)
     again = Life(machine)
     again.show(topic())
     assert not again.partitions.doubts

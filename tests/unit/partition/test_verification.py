@@ -52,6 +52,15 @@ def test_a_marker_makes_a_verification_void() -> None:
     assert rig.partition.log.transaction_start(PRODUCER) is None
 
 
+def test_a_marker_that_carries_the_epoch_of_the_next_transaction_leaves_its_verification() -> None:
+    rig = PartitionRig()
+    write(rig, verified=True)
+    verification = rig.partition.verifications.begin(PRODUCER, 1)
+    end(rig, COMMIT, epoch=1, version=2)
+    rig.partition.appends.append(memoryview(data(epoch=1)), -1, 9, NOW, verification)
+    assert rig.partition.verifications.is_in_transaction(PRODUCER, 1)
+
+
 def test_a_change_of_leader_makes_a_verification_void() -> None:
     rig = PartitionRig()
     verification = rig.partition.verifications.begin(PRODUCER, 0)

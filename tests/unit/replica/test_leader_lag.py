@@ -1,6 +1,6 @@
 """How far behind its followers a leader says they are."""
 
-from headrace.replica.leader import LeaderReplica
+from headrace.replica.leader import LeaderReplica, Proposal
 
 
 def leader() -> LeaderReplica:
@@ -36,3 +36,20 @@ def test_one_that_never_fetched_lacks_everything() -> None:
 
 def test_a_partition_without_followers_has_no_lag() -> None:
     assert LeaderReplica(1, (1,), (1,), 1, 10, 10, 0.0).furthest(12, now=9.0) == (0, 0.0)
+
+
+def test_a_quiet_hour_costs_nobody_its_place() -> None:
+    quiet = leader()
+    quiet.on_append(now=3600.0)
+    assert quiet.propose_without_laggards(11, lag_seconds_max=30.0, now=3629.0) is None
+    assert quiet.propose_without_laggards(11, lag_seconds_max=30.0, now=3631.0) == Proposal((1,), {})
+
+
+def test_one_that_is_a_fetch_behind_keeps_up() -> None:
+    """Under load the end has moved on whenever a fetch comes in."""
+    busy = leader()
+    for second in range(2, 60):
+        for follower in (2, 3):
+            busy.on_fetch(follower, broker_epoch=1, offset=10 * (second - 1), end_offset=10 * second, now=second)
+        busy.on_append(now=second)
+        assert busy.propose_without_laggards(10 * second, lag_seconds_max=30.0, now=second) is None

@@ -53,9 +53,7 @@ class LedCoordinators(ABC, Generic[C]):
 
     @property
     def is_away(self) -> bool:
-        """Whether the broker has no lease: it coordinates nothing then, and knows nothing of what it may coordinate
-        again.
-        """
+        """Whether this broker has no lease: it coordinates nothing, and knows nothing of what it may coordinate again."""
         return self._broker.partitions.is_fenced
 
     # -- following the partitions ------------------------------------------------------------------------------------
