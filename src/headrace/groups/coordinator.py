@@ -100,7 +100,9 @@ class Groups:
         self._in_transaction: dict[int, dict[str, None]] = {}
         self.topics = NO_TOPICS
         self._unapplied = 0
-        """Records of the last decision that are not applied yet: until then there is no other decision."""
+        """Records that were decided and are not applied yet: until they are there is no other decision, but commits after
+        commits, since none is decided by another's offsets."""
+        self._are_commits = True
 
     # -- stored state ------------------------------------------------------------------------------------------------
 
@@ -145,11 +147,14 @@ class Groups:
     # -- members of classic groups -----------------------------------------------------------------------------------
 
     def handle(self, command: Command, now: Now) -> Outcome:
-        return self._decided(_HANDLERS[type(command.request)](self, command, now))
+        is_commit = type(command.request) is OffsetCommitRequest
+        return self._decided(_HANDLERS[type(command.request)](self, command, now), is_commit)
 
-    def _decided(self, out: Outcome) -> Outcome:
-        assert not self._unapplied, f"a decision before {self._unapplied} records of the last one were applied"
-        self._unapplied = len(out.records)
+    def _decided(self, out: Outcome, is_commit: bool = False) -> Outcome:
+        may_wait = not self._unapplied or (is_commit and self._are_commits)
+        assert may_wait, f"a decision before {self._unapplied} records of the last one were applied"
+        self._unapplied += len(out.records)
+        self._are_commits = is_commit
         return out
 
     def _join(self, command: Command, now: Now) -> Outcome:
