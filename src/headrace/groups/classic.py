@@ -14,8 +14,8 @@ Losing the rest (who waits, who is alive) costs clients a retry, never an assign
 from enum import StrEnum
 from typing import NamedTuple
 
+from headrace.base.outcome import TimerKey
 from headrace.groups.members import CONSUMER, Member, topics_of
-from headrace.groups.outcome import TimerKey
 from headrace.groups.records import StoredGroup
 from headrace.groups.sessions import Session
 from headrace.wire.codes import ErrorCode

@@ -17,6 +17,7 @@ later steps build on the earlier ones; the shell then applies them once more, wh
 from collections.abc import Iterable
 from enum import StrEnum
 
+from headrace.base.outcome import TimerKey
 from headrace.groups.consumer_records import (
     ConsumerMember,
     ConsumerRecord,
@@ -29,7 +30,6 @@ from headrace.groups.consumer_records import (
     TargetEpochRecord,
     TargetMemberRecord,
 )
-from headrace.groups.outcome import TimerKey
 from headrace.groups.partitions import NO_PARTS, Part, Parts
 from headrace.groups.sessions import Session
 from headrace.groups.topics import Matches, Topics

@@ -1,8 +1,8 @@
 """The deadlines of members of a consumer group: to be heard of, and for classic ones to have moved."""
 
+from headrace.base.outcome import TimerKey
 from headrace.groups.consumer_leave import on_members_removed, remove_member
 from headrace.groups.decision import Decision
-from headrace.groups.outcome import TimerKey
 from headrace.groups.sessions import set_session, set_session_timer
 
 

@@ -1,10 +1,10 @@
 """The timers of a consumer group, and those that run again when another coordinator takes it over."""
 
+from headrace.base.outcome import TimerKey
 from headrace.groups.consumer_epochs import assign_if_due, bump_if_topics_changed, on_assign_timer
 from headrace.groups.consumer_records import MemberState
 from headrace.groups.consumer_sessions import await_revocation, on_deadline, on_session_timer, renew_consumer_session
 from headrace.groups.decision import Decision
-from headrace.groups.outcome import TimerKey
 
 
 def on_consumer_timer(decision: Decision, key: TimerKey) -> None:

@@ -8,6 +8,7 @@ A group without members changes freely. `group.consumer.migration.policy` says w
 
 from headrace.base.clock import Now
 from headrace.base.errors import PeerError, Refused
+from headrace.base.outcome import Reply, Timer
 from headrace.groups.classic import ClassicGroup
 from headrace.groups.consumer import ConsumerGroup
 from headrace.groups.consumer_records import (
@@ -25,7 +26,7 @@ from headrace.groups.consumer_records import (
 from headrace.groups.embedded import read_assignment, read_subscription, write_assignment
 from headrace.groups.group import Group
 from headrace.groups.members import CONSUMER, Member, choose_protocol
-from headrace.groups.outcome import Outcome, Reply, Timer
+from headrace.groups.outcome import Outcome
 from headrace.groups.partitions import Part, Parts
 from headrace.groups.rebalance import open_join_phase
 from headrace.groups.records import GroupRecord, StoredGroup

@@ -16,6 +16,7 @@ from typing import Any
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
+from headrace.base.outcome import Reply, TimerKey
 from headrace.groups.classic import ClassicGroup, GroupState
 from headrace.groups.consumer import ConsumerGroup
 from headrace.groups.consumer_checks import JOIN, check_form, check_sender
@@ -42,7 +43,7 @@ from headrace.groups.mixed_members import (
 )
 from headrace.groups.offset_fetch import fetch_group, fetch_one
 from headrace.groups.offsets import CommittedOffsets, decide_commit, store_commit
-from headrace.groups.outcome import Command, Outcome, Reply, TimerKey, answered, nothing
+from headrace.groups.outcome import Command, Outcome, answered, nothing
 from headrace.groups.rebalance import (
     await_syncs,
     on_join_timer,

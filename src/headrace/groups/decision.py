@@ -1,9 +1,10 @@
 """A decision about one consumer group, in the making: its inputs, and its records and replies so far."""
 
 from headrace.base.clock import Now
+from headrace.base.outcome import Reply, Timer, TimerKey
 from headrace.groups.consumer import ConsumerGroup
 from headrace.groups.consumer_records import ConsumerRecord
-from headrace.groups.outcome import Outcome, Reply, Timer, TimerKey
+from headrace.groups.outcome import Outcome
 from headrace.groups.settings import GroupSettings
 from headrace.groups.topics import Topics
 from headrace.wire.schema import Response

@@ -1,8 +1,9 @@
 """DeleteGroups and OffsetDelete, requests of operators. Refused for groups and topics that members are using."""
 
+from headrace.base.outcome import Reply, Timer
 from headrace.groups.group import Group
 from headrace.groups.members import CONSUMER
-from headrace.groups.outcome import Command, Outcome, Reply, Timer, answered, nothing
+from headrace.groups.outcome import Command, Outcome, answered, nothing
 from headrace.groups.records import OffsetRecord
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.group_offsets import (

@@ -5,8 +5,9 @@ and clients that retry would pile up in the group, so it waits for a limited tim
 """
 
 from headrace.base.clock import Now
+from headrace.base.outcome import Reply, Timer
 from headrace.groups.classic import ClassicGroup, GroupState
-from headrace.groups.outcome import Command, Outcome, Reply, Timer, answered, nothing
+from headrace.groups.outcome import Command, Outcome, answered, nothing
 from headrace.groups.rebalance import complete_if_all_joined, on_members_gone, remove_member
 from headrace.groups.sessions import renew_session, set_session_timer
 from headrace.wire.codes import ErrorCode

@@ -5,10 +5,11 @@ give up and retry would leave nameless members behind in a rebalance.
 """
 
 from headrace.base.clock import Now
+from headrace.base.outcome import Reply, Timer
 from headrace.groups.answers import joined
 from headrace.groups.classic import ClassicGroup, GroupState, Parked
 from headrace.groups.members import Member, Protocol, common_protocols
-from headrace.groups.outcome import Command, Outcome, Reply, Timer
+from headrace.groups.outcome import Command, Outcome
 from headrace.groups.rebalance import (
     complete_if_all_joined,
     on_members_gone,

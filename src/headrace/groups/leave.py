@@ -1,8 +1,9 @@
 """LeaveGroup: members that go by themselves, and static ones that an administrator removes by their instance id."""
 
 from headrace.base.clock import Now
+from headrace.base.outcome import Reply, Timer
 from headrace.groups.classic import ClassicGroup
-from headrace.groups.outcome import Command, Outcome, Reply, Timer, nothing
+from headrace.groups.outcome import Command, Outcome, nothing
 from headrace.groups.rebalance import complete_if_all_joined, on_members_gone, remove_member
 from headrace.groups.refusals import MANY_LEAVE_SINCE
 from headrace.wire.codes import ErrorCode

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from headrace.base.clock import Now
+from headrace.base.outcome import Reply
 from headrace.groups.classic import ClassicGroup, GroupState
 from headrace.groups.consumer_offsets import Verdict, accept_all
-from headrace.groups.outcome import Command, Outcome, Reply, answered, nothing
+from headrace.groups.outcome import Command, Outcome, answered, nothing
 from headrace.groups.records import NO_EXPIRY, TIMESTAMP_MAX, Committed, OffsetRecord
 from headrace.groups.refusals import refused_commit
 from headrace.groups.sessions import renew_session

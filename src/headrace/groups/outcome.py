@@ -7,10 +7,9 @@ answered yet is parked. When the shell gives up a coordinator it answers the par
 
 from typing import Any, NamedTuple
 
+from headrace.base.outcome import Reply, Timer
 from headrace.groups.records import Record
 from headrace.wire.schema import Response
-
-TimerKey = tuple[str, ...]
 
 
 class Command(NamedTuple):
@@ -21,18 +20,6 @@ class Command(NamedTuple):
     client_host: str = ""
     # The id that this member gets if it turns out to need one: the shell makes it, since chance is not for cores.
     fresh_member_id: str = ""
-
-
-class Reply(NamedTuple):
-    ticket: int
-    response: Response
-
-
-class Timer(NamedTuple):
-    """A timer by its key: a later one replaces it, `at` None cancels it."""
-
-    key: TimerKey
-    at: float | None
 
 
 class Outcome(NamedTuple):

@@ -6,10 +6,11 @@ expected, until their session runs out.
 """
 
 from headrace.base.clock import Now
+from headrace.base.outcome import Reply, Timer
 from headrace.groups.answers import joined
 from headrace.groups.classic import ClassicGroup, GroupState, JoinPhase, Parked
 from headrace.groups.members import Member, choose_protocol
-from headrace.groups.outcome import Outcome, Reply, Timer
+from headrace.groups.outcome import Outcome
 from headrace.groups.records import GroupRecord, StoredGroup
 from headrace.groups.refusals import refused_join
 from headrace.groups.sessions import end_session, renew_session

@@ -6,7 +6,8 @@ Its timer may go off before that, and then looks again: a heartbeat sets none.
 from typing import TYPE_CHECKING, Protocol
 
 from headrace.base.clock import Now
-from headrace.groups.outcome import Outcome, Timer, TimerKey
+from headrace.base.outcome import Timer, TimerKey
+from headrace.groups.outcome import Outcome
 
 if TYPE_CHECKING:
     from headrace.groups.classic import ClassicGroup

@@ -5,10 +5,11 @@ had, under its new id.
 """
 
 from headrace.base.clock import Now
+from headrace.base.outcome import Reply
 from headrace.groups.answers import rejoined_as_static
 from headrace.groups.classic import ClassicGroup, GroupState, Parked
 from headrace.groups.members import Member, choose_protocol
-from headrace.groups.outcome import Command, Outcome, Reply
+from headrace.groups.outcome import Command, Outcome
 from headrace.groups.rebalance import complete_if_all_joined, open_join_phase, park_join, remove_member
 from headrace.groups.records import GroupRecord
 from headrace.groups.sessions import set_session

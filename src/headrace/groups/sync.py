@@ -1,9 +1,10 @@
 """SyncGroup: the leader hands in the assignment, everybody gets a share of it once it is stored."""
 
 from headrace.base.clock import Now
+from headrace.base.outcome import Reply
 from headrace.groups.answers import synced
 from headrace.groups.classic import ClassicGroup, GroupState, Parked
-from headrace.groups.outcome import Command, Outcome, Reply, answered, nothing
+from headrace.groups.outcome import Command, Outcome, answered, nothing
 from headrace.groups.rebalance import stop_waiting_for_syncs
 from headrace.groups.records import GroupRecord
 from headrace.groups.sessions import renew_session

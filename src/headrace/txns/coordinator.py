@@ -13,10 +13,11 @@ that takes long is it answered CONCURRENT_TRANSACTIONS, which costs a client 20 
 """
 
 from headrace.base.clock import Now
+from headrace.base.outcome import Reply, Timer, TimerKey
 from headrace.txns.add import check_producer, decide_add, verify
 from headrace.txns.begin import decide_begin
 from headrace.txns.end import BUMPS_SINCE, AlreadyDecided, decide_end
-from headrace.txns.outcome import Command, Outcome, Reply, Timer, TimerKey, TxnRecord, nothing
+from headrace.txns.outcome import Command, Outcome, TxnRecord, nothing
 from headrace.txns.questions import (
     AddPartitions,
     Answer,

@@ -7,10 +7,9 @@ in again after it has applied the records.
 
 from typing import NamedTuple
 
-from headrace.txns.questions import Answer, Question
+from headrace.base.outcome import Reply, Timer
+from headrace.txns.questions import Question
 from headrace.txns.state import Transaction
-
-TimerKey = tuple[str, ...]
 
 
 class TxnRecord(NamedTuple):
@@ -21,18 +20,6 @@ class TxnRecord(NamedTuple):
 class Command(NamedTuple):
     ticket: int
     question: Question
-
-
-class Reply(NamedTuple):
-    ticket: int
-    response: Answer
-
-
-class Timer(NamedTuple):
-    """A timer by its key: a later one replaces it, `at` None cancels it."""
-
-    key: TimerKey
-    at: float | None
 
 
 class Outcome(NamedTuple):

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
 from headrace.base.ids import ZERO_ID
+from headrace.base.outcome import TimerKey
 from headrace.broker.coordinators.logged import Asked, LoggedCoordinator
 from headrace.groups.coordinator import Groups
-from headrace.groups.outcome import Command, Outcome, TimerKey, nothing
+from headrace.groups.outcome import Command, Outcome, nothing
 from headrace.groups.records import decode, encode
 from headrace.groups.refusals import refused, refused_commit
 from headrace.groups.topics import Topics

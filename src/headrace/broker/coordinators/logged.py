@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from headrace.base.clock import Now
 from headrace.base.errors import DiskFull, Refused
+from headrace.base.outcome import Reply, Timer, TimerKey
 from headrace.broker.disk.log_reading import LogReading, RotFound
 from headrace.broker.net.deadlines import Deadline
 from headrace.broker.upkeep.credible_time import DOUBT_SECONDS
@@ -31,7 +32,6 @@ logger = logging.getLogger("headrace.coordinator")
 
 # Some hundred records, a few milliseconds: the loop serves others in between.
 LOAD_BYTES = 1 << 14
-TimerKey = tuple[str, ...]
 NO_TICKET = 0
 
 
@@ -43,22 +43,6 @@ class Asked(NamedTuple):
     answer: Callable[[Any], None]
 
 
-class ReplyLike(Protocol):
-    @property
-    def ticket(self) -> int: ...
-
-    @property
-    def response(self) -> Any: ...
-
-
-class TimerLike(Protocol):
-    @property
-    def key(self) -> TimerKey: ...
-
-    @property
-    def at(self) -> float | None: ...
-
-
 class OutcomeLike(Protocol):
     """The part of a decision that every core has: see `groups.outcome`."""
 
@@ -66,10 +50,10 @@ class OutcomeLike(Protocol):
     def records(self) -> Sequence[Any]: ...
 
     @property
-    def replies(self) -> Sequence[ReplyLike]: ...
+    def replies(self) -> Sequence[Reply]: ...
 
     @property
-    def timers(self) -> Sequence[TimerLike]: ...
+    def timers(self) -> Sequence[Timer]: ...
 
 
 class LoggedCoordinator(ABC):
@@ -251,7 +235,7 @@ class LoggedCoordinator(ABC):
         self._seen_end = self.partition.appends.append_own(bytearray(self._batch_of(outcome, now)), now)
         self._apply(outcome)
 
-    def _set_timer(self, timer: TimerLike) -> None:
+    def _set_timer(self, timer: Timer) -> None:
         known = self._timers.pop(timer.key, None)
         if known is not None:
             known.cancel()
@@ -260,7 +244,7 @@ class LoggedCoordinator(ABC):
             seconds = max(0.0, timer.at - self._broker.clock.now().mono)
             self._timers[key] = self._broker.deadlines.after(seconds, lambda: self._on_timer(key))
 
-    def _send(self, replies: Sequence[ReplyLike]) -> None:
+    def _send(self, replies: Sequence[Reply]) -> None:
         for reply in replies:
             asked = self._asked.pop(reply.ticket, None)
             if asked is not None:
@@ -268,13 +252,13 @@ class LoggedCoordinator(ABC):
 
     # -- as a waiter on the watermark --------------------------------------------------------------------------------
 
-    def is_waiting(self, replies: Sequence[ReplyLike]) -> bool:
+    def is_waiting(self, replies: Sequence[Reply]) -> bool:
         return any(reply.ticket in self._asked for reply in replies)
 
-    def on_reached(self, replies: Sequence[ReplyLike]) -> None:
+    def on_reached(self, replies: Sequence[Reply]) -> None:
         self._send(replies)
 
-    def on_lost(self, replies: Sequence[ReplyLike], code: int) -> None:
+    def on_lost(self, replies: Sequence[Reply], code: int) -> None:
         self.give_up()
 
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused, StoreUnreachable
+from headrace.base.outcome import TimerKey
 from headrace.broker.coordinators.logged import NO_TICKET, Asked, LoggedCoordinator
 from headrace.broker.coordinators.markers import MarkerJob
 from headrace.partition.partition import Partition
 from headrace.txns.coordinator import Transactions
-from headrace.txns.outcome import Command, Outcome, TimerKey
+from headrace.txns.outcome import Command, Outcome
 from headrace.txns.questions import Answer, BeginProducer, EndTransaction, Question
 from headrace.txns.records import decode, encode
 from headrace.txns.state import NO_PRODUCER
