@@ -1,4 +1,4 @@
-"""The parts of one broker that its handlers work with: the image, the partitions, the clock, and the few rules they share.
+"""The parts of one broker, and the few rules that need several of them: whether it may answer, new topics, who may write.
 
 Holds, does not run: `node` builds it, starts it and stops it.
 """

@@ -2,10 +2,10 @@
 
     DATA/recovery-points, start-offsets, high-watermarks      one file each for all partitions, by topic id: a topic
                               that was deleted and made again under its old name starts from nothing
-    DATA/replicas             which were ever opened: see `known_replicas`
+    DATA/replicas             which were ever opened: see `disk.known_replicas`
 
 Segments go only below a start that is in its file: a power cut may bring back any of them, and a log that starts below
-would then have holes. To write needs room, and on a full disk there is none: see `spare_room`.
+would then have holes. To write needs room, and on a full disk there is none: see `disk.spare_room`.
 """
 
 import asyncio

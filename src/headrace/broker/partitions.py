@@ -7,7 +7,7 @@ partitions, would hold up every fail-over. Until it is open a partition is refus
 
 A partition that cannot be opened is left over, with its cause: it keeps nobody else from being served, and is tried again
 with the next image. So is one that is opened late with a hole in it, as long as the cluster counts on this copy: see
-`doubtful_copies`.
+`replication.doubtful_copies`.
 """
 
 import asyncio

@@ -4,9 +4,9 @@
     append outcome.records as one batch; for each of them groups.apply(record); set outcome.timers
     when the high watermark has passed the append: send outcome.replies
 
-Between a decision and the `apply` of its records there is no other decision. If the append fails, the whole object is
-dropped and a new one is loaded later, so nothing is ever undone. To load: `apply` every record of the log, in order,
-then `on_loaded` once; members of a loaded group go on in their generation.
+Between a decision and the `apply` of its records there is no other decision, but of OffsetCommits several in a row. If the
+append fails, the whole object is dropped and a new one is loaded later, so nothing is ever undone. To load: `apply` every
+record of the log, in order, then `on_loaded` once; members of a loaded group go on in their generation.
 
 Requests that name many groups come here with only those of this partition; the shell splits and joins them.
 """

@@ -6,7 +6,8 @@ no client is answered inside another client's stack. The caller's duties:
 
     carry out    what is in `Ready`, before the loop waits again
     sync         call `begin_sync` and do its jobs; then `on_synced`, unless the log was lost
-    tell         `on_state` and `on_config` for what the metadata say; `on_tick` for what time alone brings
+    tell         `on_state` and `on_config` for what the metadata say; `Upkeep.on_tick`, `InSync.check_followers` and
+                 `check_stalled` for what time alone brings
     write down   the offsets of whatever is in `Ready.moved`, at its own pace
 
     Role           identity, place in the cluster, watermark and durability: what all the parts stand on
@@ -17,6 +18,12 @@ no client is answered inside another client's stack. The caller's duties:
     InSync         what followers' fetches prove, and the changes of the in-sync set that follow
     Following      copies of the leader's batches, its word on the watermark, cuts
     Upkeep         the passing of time: rolls, deletions, a relaxed topic's flush
+
+Over many partitions at once:
+
+    FetchSessions  what each reader follows of this broker, and its fetch that is parked
+    FollowSession  what the leader of a follower's partitions was told
+    RefusedBatches batches refused a moment ago, and what those behind them are answered
 
 Nothing here awaits, reads a clock or logs.
 """

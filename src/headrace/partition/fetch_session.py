@@ -2,7 +2,7 @@
 
 A session keeps an entry for every partition it follows and a *dirty* set of those worth looking at: told so by the
 partition when something moved, or by the request that changed the entry. A fetch without a session is a session that
-lives for one request. Not here: what a reply contains (`handlers.fetch`).
+lives for one request. Not here: what a reply contains (`broker.handlers.fetch`).
 """
 
 from collections.abc import Callable

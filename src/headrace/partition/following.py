@@ -43,7 +43,8 @@ class Following:
         return -1 if heard < 0 else max(0, heard - self._role.log.end_offset)
 
     def truncate(self, offset: int, now: Now) -> None:
-        """Cuts what the leader does not have. A recovery point at or below must be durable before (see Log)."""
+        """Cuts what the leader does not have. A recovery point at or below must be durable before: see
+        `Log.truncate_to`."""
         role = self._role
         role.log.truncate_to(offset, now)
         role.high_watermark = min(role.high_watermark, role.log.end_offset)

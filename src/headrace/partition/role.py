@@ -1,6 +1,6 @@
 """One partition's role on this broker: its log, its place in the cluster, and how far it is committed and durable.
 
-What is visible to whom:
+What is visible to whom, on the leader of a durable topic:
 
     start_offset ……… high_watermark ……… synced_end ……… log_end_offset
       consumers read up to here │       on this disk │       followers read up to here

@@ -1,4 +1,7 @@
-"""The groups of one partition of `__consumer_offsets`, on its leader. What it does with them: `logged_coordinator`."""
+"""The groups of one partition of `__consumer_offsets`, on its leader. How it stores and answers: `logged`.
+
+Offsets that are committed in one turn of the loop share a batch.
+"""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The transactions of one partition of `__transaction_state`, on its leader. What it does with them: `logged_coordinator`.
+"""The transactions of one partition of `__transaction_state`, on its leader. How it stores and answers: `logged`.
 
 When a transaction's outcome is committed its markers are written, by `markers`; only then is it complete. Whoever
 coordinates next does the same again for those it finds prepared, so no transaction is left hanging by a crash.

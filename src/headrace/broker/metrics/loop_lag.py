@@ -1,7 +1,7 @@
 """How long the event loop makes others wait, and who made it: more than 50 ms is a bug.
 
-A timer that should fire every 100 ms measures its own delay. The dispatcher leaves the name of the request it works on
-in `current`, so that a stall has a suspect.
+A timer that should fire every 100 ms measures its own delay. `net.dispatch` leaves the API that it works on in
+`Probes.last_request`, so that a stall has a suspect.
 """
 
 import asyncio

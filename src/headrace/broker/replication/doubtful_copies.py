@@ -2,8 +2,8 @@
 
     cannot be opened, or has a hole ─▶ out of ISR and ELR, another in sync leads ─▶ opened, and followed like any other
 
-At the start the registration says so (`rejoin`). Later nobody would: a broker that is alive and leads what it cannot open
-keeps it from everybody. The last in sync is marked if it has a hole, and offline until somebody decides.
+At the start the registration says so (`cluster.rejoin`). Later nobody would: a broker that is alive and leads what it
+cannot open keeps it from everybody. The last in sync is marked if it has a hole, and offline until somebody decides.
 """
 
 import asyncio

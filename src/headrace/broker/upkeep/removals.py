@@ -1,7 +1,7 @@
 """Directories of partitions on their way out: removed one at a time, in a thread that syncs and the disk watch can spare.
 
 A topic of a thousand partitions would fill every thread with removals. Syncs would wait behind them, and so would the
-small file by which a slow disk is told from one that hangs (`disk_watch`): the broker would give up its lease over it.
+small file by which a slow disk is told from one that hangs (`disk.watch`): the broker would give up its lease over it.
 What is left when the broker stops is removed by its next start.
 """
 
