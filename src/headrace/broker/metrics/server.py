@@ -142,7 +142,7 @@ def _totals(broker: "Broker") -> Iterator[Metric]:
         ("connections_accepted_total", "Connections accepted.", probes.connections_accepted),
         ("connections_refused_total", "Connections refused over max.connections.", probes.connections_refused),
         ("peer_errors_total", "Connections closed because the peer broke the protocol.", probes.peer_errors),
-        ("handler_failures_total", "Connections closed because of a bug of ours.", probes.handler_failures),
+        ("handler_failures_total", "Requests and replies that a bug of ours broke off.", probes.handler_failures),
         ("sync_files_total", "Files synced in rounds of group commit.", probes.sync_files),
         ("throttle_seconds_total", "Time that replicas which catch up were held back.", throttled),
         ("loop_stalls_total", "Times the event loop was held up for more than 50 ms.", probes.loop_stalls),
