@@ -16,7 +16,7 @@ Looks at brokers, not at clients: how long a client waits for a broker that stan
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from headrace.cluster.entities import NO_LEADER, PartitionState
+from headrace.cluster.entities import NO_LEADER, PartitionState, Topic
 from sim.checks import Checks
 from sim.host import Host
 from sim.world import World
@@ -39,14 +39,18 @@ class Liveness:
         self._unwell_at: dict[int, float] = {}
         self._unlinked_at: dict[tuple[int, int], float] = {}
         self._lives: dict[int, int] = {}
-        self._stuck: dict[tuple[str, int], Stuck] = {}
+        # By topic id: a partition that is made again under its name has a time of its own.
+        self._stuck: dict[tuple[bytes, int], Stuck] = {}
 
     def look(self) -> None:
         """After every fault and every little while: what lasts for less is not seen."""
         self._look_at_hosts()
-        for topic in self._checks.image().topics.values():
+        topics = self._checks.image().topics.values()
+        there = {(topic.id, index) for topic in topics for index in range(len(topic.partitions))}
+        self._stuck = {place: each for place, each in self._stuck.items() if place in there}
+        for topic in topics:
             for index, state in enumerate(topic.partitions):
-                self._look_at(topic.name, index, state)
+                self._look_at(topic, index, state)
 
     def _look_at_hosts(self) -> None:
         now = self._world.agenda.now
@@ -84,15 +88,15 @@ class Liveness:
 
     # -- partitions ------------------------------------------------------------------------------------------------
 
-    def _look_at(self, topic: str, index: int, state: PartitionState) -> None:
-        now, name = self._world.agenda.now, (topic, index)
-        why = self._why_stuck(topic, index, state)
-        known = self._stuck.get(name)
-        watermark = self._watermark(topic, index, state)
+    def _look_at(self, topic: Topic, index: int, state: PartitionState) -> None:
+        now, place = self._world.agenda.now, (topic.id, index)
+        why = self._why_stuck(topic.name, index, state)
+        known = self._stuck.get(place)
+        watermark = self._watermark(topic.name, index, state)
         if not why or known is None or watermark != known.watermark:
-            self._stuck[name] = Stuck(now, watermark)
+            self._stuck[place] = Stuck(now, watermark)
         elif now - known.since > self._seconds_max:
-            self._checks.fail("goes-on", f"{topic}-{index} for {now - known.since:.1f} s: {why}; {state}")
+            self._checks.fail("goes-on", f"{topic.name}-{index} for {now - known.since:.1f} s: {why}; {state}")
 
     def _watermark(self, topic: str, index: int, state: PartitionState) -> int:
         leader = self._leader(topic, index, state)
