@@ -77,7 +77,7 @@ def test_committed_offsets_stay_when_the_clock_of_another_coordinator_is_ahead(c
 
 def test_records_stay_when_clocks_are_set_ahead(cluster: Coordinated) -> None:
     all_clocks_are_set_ahead(cluster)
-    assert cluster.partition(cluster.checks.state(TOPIC, 0).leader).start_offset == 0
+    assert cluster.partition(cluster.checks.state(TOPIC, 0).leader).log.start_offset == 0
 
 
 def test_in_the_end_the_clock_is_believed(cluster: Coordinated, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_in_the_end_the_clock_is_believed(cluster: Coordinated, monkeypatch: pyt
     cluster.run(5.0)
     cluster.checks.on_deletion(TOPIC, 0, 1 << 40)
     cluster.run(5.0)
-    assert cluster.partition(cluster.checks.state(TOPIC, 0).leader).start_offset > 0
+    assert cluster.partition(cluster.checks.state(TOPIC, 0).leader).log.start_offset > 0
 
 
 @pytest.mark.parametrize(

@@ -37,3 +37,7 @@ class StoppedChildren:
         known = {} if is_late else self._since
         self._since = {child: known.get(child, mono) for child in stopped}
         return [child for child, since in self._since.items() if mono - since >= self.patience_s]
+
+    def was_seen(self, child: ServeChild) -> bool:
+        """Whether it stood still at the last look, while others ran."""
+        return child in self._since

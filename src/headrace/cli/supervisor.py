@@ -196,6 +196,10 @@ class Supervisor:
             self._asked.pop(child).answer({"error": cause.cause, "fix": cause.fix})
         if not self._serving:
             raise cause
+        if isinstance(child, ServeChild) and child not in self._to_start_again and self.stopped.was_seen(child):
+            # Another broker of this host has ended it: it stood still in the midst of a write to the metadata store.
+            self._to_start_again.add(child)
+            self.watcher.on_stopped(child, self.stopped.patience_s)
         if child in self._to_start_again and child.ready and not self.signals:
             self._launch(child)
             return

@@ -148,8 +148,10 @@ def test_up_reads_its_file_again_and_its_brokers_with_it(run: Any, file: Path, p
         assert run("kill", "1", data).code == run("start", "1", data).code == 0
         assert broker_config(run, where, "num.partitions")["value"] == "5"
         assert run("start", "2", data).code == 0
-        of_two = run("config", "get", "num.partitions", "--broker", "2", "--json", where).json
-        assert of_two[0]["value"] == "5"
+        # Broker 1 has to hear of it first.
+        of_two = ("config", "get", "num.partitions", "--broker", "2", "--json", where)
+        until(lambda: run(*of_two).code == 0)
+        assert run(*of_two).json[0]["value"] == "5"
         process.terminate()
         assert process.wait(WAIT) == 0
 

@@ -78,3 +78,14 @@ def test_one_that_went_on_meanwhile_is_not(brokers: list[Broker]) -> None:
 def test_no_patience_means_never(brokers: list[Broker]) -> None:
     stopped = StoppedChildren(0, lambda _: True)
     assert stopped.look(brokers, 10.0) == stopped.look(brokers, 99.0) == []
+
+
+def test_one_that_another_ends_first_was_seen_to_stand_still(brokers: list[Broker]) -> None:
+    """Its end is no death of its own: other brokers end one that stands still in the midst of a write to their store."""
+    standing = {2}
+    stopped = StoppedChildren(3.0, standing.__contains__)
+    stopped.look(brokers, 10.0)
+    assert (stopped.was_seen(brokers[0]), stopped.was_seen(brokers[1])) == (False, True)
+    standing.clear()
+    stopped.look(brokers, 10.5)
+    assert not stopped.was_seen(brokers[1])
