@@ -1,7 +1,8 @@
 """A running broker: the order in which its parts start and stop.
 
-    start   lock the directory → whose is it? → load the image → open and recover logs → bind → register → serve
-    stop    take no more requests → sync what is dirty → answer who waits → close logs → write down → mark clean
+    start   lock the directory → load the image → whose is it? → open and recover logs → bind → register → serve
+    stop    hand leaderships over → take no more requests → sync what is dirty → answer who waits → give the lease up
+            → close logs → write down → mark clean
 
 Recovery comes before registration: nobody may count on a broker that does not know yet what its disk holds. Anything
 that goes wrong while it stops leaves no clean mark, and the next start looks at the logs itself.

@@ -96,8 +96,8 @@ class Partitions:
         self._clean_start = clean_start
         self._kept_page_cache = kept_page_cache
         self._hosted: dict[tuple[str, int], Partition] = {}
-        # Partitions enter themselves here when they change; from here they go to who looks after them, and is done
-        # with each when it is settled. Of a hundred thousand most are quiet, and cost nothing.
+        # Partitions that changed come here from `Ready.moved`, and leave when they are at rest. Of a hundred thousand most
+        # are quiet, and cost nothing.
         self._restless: dict[Partition, None] = {}
         # What the image gives us and is not open yet, and what is being opened now.
         self._wanted: dict[TopicPartition, None] = {}

@@ -1,6 +1,6 @@
 """The one rule for asking Kafka again: while the refusal may pass and time is left, after pauses that double and vary.
 
-A pause is at most LONGEST, and up to half of it is chance: clients that failed together do not come back together.
+A pause is at most LONGEST_PAUSE_SECONDS, and up to half of it is chance: clients that failed together come back apart.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The controller's decisions: an image and the brokers alive in, commits out.
 
-Level-triggered: `heal` says what is left to do whatever happened before, so it is run on take-over and after every
+Level-triggered: `heal_steps` says what is left to do whatever happened before, so it is run on take-over and after every
 change until it is empty, and a controller that dies half-way leaves nothing that the next would not find. A broker
 counts as alive when it holds its lease under the epoch it is registered with.
 """

@@ -1,8 +1,8 @@
 """One offset per partition in one small text file per broker: recovery points, high watermarks, log start offsets.
 
-    headrace-checkpoint 1 2 crc32c=6e1a40cf
-    orders 0 1842
-    orders 1 90
+    headrace-checkpoint 1 2 crc32c=080af845
+    xxove-CMTh-dTyptO16AkQ 0 1842         the topic's id, the partition, the offset
+    xxove-CMTh-dTyptO16AkQ 1 90
 
 Invariant: a file is read whole and sound or not at all; one of a newer version is refused, since without its offsets records
 that were deleted would be there again. `save` blocks until durable, so it is for a thread.

@@ -1,6 +1,6 @@
 """The part of a log that is proven to be on disk, and the files still to be synced.
 
-    touch ─▶ [unsynced] ─▶ begin: ticket (target, files, jobs) ─▶ jobs in threads ─▶ on_synced: synced_end = target
+    touch ─▶ [unsynced] ─▶ begin: ticket (target, files, jobs) ─▶ jobs off the loop ─▶ on_synced: synced_end = target
 
 Invariant: everything below `synced_end` was in a file, and named in a directory, whose sync was begun after the write
 and has succeeded. One ticket at a time: a later one that overtook it would vouch for files that only the first one

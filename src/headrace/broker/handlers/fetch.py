@@ -268,7 +268,7 @@ class ActiveFetch:
         try:
             self._answer(pending)
         except Exception as error:
-            # Whoever moved the partition is not to blame for this, and must not be stopped by it.
+            # Others are woken after this fetch, or another request has ended it: neither must be stopped by this.
             self._put_back()
             pending.fail(error)
 

@@ -184,6 +184,6 @@ class ProduceAnswer:
 
     def _finish(self) -> None:
         self._deadline.cancel()
-        # A partition can be ready before `result` was asked for only in the simulator's instant disk.
-        if self._pending is not None:
-            self._pending.complete(self.response)
+        # Nobody is told before the end of the turn in which it began to wait.
+        assert self._pending is not None
+        self._pending.complete(self.response)

@@ -1,6 +1,6 @@
 """This broker's view of its cluster, and of itself in it: most parts of a broker need no more.
 
-    the store ─▶ `Metadata` ─▶ `Broker` ─▶ on_image, on_leases: settings, who is alive
+    the store ─▶ `Metadata`, `Membership` ─▶ `Broker` ─▶ on_image, on_leases: settings, who is alive
 
 It knows nothing of partitions, connections or disks, and tells nobody of news: `Broker` does.
 """
