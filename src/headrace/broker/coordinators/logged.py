@@ -126,7 +126,9 @@ class LoggedCoordinator(ABC):
             self.give_up()
             return
         self._seen_end = end
-        await self._until_committed(end)
+        if self._leads_still:
+            # On a partition that is gone it would never be.
+            await self._until_committed(end)
         if not self.is_over:
             self.is_active = True
             self._on_loaded()
