@@ -227,3 +227,12 @@ def test_a_kernel_that_does_not_say_which_run_it_is_may_have_lost_the_page_cache
     assert one.host.node.broker.partitions._kept_page_cache is is_kept
     assert one.host.node.broker.membership._lost_page_cache is False, "the cluster was told"
     one.world.end()
+
+
+def test_an_empty_rack_is_none(one: OneBroker) -> None:
+    one.world.overrides["broker.rack"] = ""
+    one.world.start(one.host)
+    one.host.node.settings = one.host.node.settings._replace(rack="")
+    one.wait(lambda: one.host.is_serving or bool(one.exits))
+    assert one.exits == []
+    assert one.host.node.broker.image.brokers[one.host.id].rack is None
