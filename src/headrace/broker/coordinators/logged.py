@@ -125,10 +125,12 @@ class LoggedCoordinator(ABC):
             self._broker.rot.on_found(self.partition, found)
             self.give_up()
             return
+        if not self._leads_still:
+            # A partition that is gone has no files any more, and commits nothing.
+            self.give_up()
+            return
         self._seen_end = end
-        if self._leads_still:
-            # On a partition that is gone it would never be.
-            await self._until_committed(end)
+        await self._until_committed(end)
         if not self.is_over:
             self.is_active = True
             self._on_loaded()
@@ -141,7 +143,7 @@ class LoggedCoordinator(ABC):
             # A broker that takes over may have fifty logs to read. A stretch of each in one turn of the loop would cost
             # it its lease, and the next life would begin with the same.
             async with self._broker.loading:
-                is_read = not self._replay_stretch(reading)
+                is_read = not (self._leads_still and self._replay_stretch(reading))
                 await asyncio.sleep(0)
 
     def _replay_stretch(self, reading: LogReading) -> bool:
