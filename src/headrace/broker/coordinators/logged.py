@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from headrace.base.clock import Now
-from headrace.base.errors import DiskFull, Refused
+from headrace.base.errors import DiskFailed, DiskFull, Refused
 from headrace.broker.disk.log_reading import LogReading, RotFound
 from headrace.broker.net.deadlines import Deadline
 from headrace.broker.upkeep.credible_time import DOUBT_SECONDS
@@ -242,6 +242,14 @@ class LoggedCoordinator(ABC):
                 {**self.partition.id._asdict(), "epoch": self.partition.leader_epoch, "cause": error},
             )
             self.give_up()
+            return
+        except Exception as bug:
+            # Half a decision must not outlive it, and nobody would be answered.
+            self.give_up()
+            if not isinstance(bug, DiskFailed):
+                raise
+            # Also where no client's connection would tell it: at the end of a turn, and when a timer goes off.
+            self._broker.listener.on_disk_failed(bug)
             return
         for timer in outcome.timers:
             self._set_timer(timer)
