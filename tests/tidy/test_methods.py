@@ -22,7 +22,6 @@ ALLOWED = {
     "headrace.groups.coordinator.Groups",
     "headrace.log.log.Log",
     "headrace.log.segment.Segment",
-    "headrace.partition.role.Role",
     "headrace.replica.leader.LeaderReplica",
 }
 

@@ -281,7 +281,7 @@ class Node:
             epoch=0,
             host=settings.advertised_host or settings.host,
             port=self.port,
-            rack=settings.rack or cast(str | None, self._config.value("broker.rack")),
+            rack=settings.rack or cast(str | None, self._config.value("broker.rack")) or None,
             metrics_port=self.metrics_port,
             boot_id=boot_id,
             directory_id=self._directory.id,

@@ -2,7 +2,8 @@
 
     a call ─▶ marks in `Ready` ─▶ end of the turn, or of a round of syncs: sync · copiers · told · readers · proposals
 
-One bug must not rob the others of their answers: it is counted, and told in the log. A disk that failed stops the broker.
+One bug must not rob the others of their answers: it is counted, and told in the log. A disk that failed stops the broker,
+and so does a bug that leaves a turn half carried out.
 """
 
 import asyncio
@@ -41,8 +42,15 @@ class Turn:
         self._probes = probes
         self._on_failure = on_failure
         # All the frames that one read brought in share a turn, and with it a round of syncs.
-        ready.on_due(lambda: loop.call_soon(self.carry_out))
+        ready.on_due(lambda: loop.call_soon(self._end))
         flusher.on_round(self.carry_out)
+
+    def _end(self) -> None:
+        try:
+            self.carry_out()
+        except Exception as bug:
+            # As in a round of syncs: whoever was not told yet would wait for ever.
+            self._on_failure(bug)
 
     def carry_out(self) -> None:
         due = self._ready.take()

@@ -205,6 +205,7 @@ class FetchSessions:
     def _close(self, session_id: int) -> None:
         session = self._sessions.pop(session_id, None)
         if session is not None:
-            session.unfollow_all()
+            # First, since it looks once more, and follows what it looks at.
             if session.parked is not None:
                 session.parked.give_up()
+            session.unfollow_all()

@@ -58,7 +58,7 @@ class Partition(Role):
 
     def close(self) -> None:
         """Sends whoever waits to look for another leader."""
-        self.lose_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.ready.tell(self.waits.lose_all(ErrorCode.NOT_LEADER_OR_FOLLOWER))
         self.notify()
 
     def end(self) -> None:

@@ -139,7 +139,7 @@ class Role:
 
     def begin_term(self, now: Now) -> None:
         """Another leader, or another epoch of the same: nothing that was promised in the one before is told any more."""
-        self.lose_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.ready.tell(self.waits.lose_all(ErrorCode.NOT_LEADER_OR_FOLLOWER))
         self.leader = None
         if self.is_leader:
             state, end_offset = self.state, self.log.end_offset
@@ -167,9 +167,6 @@ class Role:
         self.advance()
         self.on_moved()
         self.notify()
-
-    def lose_waiters(self, code: int) -> None:
-        self.ready.tell(self.waits.lose_all(code))
 
     # -- becoming durable and committed ------------------------------------------------------------------------------
 

@@ -116,7 +116,7 @@ def commits_while_others_may_lead(patch: MonkeyPatch) -> None:
 
 def waiters_outlive_their_leader(patch: MonkeyPatch) -> None:
     """Who waits for an ack is told when its leader no longer leads in that epoch."""
-    edit(patch, Role.begin_term, ("self.lose_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)", "pass"))
+    edit(patch, Role.begin_term, ("self.ready.tell(self.waits.lose_all(ErrorCode.NOT_LEADER_OR_FOLLOWER))", "pass"))
 
 
 def restarted_leaders_go_on(patch: MonkeyPatch) -> None:

@@ -145,6 +145,21 @@ def test_a_bug_in_the_midst_of_a_round_stops_the_node(rounds: Rounds) -> None:
     assert [type(failure) for failure in rounds.failures] == [ZeroDivisionError]
 
 
+def test_a_round_that_cannot_begin_stops_the_node(rounds: Rounds, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system gives no more threads, say: taken for one that runs, it would be waited for, and every ack with it."""
+    refusal = RuntimeError("can't start new thread")
+
+    def refuse(*work: object) -> None:
+        raise refusal
+
+    monkeypatch.setattr(rounds.loop, "run_in_executor", refuse)
+    rounds.write(Syncable())
+    rounds.loop.run_ready()
+    assert rounds.failures == [refusal]
+    with pytest.raises(RuntimeError, match="new thread"):
+        rounds.loop.run(rounds.flusher.until_idle())
+
+
 def test_until_idle_waits_for_the_last_round(rounds: Rounds) -> None:
     syncable = Syncable()
     rounds.loop.run(rounds.flusher.until_idle())

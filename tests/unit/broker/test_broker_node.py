@@ -9,7 +9,13 @@ from batches import batch
 from headrace.base.errors import DiskFailed
 from headrace.wire.batch import iter_headers
 from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.coordinators import FindCoordinatorRequest
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from headrace.wire.messages.group_offsets import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from headrace.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 from headrace.wire.records import read_records
@@ -75,6 +81,17 @@ class OneBroker:
         )
         answer = await client.ask(request, 9, 10.0)
         return int(answer.responses[0].partition_responses[0].error_code)
+
+    async def commit(self, offset: int) -> int:
+        """The error code; asked again while the group has no coordinator yet."""
+        client = await self.connect()
+        topics = [OffsetCommitRequestTopic(TOPIC, partitions=[OffsetCommitRequestPartition(0, offset)])]
+        while True:
+            await client.ask(FindCoordinatorRequest("group"), 3)
+            answer = await client.ask(OffsetCommitRequest("group", topics=topics), 8)
+            code = int(answer.topics[0].partitions[0].error_code)
+            if code not in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS):
+                return code
 
     async def values(self) -> list[bytes]:
         client = await self.connect()
@@ -190,6 +207,17 @@ def test_a_failed_write_stops_the_broker_too(one: OneBroker) -> None:
     assert [type(cause) for cause in one.exits] == [DiskFailed]
 
 
+def test_a_commit_that_the_disk_fails_to_take_stops_the_broker(one: OneBroker) -> None:
+    one.start()
+    one.ask(one.create())
+    assert one.ask(one.commit(1)) == 0
+    one.host.disk.fail_writes.append("__consumer_offsets")
+    with pytest.raises(Lost):
+        one.ask(one.commit(2))
+    one.wait(lambda: bool(one.exits))
+    assert [type(cause) for cause in one.exits] == [DiskFailed]
+
+
 def test_a_stop_that_cannot_sync_leaves_no_clean_mark(one: OneBroker) -> None:
     one.start()
     one.ask(one.create())
@@ -227,3 +255,12 @@ def test_a_kernel_that_does_not_say_which_run_it_is_may_have_lost_the_page_cache
     assert one.host.node.broker.partitions._kept_page_cache is is_kept
     assert one.host.node.broker.membership._lost_page_cache is False, "the cluster was told"
     one.world.end()
+
+
+def test_an_empty_rack_is_none(one: OneBroker) -> None:
+    one.world.overrides["broker.rack"] = ""
+    one.world.start(one.host)
+    one.host.node.settings = one.host.node.settings._replace(rack="")
+    one.wait(lambda: one.host.is_serving or bool(one.exits))
+    assert one.exits == []
+    assert one.host.node.broker.image.brokers[one.host.id].rack is None

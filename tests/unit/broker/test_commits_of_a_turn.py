@@ -3,6 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from batches import NOW
 from headrace.broker.coordinators.group import GroupCoordinator
 from headrace.groups.coordinator import Groups
@@ -83,3 +85,14 @@ def test_of_a_refused_append_nothing_is_applied() -> None:
     assert rig.coordinator.is_over
     assert rig.groups.groups == {}
     assert [each.topics[0].partitions[0].error_code for each in rig.answers] == [ErrorCode.NOT_COORDINATOR]
+
+
+def test_a_bug_that_keeps_them_from_being_stored_leaves_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = Rig()
+    monkeypatch.setattr(rig.coordinator, "_batch_of", lambda outcome, now: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        rig.ask(commit(1), FETCH)
+    committed, fetched = rig.answers
+    assert committed.topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
+    assert fetched.error_code == ErrorCode.NOT_COORDINATOR
+    assert rig.coordinator.is_over, "the next one begins with what the log says"

@@ -24,9 +24,10 @@ class Stage:
         self.ready: Ready[Any] = Ready()
         self.probes = Probes()
         self.has_lease = True
+        self.ask_for_lease = lambda: self.has_lease
         clock = SimClock(self.loop.agenda, "test")
         flusher = Flusher(self.loop, clock, self._run_jobs, self.probes, self.ready.sync, self.seen.append)
-        Turn(self.loop, self.ready, flusher, lambda: self.has_lease, self._propose, self.probes, self.seen.append)
+        Turn(self.loop, self.ready, flusher, lambda: self.ask_for_lease(), self._propose, self.probes, self.seen.append)
 
     def _run_jobs(self, jobs: Any, done: Any) -> None:
         self.seen.append("sync")
@@ -110,6 +111,19 @@ def test_a_disk_that_failed_stops_the_broker() -> None:
     stage.ready.wake_reader(Writer(stage, "writer"))
     stage.loop.run_ready()
     assert stage.seen == [failure]
+
+
+def test_a_bug_that_leaves_a_turn_half_carried_out_stops_the_broker() -> None:
+    """Who was to be told is not told any more: they would wait for ever."""
+    stage, bug = Stage(), RuntimeError("a coordinator that cannot be given up")
+
+    def fence() -> bool:
+        raise bug
+
+    stage.ask_for_lease = fence
+    stage.ready.tell([Told(stage, "first", REACHED)])
+    stage.loop.run_ready()
+    assert stage.seen == [bug]
 
 
 def test_without_a_lease_nobody_is_told_that_an_offset_was_reached() -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from headrace.base.clock import Now
-from headrace.base.errors import DiskFull, Refused
+from headrace.base.errors import DiskFailed, DiskFull, Refused
 from headrace.base.outcome import Reply, Timer, TimerKey
 from headrace.broker.disk.log_reading import LogReading, RotFound
 from headrace.broker.net.deadlines import Deadline
@@ -109,6 +109,10 @@ class LoggedCoordinator(ABC):
             self._broker.rot.on_found(self.partition, found)
             self.give_up()
             return
+        if not self._leads_still:
+            # A partition that is gone has no files any more, and commits nothing.
+            self.give_up()
+            return
         self._seen_end = end
         await self._until_committed(end)
         if not self.is_over:
@@ -123,7 +127,7 @@ class LoggedCoordinator(ABC):
             # A broker that takes over may have fifty logs to read. A stretch of each in one turn of the loop would cost
             # it its lease, and the next life would begin with the same.
             async with self._broker.loading:
-                is_read = not self._replay_stretch(reading)
+                is_read = not (self._leads_still and self._replay_stretch(reading))
                 await asyncio.sleep(0)
 
     def _replay_stretch(self, reading: LogReading) -> bool:
@@ -222,6 +226,14 @@ class LoggedCoordinator(ABC):
                 {**self.partition.id._asdict(), "epoch": self.partition.leader_epoch, "cause": error},
             )
             self.give_up()
+            return
+        except Exception as bug:
+            # Half a decision must not outlive it, and nobody would be answered.
+            self.give_up()
+            if not isinstance(bug, DiskFailed):
+                raise
+            # Also where no client's connection would tell it: at the end of a turn, and when a timer goes off.
+            self._broker.listener.on_disk_failed(bug)
             return
         for timer in outcome.timers:
             self._set_timer(timer)

@@ -76,12 +76,14 @@ class Flusher:
                 if ticket is not None:
                     tickets.append((syncable, ticket))
                     jobs += ticket.jobs
+            if tickets:
+                self._run(tickets, jobs)
+            else:
+                self._rest()
         except Exception as error:
             self._fail(error, dirty)
-            return
-        if not tickets:
-            self._rest()
-            return
+
+    def _run(self, tickets: list[tuple[Syncable, Any]], jobs: list[Job]) -> None:
         self._running = True
         started = self._clock.now().mono
         self._run_jobs(jobs, lambda error: self._end_round(tickets, started, len(jobs), error))
