@@ -170,7 +170,8 @@ def markers_before_the_decision(patch: MonkeyPatch) -> None:
 
 def refused_decisions_count(patch: MonkeyPatch) -> None:
     """A coordinator that cannot store what it decided starts over from its log."""
-    edit(patch, LoggedCoordinator._carry_out, ("self.give_up()\n        return\n    except Exception", "pass\n    except Exception"))
+    given_up = ("self.give_up()\n        return\n    except Exception", "pass\n    except Exception")
+    edit(patch, LoggedCoordinator._carry_out, given_up)
 
 
 def damaged_batches_are_replayed(patch: MonkeyPatch) -> None:
