@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from headrace.spark.settled import settle
+from headrace.spark.frozen_modules import freeze_loaded
 from headrace.spark.worker_python import worker_python
 
 SECONDS_MAX = 60
@@ -56,10 +56,10 @@ def test_a_worker_of_the_session_has_the_pyspark_that_is_installed(spark: SparkS
 def test_what_the_first_task_loaded_is_out_of_the_collectors_sight_in_the_second() -> None:
     frozen = gc.get_freeze_count()
     try:
-        settle("a test")
+        freeze_loaded("a test")
         assert gc.get_freeze_count() == frozen
         kept = [[]]
-        settle("a test")
+        freeze_loaded("a test")
         assert gc.get_freeze_count() > frozen
         assert not any(each is kept for each in gc.get_objects())
     finally:

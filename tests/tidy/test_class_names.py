@@ -11,7 +11,6 @@ OWN_NAMES = "headrace.wire.messages."
 ALLOWED = {
     "Aborted": 2,
     "Answer": 3,
-    "Asked": 6,
     "AvroValues": 2,
     "Broker": 3,
     "CleanReport": 2,
@@ -49,8 +48,7 @@ ALLOWED = {
     "NewTopic": 2,
     "NotNow": 2,
     "Operation": 2,
-    "Outcome": 3,
-    "Outgoing": 2,
+    "Outcome": 2,
     "Outlet": 2,
     "Overtaken": 2,
     "Parked": 2,

@@ -7,8 +7,6 @@ import imports
 from shrinking import hold_counts
 
 ALLOWED = {
-    "ABORTABLE_SINCE": 3,
-    "ADDS_SINCE": 2,
     "AGAIN_SECONDS": 2,
     "AGAIN_SECONDS_MAX": 2,
     "AGE_SECONDS_MAX": 2,
@@ -17,11 +15,9 @@ ALLOWED = {
     "ASK_SECONDS_MAX": 2,
     "BATCH_BYTES_MAX": 2,
     "BATCH_ROWS": 4,
-    "BY_ID_SINCE": 2,
     "CLOSE_SECONDS_MAX": 3,
     "CONNECT_SECONDS_MAX": 3,
     "EPOCH_MAX": 2,
-    "EPOCH_PER_TRANSACTION_SINCE": 2,
     "FILES_MAX": 2,
     "FILES_MIN": 2,
     "FILE_BYTES": 3,

@@ -228,10 +228,10 @@ class Producer(OfThisProcess):
         """How many are left unanswered."""
         deadline = time.monotonic() + seconds
         left = self._served(lambda: self._producer.flush(max(0.0, deadline - time.monotonic())))
-        self._settle_lost()
+        self._fail_lost()
         return left
 
-    def _settle_lost(self) -> None:
+    def _fail_lost(self) -> None:
         """Fails deliveries that librdkafka holds no longer and has not answered."""
         if not self.is_doubtful:
             return
@@ -254,4 +254,4 @@ class Producer(OfThisProcess):
                 continue
             if is_served:
                 self.room.tell()
-            self._settle_lost()
+            self._fail_lost()

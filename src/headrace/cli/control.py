@@ -33,13 +33,13 @@ class Listener:
     def fileno(self) -> int:
         return self._socket.fileno()
 
-    def accept(self) -> "Asked | None":
+    def accept(self) -> "StartRequest | None":
         """A request, or None when whoever came asks nothing that makes sense."""
         connection, _ = self._socket.accept()
         connection.settimeout(READ_SECONDS_MAX)
         try:
             request = json.loads(_read_line(connection))
-            return Asked(connection, int(request["start"]))
+            return StartRequest(connection, int(request["start"]))
         except (OSError, ValueError, KeyError, TypeError):
             connection.close()
             return None
@@ -49,7 +49,7 @@ class Listener:
         self._path.unlink(missing_ok=True)
 
 
-class Asked:
+class StartRequest:
     """A request to start a broker, whose sender waits."""
 
     def __init__(self, connection: socket.socket, broker_id: int) -> None:

@@ -19,7 +19,7 @@ from headrace.cli.explain import explained
 from headrace.cli.failure import ExitCode, Failure, show_failure
 from headrace.cli.output import console, count_of, remark, show_json
 from headrace.cli.reachable import require_reachable
-from headrace.cli.source import Outgoing, input_size
+from headrace.cli.source import InputMessage, input_size
 
 DELIVERY_MS = 30_000
 POLL_EVERY = 1000
@@ -45,7 +45,7 @@ class Sender:
     def sent(self) -> int:
         return self.queued - self.failed
 
-    def send_all(self, messages: Iterable[Outgoing], paths: list[Path], quiet: bool) -> None:
+    def send_all(self, messages: Iterable[InputMessage], paths: list[Path], quiet: bool) -> None:
         try:
             with _progress(paths, quiet) as advance:
                 for message in messages:
@@ -76,7 +76,7 @@ class Sender:
         if self.interrupted:
             raise KeyboardInterrupt
 
-    def _send(self, message: Outgoing) -> None:
+    def _send(self, message: InputMessage) -> None:
         extra: dict[str, Any] = {}
         if message.partition is not None:
             extra["partition"] = message.partition

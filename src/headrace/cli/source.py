@@ -12,7 +12,7 @@ from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.message import Headers, json_bytes
 
 
-class Outgoing(NamedTuple):
+class InputMessage(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: list[tuple[str, str | bytes | None]]
@@ -30,10 +30,10 @@ class LineShape:
     whole: bool = False
     json_lines: bool = False
 
-    def parse(self, line: bytes) -> Outgoing:
+    def parse(self, line: bytes) -> InputMessage:
         return self._parse_json(line) if self.json_lines else self._parse_text(line)
 
-    def _parse_text(self, line: bytes) -> Outgoing:
+    def _parse_text(self, line: bytes) -> InputMessage:
         key: bytes | None = None
         value: bytes | None = line
         if self.key_separator is not None:
@@ -42,13 +42,13 @@ class LineShape:
                 key, value = None, line
         if self.null is not None:
             key, value = (None if part == self.null else part for part in (key, value))
-        return Outgoing(key, value, [*self.headers], self.partition, None, len(line))
+        return InputMessage(key, value, [*self.headers], self.partition, None, len(line))
 
-    def _parse_json(self, line: bytes) -> Outgoing:
+    def _parse_json(self, line: bytes) -> InputMessage:
         try:
             fields = json.loads(line)
             headers = [(item["name"], json_bytes(item, "value")) for item in fields.get("headers") or ()]
-            return Outgoing(
+            return InputMessage(
                 json_bytes(fields, "key"),
                 json_bytes(fields, "value"),
                 [*headers, *self.headers],
@@ -64,7 +64,7 @@ class LineShape:
             ) from None
 
 
-def read_messages(paths: Iterable[Path], shape: LineShape) -> Iterator[Outgoing]:
+def read_messages(paths: Iterable[Path], shape: LineShape) -> Iterator[InputMessage]:
     opened = False
     for path in paths:
         opened = True
@@ -74,7 +74,7 @@ def read_messages(paths: Iterable[Path], shape: LineShape) -> Iterator[Outgoing]
         yield from _messages_of(sys.stdin.buffer, shape)
 
 
-def _messages_of(stream: BinaryIO, shape: LineShape) -> Iterator[Outgoing]:
+def _messages_of(stream: BinaryIO, shape: LineShape) -> Iterator[InputMessage]:
     if shape.whole:
         yield shape.parse(stream.read())
         return

@@ -22,7 +22,7 @@ from typing import Protocol
 
 from headrace.base.errors import UserError
 from headrace.cli.child import STOP_SECONDS, Child, ServeChild
-from headrace.cli.control import Asked, Listener
+from headrace.cli.control import Listener, StartRequest
 from headrace.cli.failure import ExitCode
 from headrace.cli.gateway_child import GatewayChild
 from headrace.cli.restarts import Restarts
@@ -85,7 +85,7 @@ class Supervisor:
         self._had_terminal = _has_terminal()
         self._serving = False
         self._living: set[Child] = set()
-        self._asked: dict[Child, Asked] = {}
+        self._asked: dict[Child, StartRequest] = {}
         self._to_start_again: set[Child] = set()
 
     def run(self) -> int:

@@ -26,7 +26,7 @@ class Disconnected(Exception):
     """The other side is gone, or did not answer in time. What it did with the request is unknown."""
 
 
-class Asked(NamedTuple):
+class InFlight(NamedTuple):
     response: type[Response]
     version: int
     answer: asyncio.Future[Any]
@@ -38,7 +38,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._client_id = client_id
         self._transport: asyncio.Transport | None = None
         self._next_id = 0
-        self._asked: dict[int, Asked] = {}
+        self._asked: dict[int, InFlight] = {}
         self._loop = asyncio.get_running_loop()
         # One for the earliest deadline. An answer leaves it alone, so a request that is answered in time costs no timer.
         self._timer: asyncio.TimerHandle | None = None
@@ -65,7 +65,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             raise Disconnected("the connection is closed")
         self._next_id += 1
         correlation_id = self._next_id
-        asked = Asked(response, version, self._loop.create_future(), self._loop.time() + seconds_max)
+        asked = InFlight(response, version, self._loop.create_future(), self._loop.time() + seconds_max)
         self._asked[correlation_id] = asked
         self._watch(asked.deadline)
         # Record batches go out as they lie: to join them would copy every byte once more.

@@ -16,13 +16,13 @@ from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.replicas import ElectionType
 
 
-class Outcome(NamedTuple):
+class ElectionOutcome(NamedTuple):
     code: ErrorCode = ErrorCode.NONE
     message: str = ""
 
 
 class Elections(NamedTuple):
-    outcomes: Mapping[TopicPartition, Outcome]
+    outcomes: Mapping[TopicPartition, ElectionOutcome]
     commits: list[Commit]
     unclean: int
 
@@ -63,13 +63,13 @@ def elect_leaders(
         raise Refused(ErrorCode.INVALID_REQUEST, f"election type {election_type}; 0 is preferred, 1 is unclean")
     ready, config_of = alive(image, live), topic_configs(defaults)
     asked = _all(image) if partitions is None else partitions
-    outcomes: dict[TopicPartition, Outcome] = {}
+    outcomes: dict[TopicPartition, ElectionOutcome] = {}
     rewrites: list[Rewrite] = []
     unclean = 0
     for each in dict.fromkeys(asked):
         state = image.partition(*each)
         if state is None or not state.replicas:
-            outcomes[each] = Outcome(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {each}")
+            outcomes[each] = ElectionOutcome(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {each}")
             continue
         topic = image.topics[each.topic]
         decide = _elect_preferred if election_type == ElectionType.PREFERRED else _elect_uncleanly
@@ -77,7 +77,7 @@ def elect_leaders(
         if isinstance(outcome, Election):
             rewrites.append(Rewrite(topic, each.partition, outcome.state))
             unclean += outcome.unclean
-            outcomes[each] = Outcome()
+            outcomes[each] = ElectionOutcome()
         elif partitions is not None or outcome.code != ErrorCode.ELECTION_NOT_NEEDED:
             outcomes[each] = outcome
     return Elections(outcomes, commit_rewrites(rewrites, fence), unclean)
@@ -89,28 +89,36 @@ def _all(image: Image) -> Iterable[TopicPartition]:
 
 def _elect_preferred(
     state: PartitionState, ready: Collection[int], full: Collection[int], _: TopicConfig
-) -> Election | Outcome:
+) -> Election | ElectionOutcome:
     preferred = state.replicas[0]
     if state.leader == preferred:
-        return Outcome(ErrorCode.ELECTION_NOT_NEEDED, f"broker {preferred}, the preferred leader, leads already")
+        return ElectionOutcome(
+            ErrorCode.ELECTION_NOT_NEEDED, f"broker {preferred}, the preferred leader, leads already"
+        )
     if _can_lead(state, preferred, ready):
         if preferred in full and state.leader in ready and state.leader not in full:
             why = f"has no room on its disk, and broker {state.leader} has. Free space or lower retention"
-            return Outcome(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, f"broker {preferred}, the preferred leader, {why}")
+            return ElectionOutcome(
+                ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, f"broker {preferred}, the preferred leader, {why}"
+            )
         return Election(lead(state, preferred))
     why = "not in sync" if preferred in ready else "not alive"
-    return Outcome(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, f"broker {preferred}, the preferred leader, is {why}")
+    return ElectionOutcome(
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, f"broker {preferred}, the preferred leader, is {why}"
+    )
 
 
 def _elect_uncleanly(
     state: PartitionState, ready: Collection[int], full: Collection[int], config: TopicConfig
-) -> Election | Outcome:
+) -> Election | ElectionOutcome:
     if state.leader in ready:
-        return Outcome(ErrorCode.ELECTION_NOT_NEEDED, f"broker {state.leader} leads")
+        return ElectionOutcome(ErrorCode.ELECTION_NOT_NEEDED, f"broker {state.leader} leads")
     election = elect(state, ready, full, min_isr=effective_min_isr(state, config.min_insync_replicas), unclean=True)
     if election is not None and election.state.leader in ready:
         return election
-    return Outcome(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, f"none of the replicas {list(state.replicas)} is alive")
+    return ElectionOutcome(
+        ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, f"none of the replicas {list(state.replicas)} is alive"
+    )
 
 
 def _can_lead(state: PartitionState, replica: int, ready: Collection[int]) -> bool:

@@ -39,11 +39,11 @@ class _Node:
         self.broker_id = broker_id
         self.size: int = sum(child.size for child in children) or 1
         self.load = self.chosen = 0
-        self.settle(0, 1)
+        self.set_place(0, 1)
         for place_among, child in enumerate(children):
-            child.settle(place_among, len(children))
+            child.set_place(place_among, len(children))
 
-    def settle(self, place_among: int, siblings: int) -> None:
+    def set_place(self, place_among: int, siblings: int) -> None:
         self.place = place_among
         self.siblings = siblings
         self.rerank()

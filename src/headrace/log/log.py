@@ -444,7 +444,7 @@ class Log:
         if offset < self._segments[0].base_offset:
             self.truncate_fully_to(offset, now)
             return
-        self._settle_swap()
+        self._end_swap()
         at = self._segment_at(offset)
         self._drop(self._segments[at + 1 :])
         del self._segments[at + 1 :]
@@ -456,7 +456,7 @@ class Log:
 
     def truncate_fully_to(self, start_offset: int, now: Now) -> None:
         """Drops everything and goes on, empty, at `start_offset`. The rule about the recovery point holds here too."""
-        self._settle_swap()
+        self._end_swap()
         self.lacks_head = False
         self._drop(self._segments)
         self._segments = []
@@ -566,7 +566,7 @@ class Log:
             swap.new.log_path = path
             self._sync.touch_directory(self.path)
 
-    def _settle_swap(self) -> None:
+    def _end_swap(self) -> None:
         """Finishes or drops a swap before a cut: a crash after the cut must not find a swap file that stands for more.
 
         Blocks; hardly ever needed.

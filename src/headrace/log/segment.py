@@ -131,9 +131,9 @@ class Segment:
         index.cut(position)
         self.file.truncate(position)
         self._index, self.size = index, position
-        self._settle(index)
+        self._measure_tail(index)
 
-    def _settle(self, index: SparseIndex) -> None:
+    def _measure_tail(self, index: SparseIndex) -> None:
         """Sets position, largest timestamp and end of the segment from its last index entry and the few batches after
         it."""
         start = index.positions[-1] if index.positions else 0

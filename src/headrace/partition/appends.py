@@ -19,7 +19,7 @@ from headrace.wire.records import Marker, build_marker
 
 NO_TIMESTAMP = -1
 # Produce requests from here on add their partitions to the transaction, and begin each with new sequences.
-ADDS_SINCE = 12
+ADDS_SINCE_PRODUCE = 12
 EPOCH_PER_TRANSACTION_SINCE = 2
 _ZERO_OFFSET = bytes(8)
 
@@ -86,7 +86,7 @@ class Appends:
     def _check_in_transaction(
         self, header: BatchHeader, produce_version: int, verification: Verification | None
     ) -> None:
-        if produce_version >= ADDS_SINCE and self._sequences.is_gap_of_unknown(header):
+        if produce_version >= ADDS_SINCE_PRODUCE and self._sequences.is_gap_of_unknown(header):
             # It began this transaction elsewhere in time: batches before this one are missing.
             raise Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "a transaction begins with sequence 0")
         self._verifications.check(header.producer_id, header.producer_epoch, verification)

@@ -15,7 +15,7 @@ from headrace.wire.messages.fetch import FetchPartition, FetchRequest
 
 FINAL_EPOCH = -1
 INITIAL_EPOCH = 0
-BY_ID_SINCE = 13
+BY_ID_SINCE_FETCH = 13
 EVICT_AFTER_SECONDS = 120.0
 
 
@@ -152,7 +152,7 @@ class FetchSessions:
 
     def resolve(self, request: FetchRequest, version: int) -> FetchSession:
         """The session this request belongs to, brought up to date; raises Refused with 70, 71 or 106."""
-        by_id = version >= BY_ID_SINCE
+        by_id = version >= BY_ID_SINCE_FETCH
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if request.session_id:
                 self._close(request.session_id)

@@ -116,7 +116,7 @@ class FollowSession:
 
     def news(self, held_back: Collection[TopicPartition], bytes_max: int, now: float) -> News:
         """The content of the next fetch; it counts as told. `bytes_max` is the most that each partition may answer with."""
-        self._settle(held_back, now)
+        self._note_holds(held_back, now)
         topics: dict[bytes, FetchTopic] = {}
         forgotten: dict[bytes, ForgottenTopic] = {}
         for id in self._take_dirty():
@@ -132,7 +132,7 @@ class FollowSession:
                 topics[position.topic_id].partitions.append(self._wanted(id, position, bytes_max))
         return News(list(topics.values()), list(forgotten.values()))
 
-    def _settle(self, held_back: Collection[TopicPartition], now: float) -> None:
+    def _note_holds(self, held_back: Collection[TopicPartition], now: float) -> None:
         """Notes the partitions whose hold begins or ends, and those whose time out is over."""
         if held_back or self._held_back:
             self._dirty.update(dict.fromkeys([*self._held_back, *held_back]))

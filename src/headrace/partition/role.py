@@ -135,7 +135,7 @@ class Role:
             self.leader.on_replicas(state.replicas, state.isr, self.min_isr, now.mono)
         else:
             self.begin_term(now)
-        self._settle()
+        self._on_changed()
 
     def begin_term(self, now: Now) -> None:
         """Another leader, or another epoch of the same: nothing that was promised in the one before is told any more."""
@@ -159,9 +159,9 @@ class Role:
             self.leader.on_min_isr(self.min_isr)
         # A topic that became durable owes a sync for what it acknowledged before; one that was relaxed shows its end.
         self.ready.owe_sync(self)
-        self._settle()
+        self._on_changed()
 
-    def _settle(self) -> None:
+    def _on_changed(self) -> None:
         if self.leader is not None and not self.leader.has_min_isr:
             self.ready.tell(self.waits.lose_committed(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND))
         self.advance()

@@ -18,7 +18,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import StructType
 
 from headrace.base.errors import UserError
-from headrace.spark.settled import settle
+from headrace.spark.frozen_modules import freeze_loaded
 from headrace.spark.sink_columns import Columns, columns_of
 from headrace.spark.sink_options import AT_LEAST_ONCE, EXACTLY_ONCE, SinkOptions, sink_options
 
@@ -47,7 +47,7 @@ def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: boo
     if overwrite:
         raise UserError("a topic cannot be overwritten", 'use .outputMode("append") or "update"')
     chosen = sink_options(options, EXACTLY_ONCE)
-    settle("plan a write")
+    freeze_loaded("plan a write")
     return StreamSink(chosen, _columns(chosen, schema))
 
 

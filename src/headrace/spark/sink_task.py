@@ -19,9 +19,9 @@ from headrace.base.ids import TopicPartition
 from headrace.client.transaction import Transaction
 from headrace.client.writer_client import WriterClient
 from headrace.spark.clients import client_of
+from headrace.spark.frozen_modules import freeze_loaded
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.plain_words import WRITING, in_plain_words
-from headrace.spark.settled import settle
 from headrace.spark.sink_batches import RecordBatches
 from headrace.spark.sink_columns import Columns, rows_of
 from headrace.spark.sink_options import SinkOptions
@@ -106,7 +106,7 @@ class SinkTask:
             raise
 
     def _write(self, batches: Iterable[pa.RecordBatch]) -> Written:
-        settle("write")
+        freeze_loaded("write")
         out = RecordBatches(
             self._send,
             self._partition_count,

@@ -12,12 +12,12 @@ from pyspark.sql.types import StructType
 
 from headrace.spark.columns import check_schema
 from headrace.spark.filters import Narrowed, narrow
+from headrace.spark.frozen_modules import freeze_loaded
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.plain_words import READING, in_plain_words
 from headrace.spark.plan import plan_ranges
 from headrace.spark.ranges import OffsetRange
 from headrace.spark.rows import read_rows
-from headrace.spark.settled import settle
 from headrace.spark.source_options import SourceOptions, source_options
 from headrace.spark.subscription import PlanOffsets, find_partitions
 
@@ -44,7 +44,7 @@ class BatchSource(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         # Spark turns an empty plan into one partition of nothing.
         if isinstance(partition, RangePartition):
-            settle("read")
+            freeze_loaded("read")
             for each in partition.ranges:
                 yield from read_rows(self._options, self._schema, each)
 

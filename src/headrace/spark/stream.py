@@ -25,6 +25,7 @@ from pyspark.sql.types import StructType
 
 from headrace.base.errors import UserError
 from headrace.spark.columns import check_schema
+from headrace.spark.frozen_modules import freeze_loaded
 from headrace.spark.group_progress import commit_progress, group_of, keep_start, kept_start
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.lost_records import LostRecords, report
@@ -34,7 +35,6 @@ from headrace.spark.plan import plan_ranges
 from headrace.spark.ranges import shared_out, take
 from headrace.spark.record_size import bytes_per_record
 from headrace.spark.rows import read_rows
-from headrace.spark.settled import settle
 from headrace.spark.source import RangePartition
 from headrace.spark.source_options import source_options
 from headrace.spark.subscription import PlanOffsets, Subscribed, find_partitions, offsets_at
@@ -189,6 +189,6 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         if isinstance(partition, RangePartition):
-            settle("read")
+            freeze_loaded("read")
             for each in partition.ranges:
                 yield from read_rows(self._options, self._schema, each)

@@ -112,7 +112,7 @@ def full_followers_stay(patch: MonkeyPatch) -> None:
 
 def waiters_are_not_told_of_too_few(patch: MonkeyPatch) -> None:
     """Who waits for an ack is told when fewer than min.insync.replicas are left."""
-    edit(patch, Role._settle, ("not self.leader.has_min_isr", "False"))
+    edit(patch, Role._on_changed, ("not self.leader.has_min_isr", "False"))
 
 
 IN_SYNC_SETS = (

@@ -34,7 +34,7 @@ def transactions_begin_anywhere(patch: MonkeyPatch) -> None:
     edit(
         patch,
         Appends._check_in_transaction,
-        ("if produce_version >= ADDS_SINCE and self._sequences.is_gap_of_unknown(header):", "if False:"),
+        ("if produce_version >= ADDS_SINCE_PRODUCE and self._sequences.is_gap_of_unknown(header):", "if False:"),
     )
 
 

@@ -35,7 +35,7 @@ LOAD_BYTES = 1 << 14
 NO_TICKET = 0
 
 
-class Asked(NamedTuple):
+class Unanswered(NamedTuple):
     """A question that is not answered yet."""
 
     request: Any
@@ -63,7 +63,7 @@ class LoggedCoordinator(ABC):
         self.is_active = False
         self._over = asyncio.Event()
         self._broker = broker
-        self._asked: dict[int, Asked] = {}
+        self._asked: dict[int, Unanswered] = {}
         self._asked_early: dict[int, Any] = {}
         self._next_ticket = 0
         self._timers: dict[TimerKey, Deadline] = {}
@@ -176,7 +176,7 @@ class LoggedCoordinator(ABC):
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
-    def _take_ticket(self, asked: Asked) -> int:
+    def _take_ticket(self, asked: Unanswered) -> int:
         self._next_ticket += 1
         self._asked[self._next_ticket] = asked
         return self._next_ticket

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.base.clock import Now
 from headrace.base.errors import Refused, StoreUnreachable
 from headrace.base.outcome import TimerKey
-from headrace.broker.coordinators.logged import NO_TICKET, Asked, LoggedCoordinator
+from headrace.broker.coordinators.logged import NO_TICKET, LoggedCoordinator, Unanswered
 from headrace.broker.coordinators.markers import MarkerJob
 from headrace.partition.partition import Partition
 from headrace.txns.coordinator import Transactions
@@ -38,7 +38,7 @@ class TransactionCoordinator(LoggedCoordinator):
         if self.is_over:
             answer(Answer(ErrorCode.NOT_COORDINATOR))
             return NO_TICKET
-        ticket = self._take_ticket(Asked(question, 0, answer))
+        ticket = self._take_ticket(Unanswered(question, 0, answer))
         self._handle_when_active(Command(ticket, question))
         return ticket
 

@@ -10,7 +10,7 @@ from headrace.broker.coordinators.transaction_checks import COME_BACK, SECONDS_M
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.broker.partitions import Partitions
-from headrace.partition.appends import ADDS_SINCE
+from headrace.partition.appends import ADDS_SINCE_PRODUCE
 from headrace.partition.partition import Partition
 from headrace.partition.verification import Verification
 from headrace.txns.questions import AddPartitions
@@ -18,8 +18,8 @@ from headrace.txns.state import TopicPartition
 from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_header
 from headrace.wire.codes import ErrorCode
 
-BY_ID_SINCE = 13
-ABORTABLE_SINCE = 11
+BY_ID_SINCE_PRODUCE = 13
+ABORTABLE_SINCE_PRODUCE = 11
 # A request that allows less would never be answered by a coordinator on another host.
 SECONDS_MIN = 0.1
 
@@ -45,10 +45,10 @@ class FirstWrites:
 
     @property
     def _adds(self) -> bool:
-        return self._version >= ADDS_SINCE
+        return self._version >= ADDS_SINCE_PRODUCE
 
     def _find(self, request: Request) -> None:
-        by_id = request.version >= BY_ID_SINCE
+        by_id = request.version >= BY_ID_SINCE_PRODUCE
         for topic in request.body.topic_data:
             name = self._view.image.topic_names.get(topic.topic_id) if by_id else topic.name
             for part in topic.partition_data:
@@ -99,7 +99,7 @@ class FirstWrites:
             return ErrorCode.NOT_ENOUGH_REPLICAS
         if code is ErrorCode.PRODUCER_FENCED:
             return ErrorCode.INVALID_PRODUCER_EPOCH
-        if code is ErrorCode.TRANSACTION_ABORTABLE and self._version < ABORTABLE_SINCE:
+        if code is ErrorCode.TRANSACTION_ABORTABLE and self._version < ABORTABLE_SINCE_PRODUCE:
             return ErrorCode.INVALID_TXN_STATE
         return code
 

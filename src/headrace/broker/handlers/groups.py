@@ -31,7 +31,7 @@ from headrace.wire.messages.groups_admin import (
 from headrace.wire.messages.groups_consumer import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from headrace.wire.schema import Response
 
-BY_ID_SINCE = 10
+BY_ID_SINCE_OFFSETS = 10
 
 
 def handle_one_group(groups: GroupCoordinators, request: Request) -> Pending:
@@ -57,7 +57,7 @@ def _ask(
 def handle_offset_commit(view: View, groups: GroupCoordinators, request: Request) -> Pending:
     """Offsets of partitions that do not exist are refused here; the coordinator knows groups, not topics."""
     pending = request.defer()
-    refusals = take_out_unknown(view.image, request.body.topics, by_id=request.version >= BY_ID_SINCE)
+    refusals = take_out_unknown(view.image, request.body.topics, by_id=request.version >= BY_ID_SINCE_OFFSETS)
 
     def answer(response: Any) -> None:
         for topic in response.topics:
@@ -99,7 +99,7 @@ def handle_offset_fetch(view: View, groups: GroupCoordinators, request: Request)
     if request.version < FETCH_MANY_GROUPS_SINCE:
         return handle_one_group(groups, request)
     image = view.image
-    if request.version >= BY_ID_SINCE:
+    if request.version >= BY_ID_SINCE_OFFSETS:
         for group in request.body.groups:
             for topic in group.topics or ():
                 # An id nobody has names no topic, so nothing is found under it.

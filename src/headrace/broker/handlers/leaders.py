@@ -6,7 +6,7 @@ from headrace.base.probe import Probes
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.cluster.image import Image
-from headrace.cluster.leadership import Outcome, elect_leaders
+from headrace.cluster.leadership import ElectionOutcome, elect_leaders
 from headrace.cluster.room import full_brokers
 from headrace.cluster.store import Commit
 from headrace.wire.codes import ErrorCode
@@ -39,7 +39,7 @@ class Election:
             self._asked = [
                 TopicPartition(topic.topic, index) for topic in body.topic_partitions for index in topic.partitions
             ]
-        self.outcomes: dict[TopicPartition, Outcome] = {}
+        self.outcomes: dict[TopicPartition, ElectionOutcome] = {}
         self.unclean = 0
 
     def plan(self, image: Image) -> list[Commit]:
@@ -55,10 +55,10 @@ class Election:
         return commits
 
 
-_NOT_ASKED = Outcome(ErrorCode.ELECTION_NOT_NEEDED)
+_NOT_ASKED = ElectionOutcome(ErrorCode.ELECTION_NOT_NEEDED)
 
 
-def _results(outcomes: dict[TopicPartition, Outcome]) -> list[ReplicaElectionResult]:
+def _results(outcomes: dict[TopicPartition, ElectionOutcome]) -> list[ReplicaElectionResult]:
     topics: dict[str, ReplicaElectionResult] = {}
     for id, outcome in outcomes.items():
         topic = topics.setdefault(id.topic, ReplicaElectionResult(id.topic, []))

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import DiskFull, Refused
-from headrace.broker.handlers.first_writes import FirstWrites
+from headrace.broker.handlers.first_writes import BY_ID_SINCE_PRODUCE, FirstWrites
 from headrace.broker.handlers.hints import leader_hint, node_endpoints
 from headrace.broker.net.dispatch import Request
 from headrace.broker.net.listener import Pending
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 ALL = -1
 _KNOWN_ACKS = (ALL, 0, 1)
-BY_ID_SINCE = 13
 
 
 def handle_produce(broker: "Broker", request: Request) -> ProduceResponse | Pending | None:
@@ -78,7 +77,7 @@ class ProduceAnswer:
         self.first_writes: FirstWrites | None = None
 
     def append_all(self) -> None:
-        by_id = self._request.version >= BY_ID_SINCE
+        by_id = self._request.version >= BY_ID_SINCE_PRODUCE
         if self.first_writes is not None:
             self._now = self._broker.check_lease()
         for topic in self._request.body.topic_data:
@@ -94,7 +93,7 @@ class ProduceAnswer:
         try:
             if acks not in _KNOWN_ACKS:
                 raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {acks}; allowed are -1 (all), 0 and 1")
-            partition = broker.partitions.hosted(name, part.index, request.version >= BY_ID_SINCE)
+            partition = broker.partitions.hosted(name, part.index, request.version >= BY_ID_SINCE_PRODUCE)
             broker.check_may_write(partition)
             if part.records is None:
                 raise Refused(ErrorCode.INVALID_RECORD, "the request has no records for this partition")

@@ -29,8 +29,8 @@ from headrace.wire.messages.transactions import (
 )
 
 BATCHED_SINCE = 4
-ABORTABLE_SINCE = 5
-EPOCH_PER_TRANSACTION_SINCE = 5
+ABORTABLE_SINCE_ADD_PARTITIONS = 5
+EPOCH_PER_TRANSACTION_SINCE_END_TXN = 5
 INIT_KNOWS_FENCED_SINCE = 4
 KNOWS_FENCED_SINCE = 2
 
@@ -153,7 +153,7 @@ def _add_one(
 
     def answer(said: Answer) -> None:
         codes = codes_of(question, said)
-        if version < ABORTABLE_SINCE:
+        if version < ABORTABLE_SINCE_ADD_PARTITIONS:
             codes.update(dict.fromkeys(said.missing, ErrorCode.INVALID_TXN_STATE))
         done(AddPartitionsToTxnResult(transaction.transactional_id, _topic_results(transaction.topics, codes)))
 
@@ -223,7 +223,7 @@ def handle_end_txn(transactions: TransactionCoordinators, request: Request) -> P
         body.producer_id,
         body.producer_epoch,
         body.committed,
-        client_version=2 if request.version >= EPOCH_PER_TRANSACTION_SINCE else 1,
+        client_version=2 if request.version >= EPOCH_PER_TRANSACTION_SINCE_END_TXN else 1,
     )
     ask(transactions, body.transactional_id, question, answer)
     return pending

@@ -27,8 +27,8 @@ from headrace.wire.messages.transactions import (
     TxnOffsetCommitResponseTopic,
 )
 
-ADDS_SINCE = 5
-ABORTABLE_SINCE = 4
+ADDS_SINCE_TXN_OFFSET_COMMIT = 5
+ABORTABLE_SINCE_TXN_OFFSET_COMMIT = 4
 
 
 def handle_txn_offset_commit(
@@ -68,7 +68,7 @@ async def _until_checked(
     view: View, checks: TransactionChecks, request: Request, coordinator: GroupCoordinator, verification: Verification
 ) -> ErrorCode:
     body: TxnOffsetCommitRequest = request.body
-    adds = request.version >= ADDS_SINCE
+    adds = request.version >= ADDS_SINCE_TXN_OFFSET_COMMIT
     if not adds and not view.config.flag("transaction.partition.verification.enable"):
         return ErrorCode.NONE
     partition = coordinator.partition.id.topic, coordinator.partition.id.partition
@@ -88,7 +88,7 @@ async def _until_checked(
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     if code is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
-    if code is ErrorCode.TRANSACTION_ABORTABLE and request.version < ABORTABLE_SINCE:
+    if code is ErrorCode.TRANSACTION_ABORTABLE and request.version < ABORTABLE_SINCE_TXN_OFFSET_COMMIT:
         return ErrorCode.INVALID_TXN_STATE
     return code
 

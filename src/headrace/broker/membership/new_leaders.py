@@ -1,6 +1,6 @@
 """Partitions made a moment ago, until this broker knows that their leaders lead them.
 
-    new in the image ─▶ awaited ─▶ the leader is asked until it says that it leads ─▶ settled
+    new in the image ─▶ awaited ─▶ the leader is asked until it says that it leads ─▶ named in Metadata
 
 A leader has to hear of its partition and open it first. Until then it refuses what is produced, and a producer with acks=0
 or few retries loses that. So Metadata names no leader of an awaited partition, and whoever creates one is answered when
@@ -107,9 +107,9 @@ class NewLeaders:
         if self._awaited:
             for partition in changed:
                 if partition.is_leader:
-                    self._settle(partition.topic_id, partition.id.partition)
+                    self._on_led(partition.topic_id, partition.id.partition)
 
-    def _settle(self, topic_id: bytes, index: int) -> None:
+    def _on_led(self, topic_id: bytes, index: int) -> None:
         awaited = self._awaited.get(topic_id)
         if awaited is not None:
             awaited.partitions.discard(index)
@@ -150,7 +150,7 @@ class NewLeaders:
     def _take(self, leader: int, topic: MetadataResponseTopic) -> None:
         for part in topic.partitions:
             if part.leader_id == leader and part.error_code == ErrorCode.NONE:
-                self._settle(topic.topic_id, part.partition_index)
+                self._on_led(topic.topic_id, part.partition_index)
 
     async def _ask(self, peer: int, topic_ids: list[bytes]) -> list[MetadataResponseTopic]:
         """Raises Disconnected."""

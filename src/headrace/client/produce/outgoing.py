@@ -1,4 +1,4 @@
-"""A message on its way in, and where it came to lie."""
+"""A message to produce, and the place where it was stored."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

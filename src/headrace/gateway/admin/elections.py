@@ -6,12 +6,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from headrace.admin.elections import election_view, hold_elections, plan_elections
 from headrace.admin.survey import survey
-from headrace.gateway.admin.routing import Asked, Confirm, Shared, TopicName, admin_router
+from headrace.gateway.admin.routing import Confirm, RequestBody, Shared, TopicName, admin_router
 
 router = admin_router("cluster")
 
 
-class ElectionAsked(Asked):
+class ElectionAsked(RequestBody):
     model_config = ConfigDict(json_schema_extra={"example": {"type": "preferred", "topics": ["orders"]}})
 
     type: Annotated[

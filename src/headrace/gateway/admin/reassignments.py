@@ -9,7 +9,7 @@ from headrace.admin.survey import Survey, survey
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.gateway.admin.cluster import PlanShown, begin
-from headrace.gateway.admin.routing import Asked, Confirm, Number, Shared, TopicName, admin_router
+from headrace.gateway.admin.routing import Confirm, Number, RequestBody, Shared, TopicName, admin_router
 from headrace.wire.codes import ErrorCode
 
 ITEMS_MAX = 10_000
@@ -32,13 +32,13 @@ class MovingList(BaseModel):
     reassignments: list[Moving]
 
 
-class NewReplicas(Asked):
+class NewReplicas(RequestBody):
     topic: TopicName
     partition: Number
     replicas: Annotated[list[Number], Field(min_length=1, description="Preferred leader first.")]
 
 
-class Reassignment(Asked):
+class Reassignment(RequestBody):
     model_config = ConfigDict(
         json_schema_extra={"example": {"partitions": [{"topic": "orders", "partition": 0, "replicas": [2, 3, 4]}]}}
     )

@@ -32,7 +32,7 @@ Offset = Annotated[int, Field(ge=0, le=INT64_MAX)]
 Confirm = Annotated[bool, Query(description="Without it the plan is shown and nothing is done.")]
 
 
-class Asked(BaseModel):
+class RequestBody(BaseModel):
     """A body: a field with an unknown name is a mistake, and a number is not written as text."""
 
     model_config = ConfigDict(extra="forbid", strict=True)

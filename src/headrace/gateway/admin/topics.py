@@ -12,14 +12,14 @@ from headrace.admin.topics import TopicSeen
 from headrace.base import topic_names
 from headrace.base.ids import TopicPartition
 from headrace.gateway.admin.configs import ConfigShown
-from headrace.gateway.admin.routing import Asked, Number, Shared, Topic, TopicName, admin_router
+from headrace.gateway.admin.routing import Number, RequestBody, Shared, Topic, TopicName, admin_router
 
 PARTITIONS_MAX = 10_000
 
 router = admin_router("topics")
 
 
-class NewTopic(Asked):
+class NewTopic(RequestBody):
     model_config = ConfigDict(
         json_schema_extra={
             "example": {
@@ -79,7 +79,7 @@ class TopicShown(BaseModel):
     configs: Annotated[list[ConfigShown], Field(description="Those that do not stand at their default.")]
 
 
-class NewPartitions(Asked):
+class NewPartitions(RequestBody):
     model_config = ConfigDict(json_schema_extra={"example": {"total": 12}})
 
     total: Annotated[int, Field(ge=1, le=PARTITIONS_MAX, description="How many there will be; never fewer than now.")]

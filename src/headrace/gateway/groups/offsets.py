@@ -11,10 +11,10 @@ from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.gateway.admin.routing import (
     GROUP_CHARACTERS_MAX,
-    Asked,
     Group,
     Number,
     Offset,
+    RequestBody,
     Shared,
     TopicName,
     admin_router,
@@ -33,7 +33,7 @@ router = admin_router("consumer groups")
 short_router = admin_router("consumer groups", prefix="")
 
 
-class CommitOf(Asked):
+class CommitOf(RequestBody):
     topic: TopicName
     partition: Number
     offset: Annotated[
@@ -42,7 +42,7 @@ class CommitOf(Asked):
     metadata: Annotated[str, Field(max_length=METADATA_CHARACTERS_MAX)] = ""
 
 
-class Commits(Asked):
+class Commits(RequestBody):
     """One partition's commit, or many of them as `offsets`."""
 
     model_config = ConfigDict(

@@ -117,7 +117,7 @@ class GroupReader:
         async with asyncio.timeout(seconds_max):
             return await asyncio.shield(answer)
 
-    def _settle(self, refused: Refusals) -> None:
+    def _on_committed(self, refused: Refusals) -> None:
         answer, self._committing = self._committing, None
         if answer is not None and not answer.done():
             answer.set_result(refused)
@@ -183,7 +183,7 @@ class GroupReader:
             for each in partitions
             if each.error is not None or error is not None
         }
-        self._polled.tell(self._settle, refused)
+        self._polled.tell(self._on_committed, refused)
 
 
 def partition_of(message: Message) -> TopicPartition:

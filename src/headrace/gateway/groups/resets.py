@@ -10,11 +10,11 @@ from headrace.base.ids import TopicPartition
 from headrace.base.moments import parse_duration
 from headrace.gateway.admin.routing import (
     INT64_MAX,
-    Asked,
     Confirm,
     Group,
     Number,
     Offset,
+    RequestBody,
     Shared,
     TopicName,
     admin_router,
@@ -27,18 +27,18 @@ ITEMS_MAX = 10_000
 router = admin_router("consumer groups")
 
 
-class Chosen(Asked):
+class Chosen(RequestBody):
     topic: TopicName
     partitions: Annotated[list[Number] | None, Field(min_length=1, description="All of them if left out.")] = None
 
 
-class Place(Asked):
+class Place(RequestBody):
     topic: TopicName
     partition: Number
     offset: Offset
 
 
-class ResetAsked(Asked):
+class ResetAsked(RequestBody):
     """Exactly one of `to`, `to_offset`, `to_time`, `by_duration`, `shift_by` and `offsets`."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"to": "earliest", "topics": [{"topic": "orders"}]}})

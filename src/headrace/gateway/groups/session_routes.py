@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from headrace.admin.topics import find_topic
 from headrace.base.ids import TopicPartition
-from headrace.gateway.admin.routing import INT64_MAX, Asked, Group, Shared, TopicName, admin_router
+from headrace.gateway.admin.routing import INT64_MAX, Group, RequestBody, Shared, TopicName, admin_router
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.groups.offsets import Commits, CommittedList, commit_as_session
 from headrace.gateway.groups.reader import partition_of
@@ -30,7 +30,7 @@ router = admin_router("group sessions", prefix="/api/v1/consumer-groups/{group}/
 Id = Annotated[str, Path(min_length=1, max_length=100, description="As it was given when the session was opened.")]
 
 
-class SessionAsked(Asked):
+class SessionAsked(RequestBody):
     """`topics`, or a `pattern` that names of topics match, those that are made later too."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"topics": ["orders"], "from": "earliest"}})

@@ -172,7 +172,7 @@ class Slot:
         for waiting in self._queue[:]:
             entry = self.entries.get(waiting.wanted.key, now_ms)
             if entry is not None:
-                self._settle(waiting, Answer(entry, is_replay=True))
+                self._answer(waiting, Answer(entry, is_replay=True))
 
     async def _store_next(self) -> None:
         """One transaction for the first of each key that waits; a second one with the same key is then known."""
@@ -185,13 +185,13 @@ class Slot:
             entries = await self._in_thread(lambda: producer.store([waiting.wanted for waiting in together]))
         except Rejected as rejected:
             for index, error in rejected.errors.items():
-                self._settle(together[index], _refused(together[index].wanted.topic, error))
+                self._answer(together[index], _refused(together[index].wanted.topic, error))
             return
         for waiting, entry in zip(together, entries, strict=True):
             self.entries.add(waiting.wanted.key, entry, int(time.time() * 1000))
-            self._settle(waiting, Answer(entry, is_replay=False))
+            self._answer(waiting, Answer(entry, is_replay=False))
 
-    def _settle(self, waiting: _Waiting, outcome: Answer | Exception) -> None:
+    def _answer(self, waiting: _Waiting, outcome: Answer | Exception) -> None:
         self._queue.remove(waiting)
         if waiting.answer.done():
             return
@@ -207,11 +207,11 @@ class Slot:
     def _give_up_late(self, error: Exception) -> None:
         now = asyncio.get_running_loop().time()
         for waiting in [each for each in self._queue if each.deadline < now]:
-            self._settle(waiting, _unsettled(error))
+            self._answer(waiting, _unsettled(error))
 
     def _fail_all(self, error: Exception) -> None:
         for waiting in self._queue[:]:
-            self._settle(waiting, error)
+            self._answer(waiting, error)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from headrace.base import topic_names
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.messages.post import post_messages
-from headrace.gateway.messages.read import Asked, read_messages
+from headrace.gateway.messages.read import MessagesQuery, read_messages
 from headrace.gateway.messages.start import parse_start
 from headrace.gateway.messages.stream_in import NDJSON
 from headrace.gateway.problem import EXPECTED, Problem, on_fault, problem_of
@@ -90,7 +90,7 @@ class FastLane:
             query[b"partition"] = found[2].encode()
         partition = query.get(b"partition")
         scope["route"] = self._routes["GET", path]
-        asked = Asked(
+        asked = MessagesQuery(
             parse_start(query.get(b"offset", b"").decode(), None),
             _number(query, b"limit"),
             _number(query, b"max_bytes"),

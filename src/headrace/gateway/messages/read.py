@@ -22,7 +22,7 @@ STREAM_PAGE_BYTES = 256 << 10
 AWAITED_BYTES = 64 << 10
 
 
-class Asked(NamedTuple):
+class MessagesQuery(NamedTuple):
     """The checked query of a GET of messages."""
 
     start: Start
@@ -55,7 +55,7 @@ class Asked(NamedTuple):
             raise Problem(422, "Invalid max_bytes", f"max_bytes={self.max_bytes}", fix)
 
 
-async def read_messages(gateway: Gateway, topic: str, partition: int | None, asked: Asked) -> Response:
+async def read_messages(gateway: Gateway, topic: str, partition: int | None, asked: MessagesQuery) -> Response:
     """The partition may be left out where there is only one."""
     check_readable(topic)
     limits = asked.limits(gateway)
@@ -76,7 +76,9 @@ async def read_messages(gateway: Gateway, topic: str, partition: int | None, ask
     return SteadyResponse(orjson.dumps(page._asdict()), "application/json", intake)
 
 
-async def _read_lines(gateway: Gateway, id: TopicPartition, offset: int, limits: Limits, asked: Asked) -> Response:
+async def _read_lines(
+    gateway: Gateway, id: TopicPartition, offset: int, limits: Limits, asked: MessagesQuery
+) -> Response:
     with contextlib.ExitStack() as stack:
         stack.enter_context(gateway.intake.poll())
         first = await read_page(gateway.client, id, offset, limits._replace(wait_seconds=0.0), asked.encoding)

@@ -12,7 +12,7 @@ from headrace.gateway.gateway import gateway as shared
 from headrace.gateway.messages import describe
 from headrace.gateway.messages.outgoing import Encoding
 from headrace.gateway.messages.post import post_messages
-from headrace.gateway.messages.read import Asked, read_messages
+from headrace.gateway.messages.read import MessagesQuery, read_messages
 from headrace.gateway.messages.start import parse_start
 from headrace.gateway.messages.stream_in import NDJSON
 
@@ -54,14 +54,16 @@ async def asked_for(
     isolation: Annotated[
         str, Query(pattern="^read_(un)?committed$", description="Whether open transactions are shown.")
     ] = "read_committed",
-) -> Asked:
+) -> MessagesQuery:
     """The query of a GET, checked. A coroutine, since the framework runs any other callable in a thread."""
     as_lines = follow or NDJSON in request.headers.get("accept", "")
     read_committed = isolation == "read_committed"
-    return Asked(parse_start(offset, time), limit, max_bytes, wait_ms, encoding, read_committed, follow, as_lines)
+    return MessagesQuery(
+        parse_start(offset, time), limit, max_bytes, wait_ms, encoding, read_committed, follow, as_lines
+    )
 
 
-Wanted = Annotated[Asked, Depends(asked_for)]
+Wanted = Annotated[MessagesQuery, Depends(asked_for)]
 
 
 @router.get("/api/v1/topics/{topic}/partitions/{partition}/messages", summary="Read messages", **describe.GET)

@@ -33,7 +33,7 @@ STREAM: dict[str, Any] = {
 }
 
 
-class Asked:
+class ListenerQuery:
     """The request of a listener."""
 
     def __init__(
@@ -65,14 +65,14 @@ class Asked:
 
 
 @router.get("/api/v1/topics/{topic}/events", summary="Messages as they come", **STREAM)
-async def events(asked: Annotated[Asked, Depends()], gateway: Shared) -> Response:
+async def events(asked: Annotated[ListenerQuery, Depends()], gateway: Shared) -> Response:
     """Server-sent events. The `id` of each says all that is needed to go on after it: send it as Last-Event-ID, which
     browsers do by themselves. An event `gap` tells of messages that retention took, `end` why the stream ends."""
     return EventStream(asked.opened(gateway), asked.encoding, gateway.part(Hub).sent)
 
 
 @router.websocket("/api/v1/topics/{topic}/events")
-async def socket(websocket: WebSocket, asked: Annotated[Asked, Depends()], gateway: Shared) -> None:
+async def socket(websocket: WebSocket, asked: Annotated[ListenerQuery, Depends()], gateway: Shared) -> None:
     try:
         async with asked.opened(gateway) as listener:
             await websocket.accept()

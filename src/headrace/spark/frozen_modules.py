@@ -10,7 +10,7 @@ from collections import Counter
 _begun: Counter[str] = Counter()
 
 
-def settle(work: str) -> None:
+def freeze_loaded(work: str) -> None:
     """Freezes loaded objects as the second work of this kind begins: the first one has loaded all that it needs, the
     daemon has just collected, and whatever is left is there to stay.
     """
