@@ -48,7 +48,6 @@ ALLOWED = {
     "NewTopic": 2,
     "NotNow": 2,
     "Operation": 2,
-    "Outcome": 2,
     "Outlet": 2,
     "Overtaken": 2,
     "Parked": 2,

@@ -1,6 +1,14 @@
-"""Replies to tickets, and timers: what a decision of any event-sourced core asks of its shell, beside its records."""
+"""The decision of an event-sourced core, for its shell to carry out: records, replies to tickets, and timers.
 
-from typing import Any, NamedTuple
+The shell appends `records` as one batch, applies each of them, sets the timers, and sends the replies when the high
+watermark has reached the end of the log as it was after the append. What a core decides beside these is its own kind of
+outcome: `groups.outcome`, `txns.outcome`.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
+
+R = TypeVar("R")
 
 TimerKey = tuple[str, ...]
 
@@ -17,3 +25,10 @@ class Timer(NamedTuple):
 
     key: TimerKey
     at: float | None
+
+
+@dataclass(slots=True)
+class Outcome(Generic[R]):
+    records: list[R] = field(default_factory=list)
+    replies: list[Reply] = field(default_factory=list)
+    timers: list[Timer] = field(default_factory=list)

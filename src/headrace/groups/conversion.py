@@ -26,7 +26,7 @@ from headrace.groups.consumer_records import (
 from headrace.groups.embedded import read_assignment, read_subscription, write_assignment
 from headrace.groups.group import Group
 from headrace.groups.members import CONSUMER, Member, choose_protocol
-from headrace.groups.outcome import Outcome
+from headrace.groups.outcome import GroupOutcome
 from headrace.groups.partitions import Part, Parts
 from headrace.groups.rebalance import open_join_phase
 from headrace.groups.records import GroupRecord, StoredGroup
@@ -99,7 +99,7 @@ def _upgraded_member(member: Member, protocol: str | None, topics: Topics) -> tu
     return upgraded_member, parts
 
 
-def end_classic(group: Group, out: Outcome) -> None:
+def end_classic(group: Group, out: GroupOutcome) -> None:
     """Ends the classic group: waiting members are sent to join anew. Ids handed out stay good, in the consumer group."""
     classic = group.classic
     code = ErrorCode.REBALANCE_IN_PROGRESS
@@ -120,7 +120,7 @@ def end_classic(group: Group, out: Outcome) -> None:
 # -- from consumer to classic ----------------------------------------------------------------------------------------
 
 
-def end_consumer(group: Group, out: Outcome) -> None:
+def end_consumer(group: Group, out: GroupOutcome) -> None:
     consumer = group.consumer
     assert consumer is not None
     out.records.extend(consumer.tombstones())
@@ -142,7 +142,7 @@ def is_downgradable(consumer: ConsumerGroup, settings: GroupSettings) -> bool:
     )
 
 
-def downgrade(group: Group, topics: Topics, now: Now, out: Outcome) -> None:
+def downgrade(group: Group, topics: Topics, now: Now, out: GroupOutcome) -> None:
     """Makes it a classic group: members are called to join at once, each by the epoch that it knows.
 
     A client that heard of an illegal generation instead would drop its partitions, or come back under another id.

@@ -43,7 +43,7 @@ from headrace.groups.mixed_members import (
 )
 from headrace.groups.offset_fetch import fetch_group, fetch_one
 from headrace.groups.offsets import CommittedOffsets, decide_commit, store_commit
-from headrace.groups.outcome import Command, Outcome, answered, nothing
+from headrace.groups.outcome import Command, GroupOutcome, answered, nothing
 from headrace.groups.rebalance import (
     await_syncs,
     on_join_timer,
@@ -127,7 +127,7 @@ class Groups:
             group.offsets.end_transaction(producer_id, commit)
             self._drop_if_void(group)
 
-    def on_loaded(self, now: Now) -> Outcome:
+    def on_loaded(self, now: Now) -> GroupOutcome:
         """Starts timers after the last record of a load. The topics have to be known by then."""
         out = nothing()
         for group in self.groups.values():
@@ -137,7 +137,7 @@ class Groups:
                 self._resume_classic(group.classic, now, out)
         return self._decided(out)
 
-    def _resume_classic(self, classic: ClassicGroup, now: Now, out: Outcome) -> None:
+    def _resume_classic(self, classic: ClassicGroup, now: Now, out: GroupOutcome) -> None:
         for member_id in classic.members:
             renew_session(classic, member_id, now, out)
         if classic.state is GroupState.COMPLETING_REBALANCE:
@@ -147,18 +147,18 @@ class Groups:
 
     # -- members of classic groups -----------------------------------------------------------------------------------
 
-    def handle(self, command: Command, now: Now) -> Outcome:
+    def handle(self, command: Command, now: Now) -> GroupOutcome:
         is_commit = type(command.request) is OffsetCommitRequest
         return self._decided(_HANDLERS[type(command.request)](self, command, now), is_commit)
 
-    def _decided(self, out: Outcome, is_commit: bool = False) -> Outcome:
+    def _decided(self, out: GroupOutcome, is_commit: bool = False) -> GroupOutcome:
         may_wait = not self._unapplied or (is_commit and self._are_commits)
         assert may_wait, f"a decision before {self._unapplied} records of the last one were applied"
         self._unapplied += len(out.records)
         self._are_commits = is_commit
         return out
 
-    def _join(self, command: Command, now: Now) -> Outcome:
+    def _join(self, command: Command, now: Now) -> GroupOutcome:
         request: JoinGroupRequest = command.request
         code = self._check_join(request)
         if code is not ErrorCode.NONE:
@@ -183,19 +183,19 @@ class Groups:
             return ErrorCode.UNKNOWN_MEMBER_ID
         return ErrorCode.NONE
 
-    def _sync(self, command: Command, now: Now) -> Outcome:
+    def _sync(self, command: Command, now: Now) -> GroupOutcome:
         return self._as_member(command, decide_sync, decide_mixed_sync, now)
 
-    def _heartbeat(self, command: Command, now: Now) -> Outcome:
+    def _heartbeat(self, command: Command, now: Now) -> GroupOutcome:
         return self._as_member(command, decide_heartbeat, decide_mixed_heartbeat, now)
 
     def _as_member(
         self,
         command: Command,
-        decide: Callable[[ClassicGroup, Command, Now], Outcome],
+        decide: Callable[[ClassicGroup, Command, Now], GroupOutcome],
         decide_mixed: Callable[[Decision, Command], None],
         now: Now,
-    ) -> Outcome:
+    ) -> GroupOutcome:
         group = self.groups.get(command.request.group_id)
         if group is not None and group.consumer is not None:
             return self._in_consumer_group(group, command, decide_mixed, now)
@@ -204,7 +204,7 @@ class Groups:
         code = ErrorCode.UNKNOWN_MEMBER_ID if command.request.group_id else ErrorCode.INVALID_GROUP_ID
         return answered(command, refused(command.request, command.version, code))
 
-    def _leave(self, command: Command, now: Now) -> Outcome:
+    def _leave(self, command: Command, now: Now) -> GroupOutcome:
         request: LeaveGroupRequest = command.request
         if not request.group_id:
             return answered(command, refused(request, command.version, ErrorCode.INVALID_GROUP_ID))
@@ -219,7 +219,7 @@ class Groups:
 
     def _in_consumer_group(
         self, group: Group, command: Command, decide: Callable[[Decision, Command], None], now: Now
-    ) -> Outcome:
+    ) -> GroupOutcome:
         out = nothing()
         assert group.consumer is not None
         decide(self._decision(group.consumer, now, out), command)
@@ -228,7 +228,7 @@ class Groups:
 
     # -- members of consumer groups ----------------------------------------------------------------------------------
 
-    def _consumer_heartbeat(self, command: Command, now: Now) -> Outcome:
+    def _consumer_heartbeat(self, command: Command, now: Now) -> GroupOutcome:
         request: ConsumerGroupHeartbeatRequest = command.request
         out = nothing()
         try:
@@ -268,11 +268,11 @@ class Groups:
         for member_id in decision.group.members:
             renew_consumer_session(decision, member_id)
 
-    def _downgrade_if_due(self, group: Group, now: Now, out: Outcome) -> None:
+    def _downgrade_if_due(self, group: Group, now: Now, out: GroupOutcome) -> None:
         if group.consumer is not None and is_downgradable(group.consumer, self.settings):
             downgrade(group, self.topics, now, out)
 
-    def _consumer_describe(self, command: Command, now: Now) -> Outcome:
+    def _consumer_describe(self, command: Command, now: Now) -> GroupOutcome:
         request: ConsumerGroupDescribeRequest = command.request
         described = [
             describe_consumer(self.groups.get(group_id), group_id, self.topics, self.settings)
@@ -280,12 +280,12 @@ class Groups:
         ]
         return answered(command, ConsumerGroupDescribeResponse(groups=described))
 
-    def _decision(self, consumer: ConsumerGroup, now: Now, out: Outcome) -> Decision:
+    def _decision(self, consumer: ConsumerGroup, now: Now, out: GroupOutcome) -> Decision:
         return Decision(consumer, self.topics, self.settings, now, out)
 
     # -- offsets -----------------------------------------------------------------------------------------------------
 
-    def _commit(self, command: Command, now: Now) -> Outcome:
+    def _commit(self, command: Command, now: Now) -> GroupOutcome:
         # Unlike members, commits may come under the empty name: clients without a group have always done so.
         if len(command.request.group_id) > NAME_LENGTH_MAX:
             return answered(command, refused_commit(command.request, ErrorCode.INVALID_GROUP_ID))
@@ -295,13 +295,13 @@ class Groups:
             return store_commit(command, judge, self.settings, now)
         return decide_commit(None if group is None else group.classic, command, self.settings, now)
 
-    def _commit_in_transaction(self, command: Command, now: Now) -> Outcome:
+    def _commit_in_transaction(self, command: Command, now: Now) -> GroupOutcome:
         asked: TransactionalCommit = command.request
         if not 0 < len(asked.commit.group_id) <= NAME_LENGTH_MAX:
             return answered(command, refused_commit(asked.commit, ErrorCode.INVALID_GROUP_ID))
         return decide_transactional_commit(self.groups.get(asked.commit.group_id), command, self.settings, now)
 
-    def _fetch(self, command: Command, now: Now) -> Outcome:
+    def _fetch(self, command: Command, now: Now) -> GroupOutcome:
         request: OffsetFetchRequest = command.request
         if command.version < FETCH_MANY_GROUPS_SINCE:
             return answered(command, fetch_one(request, self._offsets(request.group_id)))
@@ -321,7 +321,7 @@ class Groups:
 
     # -- operators ---------------------------------------------------------------------------------------------------
 
-    def _delete_offsets(self, command: Command, now: Now) -> Outcome:
+    def _delete_offsets(self, command: Command, now: Now) -> GroupOutcome:
         request: OffsetDeleteRequest = command.request
         group = self.groups.get(request.group_id)
         if group is not None:
@@ -329,7 +329,7 @@ class Groups:
         code = ErrorCode.GROUP_ID_NOT_FOUND if request.group_id else ErrorCode.INVALID_GROUP_ID
         return answered(command, refused(request, command.version, code))
 
-    def _delete_groups(self, command: Command, now: Now) -> Outcome:
+    def _delete_groups(self, command: Command, now: Now) -> GroupOutcome:
         request: DeleteGroupsRequest = command.request
         out = nothing()
         # A group named twice would be written twice; the second answer is that of the first.
@@ -338,7 +338,7 @@ class Groups:
         out.replies.append(Reply(command.ticket, DeleteGroupsResponse(results=results)))
         return out
 
-    def _delete_group(self, group_id: str, out: Outcome) -> ErrorCode:
+    def _delete_group(self, group_id: str, out: GroupOutcome) -> ErrorCode:
         group = self.groups.get(group_id)
         if group is None:
             return ErrorCode.GROUP_ID_NOT_FOUND
@@ -346,17 +346,17 @@ class Groups:
         self._drop_if_void(group)
         return code
 
-    def _describe(self, command: Command, now: Now) -> Outcome:
+    def _describe(self, command: Command, now: Now) -> GroupOutcome:
         request: DescribeGroupsRequest = command.request
         described = [describe_classic(self.groups.get(name), name, command.version) for name in request.groups]
         return answered(command, DescribeGroupsResponse(groups=described))
 
-    def _list(self, command: Command, now: Now) -> Outcome:
+    def _list(self, command: Command, now: Now) -> GroupOutcome:
         return answered(command, ListGroupsResponse(groups=list_groups(self.groups.values(), command.request)))
 
     # -- timers and topics ------------------------------------------------------------------------------------------
 
-    def on_timer(self, key: TimerKey, now: Now) -> Outcome:
+    def on_timer(self, key: TimerKey, now: Now) -> GroupOutcome:
         out = nothing()
         group = self.groups.get(key[1])
         if group is None:
@@ -369,7 +369,7 @@ class Groups:
         self._drop_if_void(group)
         return self._decided(out)
 
-    def _on_classic_timer(self, classic: ClassicGroup, key: TimerKey, now: Now, out: Outcome) -> None:
+    def _on_classic_timer(self, classic: ClassicGroup, key: TimerKey, now: Now, out: GroupOutcome) -> None:
         match key:
             case ("session", _, member_id):
                 on_session_timer(classic, member_id, now, out)
@@ -384,7 +384,7 @@ class Groups:
         """Takes in the topics of now. A consumer group looks at them when its next member reports."""
         self.topics = topics
 
-    def on_topics_deleted(self, is_gone: Callable[[str, bytes], bool]) -> Outcome:
+    def on_topics_deleted(self, is_gone: Callable[[str, bytes], bool]) -> GroupOutcome:
         """Deletes the offsets of topics that are gone, so that a topic made anew under an old name starts without them.
 
         `is_gone` is asked with the name and the id at the commit (zero when not known). Call it after loading too.
@@ -394,7 +394,7 @@ class Groups:
             out.records.extend(group.offsets.tombstones(lambda topic, committed: is_gone(topic, committed.topic_id)))
         return self._decided(out)
 
-    def expire(self, now: Now, knows_ages: bool = True) -> Outcome:
+    def expire(self, now: Now, knows_ages: bool = True) -> GroupOutcome:
         """Deletes expired offsets and groups. Call again until it brings no more records. `knows_ages` as in
         `expiry.expired`."""
         out = nothing()
@@ -417,7 +417,7 @@ class Groups:
             self.groups.pop(group.group_id, None)
 
 
-_HANDLERS: Mapping[type[Any], Callable[[Groups, Command, Now], Outcome]] = {
+_HANDLERS: Mapping[type[Any], Callable[[Groups, Command, Now], GroupOutcome]] = {
     JoinGroupRequest: Groups._join,
     SyncGroupRequest: Groups._sync,
     HeartbeatRequest: Groups._heartbeat,

@@ -1,10 +1,14 @@
-"""A decision about one consumer group, in the making: its inputs, and its records and replies so far."""
+"""A decision about one consumer group, in the making: its inputs, and its records and replies so far.
+
+Its group has each record at once, since later steps of the decision build on it; the shell applies the records again after
+their append. One that is not appended, or broken off, leaves the group ahead of the log: the shell drops the coordinator.
+"""
 
 from headrace.base.clock import Now
 from headrace.base.outcome import Reply, Timer, TimerKey
 from headrace.groups.consumer import ConsumerGroup
 from headrace.groups.consumer_records import ConsumerRecord
-from headrace.groups.outcome import Outcome
+from headrace.groups.outcome import GroupOutcome
 from headrace.groups.settings import GroupSettings
 from headrace.groups.topics import Topics
 from headrace.wire.schema import Response
@@ -13,7 +17,9 @@ from headrace.wire.schema import Response
 class Decision:
     __slots__ = ("group", "now", "out", "settings", "topics")
 
-    def __init__(self, group: ConsumerGroup, topics: Topics, settings: GroupSettings, now: Now, out: Outcome) -> None:
+    def __init__(
+        self, group: ConsumerGroup, topics: Topics, settings: GroupSettings, now: Now, out: GroupOutcome
+    ) -> None:
         self.group = group
         self.topics = topics
         self.settings = settings

@@ -3,7 +3,7 @@
 from headrace.base.outcome import Reply, Timer
 from headrace.groups.group import Group
 from headrace.groups.members import CONSUMER
-from headrace.groups.outcome import Command, Outcome, answered, nothing
+from headrace.groups.outcome import Command, GroupOutcome, answered, nothing
 from headrace.groups.records import OffsetRecord
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.group_offsets import (
@@ -14,7 +14,7 @@ from headrace.wire.messages.group_offsets import (
 )
 
 
-def delete_group(group: Group, out: Outcome) -> ErrorCode:
+def delete_group(group: Group, out: GroupOutcome) -> ErrorCode:
     if not group.is_empty:
         return ErrorCode.NON_EMPTY_GROUP
     classic = group.classic
@@ -25,7 +25,7 @@ def delete_group(group: Group, out: Outcome) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def decide_delete_offsets(group: Group, command: Command) -> Outcome:
+def decide_delete_offsets(group: Group, command: Command) -> GroupOutcome:
     request: OffsetDeleteRequest = command.request
     if group.consumer is None and not group.is_empty and group.classic.protocol_type != CONSUMER:
         return answered(command, OffsetDeleteResponse(error_code=ErrorCode.NON_EMPTY_GROUP))

@@ -7,14 +7,14 @@ and clients that retry would pile up in the group, so it waits for a limited tim
 from headrace.base.clock import Now
 from headrace.base.outcome import Reply, Timer
 from headrace.groups.classic import ClassicGroup, GroupState
-from headrace.groups.outcome import Command, Outcome, answered, nothing
+from headrace.groups.outcome import Command, GroupOutcome, answered, nothing
 from headrace.groups.rebalance import complete_if_all_joined, on_members_gone, remove_member
 from headrace.groups.sessions import renew_session, set_session_timer
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.groups_classic import HeartbeatRequest, HeartbeatResponse
 
 
-def decide_heartbeat(group: ClassicGroup, command: Command, now: Now) -> Outcome:
+def decide_heartbeat(group: ClassicGroup, command: Command, now: Now) -> GroupOutcome:
     request: HeartbeatRequest = command.request
     code = group.check_generation(request.member_id, request.group_instance_id, request.generation_id)
     if code is not ErrorCode.NONE:
@@ -27,7 +27,7 @@ def decide_heartbeat(group: ClassicGroup, command: Command, now: Now) -> Outcome
     return out
 
 
-def on_session_timer(group: ClassicGroup, member_id: str, now: Now, out: Outcome) -> None:
+def on_session_timer(group: ClassicGroup, member_id: str, now: Now, out: GroupOutcome) -> None:
     session = group.sessions.get(member_id)
     if session is None:
         return
@@ -47,7 +47,7 @@ def _waits_for_answer(group: ClassicGroup, member_id: str) -> bool:
     return phase is not None and member_id in phase.tickets and member_id not in phase.newcomers
 
 
-def on_pending_timer(group: ClassicGroup, member_id: str, now: Now, out: Outcome) -> None:
+def on_pending_timer(group: ClassicGroup, member_id: str, now: Now, out: GroupOutcome) -> None:
     deadline = group.pending.get(member_id)
     if deadline is None:
         return

@@ -9,7 +9,7 @@ from headrace.base.outcome import Reply, Timer
 from headrace.groups.answers import joined
 from headrace.groups.classic import ClassicGroup, GroupState, Parked
 from headrace.groups.members import Member, Protocol, common_protocols
-from headrace.groups.outcome import Command, Outcome
+from headrace.groups.outcome import Command, GroupOutcome
 from headrace.groups.rebalance import (
     complete_if_all_joined,
     on_members_gone,
@@ -30,7 +30,7 @@ MEMBER_ID_REQUIRED_SINCE = 4
 NAME_LENGTH_MAX = 8_000
 
 
-def decide_join(group: ClassicGroup, command: Command, settings: GroupSettings, now: Now, out: Outcome) -> None:
+def decide_join(group: ClassicGroup, command: Command, settings: GroupSettings, now: Now, out: GroupOutcome) -> None:
     request: JoinGroupRequest = command.request
     code = _check(group, request, settings)
     if code is not ErrorCode.NONE:
@@ -82,7 +82,7 @@ def _fits(group: ClassicGroup, request: JoinGroupRequest) -> bool:
     return bool(names & common_protocols(group.members.values()) if group.members else names)
 
 
-def _refuse(group: ClassicGroup, command: Command, code: ErrorCode, now: Now, out: Outcome) -> None:
+def _refuse(group: ClassicGroup, command: Command, code: ErrorCode, now: Now, out: GroupOutcome) -> None:
     member_id = command.request.member_id
     out.replies.append(Reply(command.ticket, refused_join(member_id, command.version, code)))
     if code is ErrorCode.GROUP_MAX_SIZE_REACHED and member_id in group.members:
@@ -90,7 +90,7 @@ def _refuse(group: ClassicGroup, command: Command, code: ErrorCode, now: Now, ou
         on_members_gone(group, now, out)
 
 
-def _hand_out_member_id(group: ClassicGroup, command: Command, now: Now, out: Outcome) -> None:
+def _hand_out_member_id(group: ClassicGroup, command: Command, now: Now, out: GroupOutcome) -> None:
     member_id = command.fresh_member_id
     group.pending[member_id] = now.mono + command.request.session_timeout_ms / 1000
     out.timers.append(Timer(group.pending_timer(member_id), group.pending[member_id]))
@@ -98,7 +98,7 @@ def _hand_out_member_id(group: ClassicGroup, command: Command, now: Now, out: Ou
     out.replies.append(Reply(command.ticket, answer))
 
 
-def _join_known(group: ClassicGroup, command: Command, settings: GroupSettings, now: Now, out: Outcome) -> None:
+def _join_known(group: ClassicGroup, command: Command, settings: GroupSettings, now: Now, out: GroupOutcome) -> None:
     member_id = command.request.member_id
     member = _member(command, member_id)
     if member_id in group.pending:
@@ -131,7 +131,7 @@ def _is_content(group: ClassicGroup, member: Member) -> bool:
 
 
 def _let_in(
-    group: ClassicGroup, member: Member, command: Command, settings: GroupSettings, now: Now, out: Outcome
+    group: ClassicGroup, member: Member, command: Command, settings: GroupSettings, now: Now, out: GroupOutcome
 ) -> None:
     if group.state is GroupState.EMPTY:
         delay_ms = settings.group_initial_rebalance_delay_ms

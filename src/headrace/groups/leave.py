@@ -3,14 +3,14 @@
 from headrace.base.clock import Now
 from headrace.base.outcome import Reply, Timer
 from headrace.groups.classic import ClassicGroup
-from headrace.groups.outcome import Command, Outcome, nothing
+from headrace.groups.outcome import Command, GroupOutcome, nothing
 from headrace.groups.rebalance import complete_if_all_joined, on_members_gone, remove_member
 from headrace.groups.refusals import MANY_LEAVE_SINCE
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.groups_classic import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 
 
-def decide_leave(group: ClassicGroup, command: Command, now: Now) -> Outcome:
+def decide_leave(group: ClassicGroup, command: Command, now: Now) -> GroupOutcome:
     request: LeaveGroupRequest = command.request
     out, size_before = nothing(), len(group.members)
     if command.version < MANY_LEAVE_SINCE:
@@ -30,7 +30,7 @@ def decide_leave(group: ClassicGroup, command: Command, now: Now) -> Outcome:
     return out
 
 
-def _leave(group: ClassicGroup, identity: MemberIdentity, out: Outcome) -> ErrorCode:
+def _leave(group: ClassicGroup, identity: MemberIdentity, out: GroupOutcome) -> ErrorCode:
     member_id, instance_id = identity.member_id, identity.group_instance_id
     if member_id in group.pending:
         del group.pending[member_id]

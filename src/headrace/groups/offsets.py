@@ -11,7 +11,7 @@ from headrace.base.clock import Now
 from headrace.base.outcome import Reply
 from headrace.groups.classic import ClassicGroup, GroupState
 from headrace.groups.consumer_offsets import Verdict, accept_all
-from headrace.groups.outcome import Command, Outcome, answered, nothing
+from headrace.groups.outcome import Command, GroupOutcome, answered, nothing
 from headrace.groups.records import NO_EXPIRY, TIMESTAMP_MAX, Committed, OffsetRecord
 from headrace.groups.refusals import refused_commit
 from headrace.groups.sessions import renew_session
@@ -87,7 +87,7 @@ class CommittedOffsets:
                     yield OffsetRecord(self.group_id, topic, partition, None)
 
 
-def decide_commit(classic: ClassicGroup | None, command: Command, settings: GroupSettings, now: Now) -> Outcome:
+def decide_commit(classic: ClassicGroup | None, command: Command, settings: GroupSettings, now: Now) -> GroupOutcome:
     request: OffsetCommitRequest = command.request
     code = _check_commit(classic, request, command.version)
     if code is not ErrorCode.NONE:
@@ -98,7 +98,7 @@ def decide_commit(classic: ClassicGroup | None, command: Command, settings: Grou
     return out
 
 
-def store_commit(command: Command, judge: Verdict, settings: GroupSettings, now: Now) -> Outcome:
+def store_commit(command: Command, judge: Verdict, settings: GroupSettings, now: Now) -> GroupOutcome:
     """The outcome of a commit whose sender may commit, as far as `judge` lets it."""
     request: OffsetCommitRequest = command.request
     out = nothing()

@@ -1,13 +1,13 @@
-"""The commands and outcomes of decisions.
+"""The commands to a core of groups, and the outcomes of its decisions: `base.outcome`, and one thing more.
 
-The shell appends `records` as one batch, applies each of them, sets the timers, and sends the replies when the high
-watermark has reached the end of the log as it was after the append. A ticket is answered once; one that no outcome has
-answered yet is parked. When the shell gives up a coordinator it answers the parked tickets itself (see `refusals`).
+A ticket is answered once; one that no outcome has answered yet is parked. When the shell gives up a coordinator it answers
+the parked tickets itself (see `refusals`).
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from headrace.base.outcome import Reply, Timer
+from headrace.base.outcome import Outcome, Reply
 from headrace.groups.records import Record
 from headrace.wire.schema import Response
 
@@ -22,17 +22,15 @@ class Command(NamedTuple):
     fresh_member_id: str = ""
 
 
-class Outcome(NamedTuple):
-    records: list[Record]
-    replies: list[Reply]
-    timers: list[Timer]
+@dataclass(slots=True)
+class GroupOutcome(Outcome[Record]):
     producer: tuple[int, int] | None = None
     """(id, epoch) when the records are part of that producer's transaction: they are pending until its marker."""
 
 
-def nothing() -> Outcome:
-    return Outcome([], [], [])
+def nothing() -> GroupOutcome:
+    return GroupOutcome()
 
 
-def answered(command: Command, response: Response) -> Outcome:
-    return Outcome([], [Reply(command.ticket, response)], [])
+def answered(command: Command, response: Response) -> GroupOutcome:
+    return GroupOutcome(replies=[Reply(command.ticket, response)])

@@ -10,7 +10,7 @@ from headrace.base.outcome import Reply, Timer
 from headrace.groups.answers import joined
 from headrace.groups.classic import ClassicGroup, GroupState, JoinPhase, Parked
 from headrace.groups.members import Member, choose_protocol
-from headrace.groups.outcome import Outcome
+from headrace.groups.outcome import GroupOutcome
 from headrace.groups.records import GroupRecord, StoredGroup
 from headrace.groups.refusals import refused_join
 from headrace.groups.sessions import end_session, renew_session
@@ -21,7 +21,7 @@ from headrace.wire.messages.groups_classic import SyncGroupResponse
 RETRY_S_MIN = 1.0
 
 
-def open_join_phase(group: ClassicGroup, now: Now, out: Outcome) -> JoinPhase:
+def open_join_phase(group: ClassicGroup, now: Now, out: GroupOutcome) -> JoinPhase:
     """Opens the join phase of a group that has members; for the first members see `open_first_join_phase`."""
     phase = group.join_phase
     if phase is None:
@@ -40,7 +40,7 @@ def open_first_join_phase(group: ClassicGroup, first: Member, protocol_type: str
     return phase
 
 
-def park_join(group: ClassicGroup, phase: JoinPhase, member: Member, parked: Parked, out: Outcome) -> None:
+def park_join(group: ClassicGroup, phase: JoinPhase, member: Member, parked: Parked, out: GroupOutcome) -> None:
     earlier = phase.tickets.get(member.member_id)
     if earlier is not None:
         # The client asks again because it gave the first request up; a client that still waits for that shall retry too.
@@ -51,7 +51,7 @@ def park_join(group: ClassicGroup, phase: JoinPhase, member: Member, parked: Par
         group.member_id_of_instance[member.instance_id] = member.member_id
 
 
-def remove_member(group: ClassicGroup, member_id: str, code: ErrorCode, out: Outcome) -> None:
+def remove_member(group: ClassicGroup, member_id: str, code: ErrorCode, out: GroupOutcome) -> None:
     """Removes a member and answers its waiting requests with the code. The caller goes on with `on_members_gone`."""
     member = group.members.pop(member_id)
     if member.instance_id is not None:
@@ -68,13 +68,13 @@ def remove_member(group: ClassicGroup, member_id: str, code: ErrorCode, out: Out
             _refuse_join(member_id, join, code, out)
 
 
-def on_members_gone(group: ClassicGroup, now: Now, out: Outcome) -> None:
+def on_members_gone(group: ClassicGroup, now: Now, out: GroupOutcome) -> None:
     if group.state is not GroupState.EMPTY:
         open_join_phase(group, now, out)
         complete_if_all_joined(group, now, out)
 
 
-def complete_if_all_joined(group: ClassicGroup, now: Now, out: Outcome) -> None:
+def complete_if_all_joined(group: ClassicGroup, now: Now, out: GroupOutcome) -> None:
     phase = group.join_phase
     if phase is None or phase.is_delayed or group.pending:
         return
@@ -82,7 +82,7 @@ def complete_if_all_joined(group: ClassicGroup, now: Now, out: Outcome) -> None:
         complete_join_phase(group, phase, now, out)
 
 
-def on_join_timer(group: ClassicGroup, delay_ms: int, now: Now, out: Outcome) -> None:
+def on_join_timer(group: ClassicGroup, delay_ms: int, now: Now, out: GroupOutcome) -> None:
     phase = group.join_phase
     if phase is None:
         return
@@ -97,7 +97,7 @@ def on_join_timer(group: ClassicGroup, delay_ms: int, now: Now, out: Outcome) ->
         complete_join_phase(group, phase, now, out)
 
 
-def complete_join_phase(group: ClassicGroup, phase: JoinPhase, now: Now, out: Outcome) -> None:
+def complete_join_phase(group: ClassicGroup, phase: JoinPhase, now: Now, out: GroupOutcome) -> None:
     for member in list(group.members.values()):
         if member.member_id not in phase.tickets and member.instance_id is None:
             remove_member(group, member.member_id, ErrorCode.UNKNOWN_MEMBER_ID, out)
@@ -114,7 +114,7 @@ def complete_join_phase(group: ClassicGroup, phase: JoinPhase, now: Now, out: Ou
         out.records.append(GroupRecord(group.group_id, empty))
 
 
-def _begin_generation(group: ClassicGroup, phase: JoinPhase, now: Now, out: Outcome) -> None:
+def _begin_generation(group: ClassicGroup, phase: JoinPhase, now: Now, out: GroupOutcome) -> None:
     members = tuple(member._replace(assignment=b"") for member in group.members.values())
     leader = phase.leader if phase.leader in phase.tickets else next(iter(phase.tickets))
     stored = StoredGroup(
@@ -127,20 +127,20 @@ def _begin_generation(group: ClassicGroup, phase: JoinPhase, now: Now, out: Outc
     await_syncs(group, now, out)
 
 
-def await_syncs(group: ClassicGroup, now: Now, out: Outcome) -> None:
+def await_syncs(group: ClassicGroup, now: Now, out: GroupOutcome) -> None:
     group.unsynced = set(group.members)
     group.sync_deadline = now.mono + group.rebalance_timeout
     out.timers.append(Timer(group.sync_timer, group.sync_deadline))
 
 
-def stop_waiting_for_syncs(group: ClassicGroup, out: Outcome) -> None:
+def stop_waiting_for_syncs(group: ClassicGroup, out: GroupOutcome) -> None:
     group.unsynced.clear()
     if group.sync_deadline is not None:
         group.sync_deadline = None
         out.timers.append(Timer(group.sync_timer, None))
 
 
-def on_sync_timer(group: ClassicGroup, now: Now, out: Outcome) -> None:
+def on_sync_timer(group: ClassicGroup, now: Now, out: GroupOutcome) -> None:
     """Removes members that joined and never asked for their assignment: they hold partitions that nobody reads."""
     if group.sync_deadline is None:
         return
@@ -152,7 +152,7 @@ def on_sync_timer(group: ClassicGroup, now: Now, out: Outcome) -> None:
     on_members_gone(group, now, out)
 
 
-def _send_syncs_back(group: ClassicGroup, now: Now, out: Outcome) -> None:
+def _send_syncs_back(group: ClassicGroup, now: Now, out: GroupOutcome) -> None:
     for member_id, parked in group.parked_syncs.items():
         refusal = SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
         out.replies.append(Reply(parked.ticket, refusal))
@@ -161,10 +161,10 @@ def _send_syncs_back(group: ClassicGroup, now: Now, out: Outcome) -> None:
     stop_waiting_for_syncs(group, out)
 
 
-def _wait_until(group: ClassicGroup, phase: JoinPhase, deadline: float, out: Outcome) -> None:
+def _wait_until(group: ClassicGroup, phase: JoinPhase, deadline: float, out: GroupOutcome) -> None:
     phase.deadline = deadline
     out.timers.append(Timer(group.join_timer, deadline))
 
 
-def _refuse_join(member_id: str, parked: Parked, code: ErrorCode, out: Outcome) -> None:
+def _refuse_join(member_id: str, parked: Parked, code: ErrorCode, out: GroupOutcome) -> None:
     out.replies.append(Reply(parked.ticket, refused_join(member_id, parked.version, code)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from headrace.base.clock import Now
 from headrace.base.outcome import Timer, TimerKey
-from headrace.groups.outcome import Outcome
+from headrace.groups.outcome import GroupOutcome
 
 if TYPE_CHECKING:
     from headrace.groups.classic import ClassicGroup
@@ -38,11 +38,11 @@ class HasSessions(Protocol):
     def session_timer(self, member_id: str) -> TimerKey: ...
 
 
-def renew_session(group: "ClassicGroup", member_id: str, now: Now, out: Outcome) -> None:
+def renew_session(group: "ClassicGroup", member_id: str, now: Now, out: GroupOutcome) -> None:
     set_session(group, member_id, group.members[member_id].session_timeout_ms, now, out)
 
 
-def set_session(group: HasSessions, member_id: str, timeout_ms: int, now: Now, out: Outcome) -> None:
+def set_session(group: HasSessions, member_id: str, timeout_ms: int, now: Now, out: GroupOutcome) -> None:
     deadline = now.mono + timeout_ms / 1000
     session = group.sessions.get(member_id)
     if session is None:
@@ -54,11 +54,11 @@ def set_session(group: HasSessions, member_id: str, timeout_ms: int, now: Now, o
         set_session_timer(group, member_id, session, deadline, out)
 
 
-def set_session_timer(group: HasSessions, member_id: str, session: Session, at: float, out: Outcome) -> None:
+def set_session_timer(group: HasSessions, member_id: str, session: Session, at: float, out: GroupOutcome) -> None:
     session.timer_at = at
     out.timers.append(Timer(group.session_timer(member_id), at))
 
 
-def end_session(group: HasSessions, member_id: str, out: Outcome) -> None:
+def end_session(group: HasSessions, member_id: str, out: GroupOutcome) -> None:
     if group.sessions.pop(member_id, None) is not None:
         out.timers.append(Timer(group.session_timer(member_id), None))

@@ -9,14 +9,14 @@ from headrace.base.outcome import Reply
 from headrace.groups.answers import rejoined_as_static
 from headrace.groups.classic import ClassicGroup, GroupState, Parked
 from headrace.groups.members import Member, choose_protocol
-from headrace.groups.outcome import Command, Outcome
+from headrace.groups.outcome import Command, GroupOutcome
 from headrace.groups.rebalance import complete_if_all_joined, open_join_phase, park_join, remove_member
 from headrace.groups.records import GroupRecord
 from headrace.groups.sessions import set_session
 from headrace.wire.codes import ErrorCode
 
 
-def replace_static_member(group: ClassicGroup, new: Member, command: Command, now: Now, out: Outcome) -> None:
+def replace_static_member(group: ClassicGroup, new: Member, command: Command, now: Now, out: GroupOutcome) -> None:
     assert new.instance_id is not None
     old = group.members[group.member_id_of_instance[new.instance_id]]
     new = new._replace(assignment=old.assignment)
@@ -41,7 +41,7 @@ def _keeps_protocol(group: ClassicGroup, old: Member, new: Member) -> bool:
     )
 
 
-def _go_on(group: ClassicGroup, old: Member, new: Member, command: Command, now: Now, out: Outcome) -> None:
+def _go_on(group: ClassicGroup, old: Member, new: Member, command: Command, now: Now, out: GroupOutcome) -> None:
     assert group.stored is not None
     leader_before = group.leader
     stored = group.stored._replace(

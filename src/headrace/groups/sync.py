@@ -4,7 +4,7 @@ from headrace.base.clock import Now
 from headrace.base.outcome import Reply
 from headrace.groups.answers import synced
 from headrace.groups.classic import ClassicGroup, GroupState, Parked
-from headrace.groups.outcome import Command, Outcome, answered, nothing
+from headrace.groups.outcome import Command, GroupOutcome, answered, nothing
 from headrace.groups.rebalance import stop_waiting_for_syncs
 from headrace.groups.records import GroupRecord
 from headrace.groups.sessions import renew_session
@@ -12,7 +12,7 @@ from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.groups_classic import SyncGroupRequest, SyncGroupResponse
 
 
-def decide_sync(group: ClassicGroup, command: Command, now: Now) -> Outcome:
+def decide_sync(group: ClassicGroup, command: Command, now: Now) -> GroupOutcome:
     request: SyncGroupRequest = command.request
     code = _check(group, request)
     if code is not ErrorCode.NONE:
@@ -45,13 +45,13 @@ def _check(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _note_synced(group: ClassicGroup, member_id: str, out: Outcome) -> None:
+def _note_synced(group: ClassicGroup, member_id: str, out: GroupOutcome) -> None:
     group.unsynced.discard(member_id)
     if not group.unsynced:
         stop_waiting_for_syncs(group, out)
 
 
-def _park(group: ClassicGroup, command: Command, out: Outcome) -> None:
+def _park(group: ClassicGroup, command: Command, out: GroupOutcome) -> None:
     earlier = group.parked_syncs.get(command.request.member_id)
     if earlier is not None:
         refusal = SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
@@ -59,7 +59,7 @@ def _park(group: ClassicGroup, command: Command, out: Outcome) -> None:
     group.parked_syncs[command.request.member_id] = Parked(command.ticket, command.version)
 
 
-def _store_assignment(group: ClassicGroup, request: SyncGroupRequest, now: Now, out: Outcome) -> None:
+def _store_assignment(group: ClassicGroup, request: SyncGroupRequest, now: Now, out: GroupOutcome) -> None:
     """Stores the leader's assignment. A member that the leader left out gets an empty one."""
     assert group.stored is not None
     shares = {share.member_id: share.assignment for share in request.assignments}

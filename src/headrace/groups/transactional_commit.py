@@ -10,7 +10,7 @@ from headrace.base.clock import Now
 from headrace.groups.consumer_offsets import EPOCHS_SINCE, Verdict, accept_all, judge_commit
 from headrace.groups.group import Group
 from headrace.groups.offsets import store_commit
-from headrace.groups.outcome import Command, Outcome, answered
+from headrace.groups.outcome import Command, GroupOutcome, answered
 from headrace.groups.refusals import refused_commit
 from headrace.groups.settings import GroupSettings
 from headrace.wire.codes import ErrorCode
@@ -32,7 +32,9 @@ class TransactionalCommit(NamedTuple):
         )
 
 
-def decide_transactional_commit(group: Group | None, command: Command, settings: GroupSettings, now: Now) -> Outcome:
+def decide_transactional_commit(
+    group: Group | None, command: Command, settings: GroupSettings, now: Now
+) -> GroupOutcome:
     asked: TransactionalCommit = command.request
     judge: Verdict = accept_all
     if asked.names_a_member:
@@ -43,7 +45,8 @@ def decide_transactional_commit(group: Group | None, command: Command, settings:
             if code is not ErrorCode.NONE:
                 return answered(command, refused_commit(asked.commit, code))
     out = store_commit(command._replace(request=asked.commit), judge, settings, now)
-    return out._replace(producer=(asked.producer_id, asked.producer_epoch))
+    out.producer = asked.producer_id, asked.producer_epoch
+    return out
 
 
 def _check_classic(group: Group | None, commit: OffsetCommitRequest) -> ErrorCode:

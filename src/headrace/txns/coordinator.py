@@ -17,7 +17,7 @@ from headrace.base.outcome import Reply, Timer, TimerKey
 from headrace.txns.add import check_producer, decide_add, verify
 from headrace.txns.begin import decide_begin
 from headrace.txns.end import BUMPS_SINCE, AlreadyDecided, decide_end
-from headrace.txns.outcome import Command, Outcome, TxnRecord, nothing
+from headrace.txns.outcome import Command, TxnOutcome, TxnRecord, nothing
 from headrace.txns.questions import (
     AddPartitions,
     Answer,
@@ -58,7 +58,7 @@ class Transactions:
         else:
             self.known[record.transactional_id] = record.value
 
-    def on_loaded(self, now: Now) -> Outcome:
+    def on_loaded(self, now: Now) -> TxnOutcome:
         out = nothing()
         for transactional_id, transaction in self.known.items():
             if transaction.state is TxnState.ONGOING:
@@ -81,10 +81,10 @@ class Transactions:
                 return known is not None and known.is_exhausted and question.client_version >= BUMPS_SINCE
         return False
 
-    def handle(self, command: Command, now: Now) -> Outcome:
+    def handle(self, command: Command, now: Now) -> TxnOutcome:
         return self._decided(self._handle(command, now))
 
-    def _handle(self, command: Command, now: Now) -> Outcome:
+    def _handle(self, command: Command, now: Now) -> TxnOutcome:
         match command.question:
             case BeginProducer():
                 return self._begin(command, command.question, now)
@@ -97,12 +97,12 @@ class Transactions:
             case ListTransactions():
                 return self._list(command, command.question, now)
 
-    def _decided(self, out: Outcome) -> Outcome:
+    def _decided(self, out: TxnOutcome) -> TxnOutcome:
         assert not self._unapplied, f"a decision before {self._unapplied} records of the last one were applied"
         self._unapplied = len(out.records)
         return out
 
-    def _begin(self, command: Command, asked: BeginProducer, now: Now) -> Outcome:
+    def _begin(self, command: Command, asked: BeginProducer, now: Now) -> TxnOutcome:
         if not 0 < asked.timeout_ms <= self.settings.transaction_max_timeout_ms:
             return _refused(command, ErrorCode.INVALID_TRANSACTION_TIMEOUT)
         known = self.known.get(asked.transactional_id)
@@ -120,7 +120,7 @@ class Transactions:
             out.records.append(TxnRecord(asked.transactional_id, decided))
         return out
 
-    def _add(self, command: Command, asked: AddPartitions, now: Now) -> Outcome:
+    def _add(self, command: Command, asked: AddPartitions, now: Now) -> TxnOutcome:
         known = self.known.get(asked.transactional_id)
         code = check_producer(known, asked.producer_id, asked.producer_epoch)
         if code is ErrorCode.CONCURRENT_TRANSACTIONS and asked.may_wait:
@@ -138,7 +138,7 @@ class Transactions:
                 out.timers.append(_timeout(asked.transactional_id, decided, now))
         return out
 
-    def _end(self, command: Command, asked: EndTransaction, now: Now) -> Outcome:
+    def _end(self, command: Command, asked: EndTransaction, now: Now) -> TxnOutcome:
         if self._is_behind_an_add(asked):
             return self._park(command, asked.transactional_id, now)
         known = self.known.get(asked.transactional_id)
@@ -165,13 +165,13 @@ class Transactions:
             for each in self._parked.get(asked.transactional_id, ())
         )
 
-    def _describe(self, command: Command, asked: DescribeTransaction) -> Outcome:
+    def _describe(self, command: Command, asked: DescribeTransaction) -> TxnOutcome:
         known = self.known.get(asked.transactional_id)
         if known is None:
             return _refused(command, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
         return _answered(command, Answer(ErrorCode.NONE, listed=(Listed(asked.transactional_id, known),)))
 
-    def _list(self, command: Command, asked: ListTransactions, now: Now) -> Outcome:
+    def _list(self, command: Command, asked: ListTransactions, now: Now) -> TxnOutcome:
         listed = tuple(
             Listed(transactional_id, transaction)
             for transactional_id, transaction in self.known.items()
@@ -183,7 +183,7 @@ class Transactions:
 
     # -- timers and reports -----------------------------------------------------------------------------------------
 
-    def on_timer(self, key: TimerKey, now: Now) -> Outcome:
+    def on_timer(self, key: TimerKey, now: Now) -> TxnOutcome:
         kind, transactional_id = key
         if kind == _PARKED:
             return _refuse_all(self._parked.pop(transactional_id, []))
@@ -193,7 +193,7 @@ class Transactions:
             self._prepare(out, transactional_id, known.fenced(now.wall))
         return self._decided(out)
 
-    def on_markers_written(self, transactional_id: str, producer_id: int, producer_epoch: int, now: Now) -> Outcome:
+    def on_markers_written(self, transactional_id: str, producer_id: int, producer_epoch: int, now: Now) -> TxnOutcome:
         """Completes the transaction: every partition has the marker of this epoch. Repeated reports change nothing."""
         out = nothing()
         known = self.known.get(transactional_id)
@@ -206,7 +206,7 @@ class Transactions:
         out.timers.append(Timer((_PARKED, transactional_id), None))
         return self._decided(out)
 
-    def expire(self, now: Now) -> Outcome:
+    def expire(self, now: Now) -> TxnOutcome:
         """Forgets ids that were unused for long and have nothing open. Call again until it brings no more records."""
         out = nothing()
         oldest = now.wall - self.settings.transactional_id_expiration_ms
@@ -220,12 +220,12 @@ class Transactions:
 
     # -- small steps -------------------------------------------------------------------------------------------------
 
-    def _prepare(self, out: Outcome, transactional_id: str, prepared: Transaction) -> None:
+    def _prepare(self, out: TxnOutcome, transactional_id: str, prepared: Transaction) -> None:
         out.records.append(TxnRecord(transactional_id, prepared))
         out.timers.append(Timer((_TIMEOUT, transactional_id), None))
         out.prepared.append(transactional_id)
 
-    def _park(self, command: Command, transactional_id: str, now: Now) -> Outcome:
+    def _park(self, command: Command, transactional_id: str, now: Now) -> TxnOutcome:
         out = nothing()
         waiting = self._parked.setdefault(transactional_id, [])
         if not waiting:
@@ -247,17 +247,17 @@ def _timeout(transactional_id: str, transaction: Transaction, now: Now) -> Timer
     return Timer((_TIMEOUT, transactional_id), now.mono + seconds)
 
 
-def _answered(command: Command, answer: Answer) -> Outcome:
+def _answered(command: Command, answer: Answer) -> TxnOutcome:
     out = nothing()
     out.replies.append(Reply(command.ticket, answer))
     return out
 
 
-def _refused(command: Command, code: ErrorCode) -> Outcome:
+def _refused(command: Command, code: ErrorCode) -> TxnOutcome:
     return _answered(command, Answer(code))
 
 
-def _refuse_all(commands: list[Command]) -> Outcome:
+def _refuse_all(commands: list[Command]) -> TxnOutcome:
     out = nothing()
     out.replies.extend(Reply(command.ticket, Answer(ErrorCode.CONCURRENT_TRANSACTIONS)) for command in commands)
     return out

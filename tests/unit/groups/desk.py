@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from headrace.base.clock import Now
 from headrace.groups.coordinator import Groups
-from headrace.groups.outcome import Command, Outcome
+from headrace.groups.outcome import Command, GroupOutcome
 from headrace.groups.records import decode, encode
 from headrace.groups.settings import GroupSettings
 from headrace.groups.topics import Topics
@@ -74,7 +74,7 @@ class Desk:
         self.run(self.groups.handle(Command(self.tickets, request, version, client_id, "/127.0.0.1", fresh), self.now))
         return self.tickets
 
-    def run(self, outcome: Outcome):
+    def run(self, outcome: GroupOutcome):
         for record in outcome.records:
             self.log.append(encode(record))
             stored = decode(*self.log[-1])

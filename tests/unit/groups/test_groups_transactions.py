@@ -2,7 +2,7 @@
 
 from headrace.base.clock import Now
 from headrace.groups.coordinator import Groups
-from headrace.groups.outcome import Command, Outcome
+from headrace.groups.outcome import Command, GroupOutcome
 from headrace.groups.settings import GroupSettings
 from headrace.groups.transactional_commit import TransactionalCommit
 from headrace.wire.codes import ErrorCode
@@ -32,7 +32,7 @@ class Bench:
         self.carry_out(outcome)
         return next((reply.response for reply in outcome.replies if reply.ticket == self._tickets), None)
 
-    def carry_out(self, outcome: Outcome) -> None:
+    def carry_out(self, outcome: GroupOutcome) -> None:
         for record in outcome.records:
             if outcome.producer is None:
                 self.groups.apply(record)

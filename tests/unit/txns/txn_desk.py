@@ -2,7 +2,7 @@
 
 from headrace.base.clock import Now
 from headrace.txns.coordinator import Transactions
-from headrace.txns.outcome import Command, Outcome, TxnRecord
+from headrace.txns.outcome import Command, TxnOutcome, TxnRecord
 from headrace.txns.questions import AddPartitions, Answer, BeginProducer, EndTransaction, Question
 from headrace.txns.records import decode, encode
 from headrace.txns.settings import TxnSettings
@@ -39,7 +39,7 @@ class Desk:
             command = Command(command.ticket, question._replace(fresh_producer_id=self.fresh_id))
         self.carry_out(self.transactions.handle(command, self.now))
 
-    def carry_out(self, outcome: Outcome) -> None:
+    def carry_out(self, outcome: TxnOutcome) -> None:
         for record in outcome.records:
             self.log.append(encode(record))
             self.transactions.apply(record)
@@ -83,7 +83,7 @@ class Desk:
         return self.transactions.known[name]
 
     def put(self, transaction: Transaction, name: str = ID) -> None:
-        self.carry_out(Outcome([TxnRecord(name, transaction)], [], [], [], []))
+        self.carry_out(TxnOutcome([TxnRecord(name, transaction)]))
 
     # -- what clients ask --------------------------------------------------------------------------------------------
 

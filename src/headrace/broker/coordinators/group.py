@@ -13,7 +13,7 @@ from headrace.base.ids import ZERO_ID
 from headrace.base.outcome import TimerKey
 from headrace.broker.coordinators.logged import LoggedCoordinator, Unanswered
 from headrace.groups.coordinator import Groups
-from headrace.groups.outcome import Command, Outcome, nothing
+from headrace.groups.outcome import Command, GroupOutcome, nothing
 from headrace.groups.records import decode, encode
 from headrace.groups.refusals import refused, refused_commit
 from headrace.groups.topics import Topics
@@ -38,7 +38,7 @@ NAMED_AFTER_MAX = 255
 _JOINS = (JoinGroupRequest, ConsumerGroupHeartbeatRequest)
 
 
-class GroupCoordinator(LoggedCoordinator):
+class GroupCoordinator(LoggedCoordinator[GroupOutcome]):
     def __init__(self, broker: "Broker", partition: Partition, groups: Groups) -> None:
         super().__init__(broker, partition)
         self.groups = groups
@@ -144,10 +144,10 @@ class GroupCoordinator(LoggedCoordinator):
         self._has_stored_turn()
         super()._on_timer(key)
 
-    def _decide_timer(self, key: TimerKey, now: Now) -> Outcome:
+    def _decide_timer(self, key: TimerKey, now: Now) -> GroupOutcome:
         return self._decided(lambda: self.groups.on_timer(key, now))
 
-    def _decided(self, decide: Callable[[], Outcome]) -> Outcome:
+    def _decided(self, decide: Callable[[], GroupOutcome]) -> GroupOutcome:
         try:
             return decide()
         except Exception:
@@ -157,7 +157,7 @@ class GroupCoordinator(LoggedCoordinator):
 
     # -- one batch for all commits of one turn of the loop -----------------------------------------------------------
 
-    def _store_with_turn(self, outcome: Outcome) -> None:
+    def _store_with_turn(self, outcome: GroupOutcome) -> None:
         """A thousand commits a second come a few at a time, and cost one append for those few. They may wait for each other
         unapplied, since no commit is decided by another's offsets; any other decision stores them first."""
         self._turn.records.extend(outcome.records)
@@ -179,7 +179,7 @@ class GroupCoordinator(LoggedCoordinator):
             self._store_turn()
         return self.is_active
 
-    def _batch_of(self, outcome: Outcome, now: Now) -> bytes:
+    def _batch_of(self, outcome: GroupOutcome, now: Now) -> bytes:
         pairs = [encode(record) for record in outcome.records]
         records = [LogRecord(timestamp=now.wall, key=key, value=value) for key, value in pairs]
         if outcome.producer is None:
@@ -187,7 +187,7 @@ class GroupCoordinator(LoggedCoordinator):
         producer_id, epoch = outcome.producer
         return build_batch(records, producer_id=producer_id, producer_epoch=epoch, transactional=True)
 
-    def _apply(self, outcome: Outcome) -> None:
+    def _apply(self, outcome: GroupOutcome) -> None:
         for record in outcome.records:
             if outcome.producer is None:
                 self.groups.apply(record)

@@ -7,7 +7,7 @@ created when the first client asks for a coordinator.
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from headrace.base.errors import Refused
 from headrace.broker.coordinators.logged import LoggedCoordinator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 RELOAD_SECONDS = 0.5
 
-C = TypeVar("C", bound=LoggedCoordinator)
+C = TypeVar("C", bound=LoggedCoordinator[Any])
 
 
 class Home(NamedTuple):

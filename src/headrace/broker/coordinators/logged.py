@@ -13,11 +13,11 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from headrace.base.clock import Now
 from headrace.base.errors import DiskFailed, DiskFull, Refused
-from headrace.base.outcome import Reply, Timer, TimerKey
+from headrace.base.outcome import Outcome, Reply, Timer, TimerKey
 from headrace.broker.disk.log_reading import LogReading, RotFound
 from headrace.broker.net.deadlines import Deadline
 from headrace.broker.upkeep.credible_time import DOUBT_SECONDS
@@ -34,6 +34,8 @@ logger = logging.getLogger("headrace.coordinator")
 LOAD_BYTES = 1 << 14
 NO_TICKET = 0
 
+Decided = TypeVar("Decided", bound=Outcome[Any])
+
 
 class Unanswered(NamedTuple):
     """A question that is not answered yet."""
@@ -43,20 +45,7 @@ class Unanswered(NamedTuple):
     answer: Callable[[Any], None]
 
 
-class OutcomeLike(Protocol):
-    """The part of a decision that every core has: see `groups.outcome`."""
-
-    @property
-    def records(self) -> Sequence[Any]: ...
-
-    @property
-    def replies(self) -> Sequence[Reply]: ...
-
-    @property
-    def timers(self) -> Sequence[Timer]: ...
-
-
-class LoggedCoordinator(ABC):
+class LoggedCoordinator(ABC, Generic[Decided]):
     def __init__(self, broker: "Broker", partition: Partition) -> None:
         self.partition = partition
         self.leader_epoch = partition.leader_epoch
@@ -83,13 +72,13 @@ class LoggedCoordinator(ABC):
     def _handle(self, command: Any) -> None: ...
 
     @abstractmethod
-    def _decide_timer(self, key: TimerKey, now: Now) -> OutcomeLike: ...
+    def _decide_timer(self, key: TimerKey, now: Now) -> Decided: ...
 
     @abstractmethod
-    def _batch_of(self, outcome: Any, now: Now) -> bytes: ...
+    def _batch_of(self, outcome: Decided, now: Now) -> bytes: ...
 
     @abstractmethod
-    def _apply(self, outcome: Any) -> None: ...
+    def _apply(self, outcome: Decided) -> None: ...
 
     @abstractmethod
     def _refusal(self, request: Any, version: int, code: ErrorCode) -> Any: ...
@@ -212,7 +201,7 @@ class LoggedCoordinator(ABC):
 
     # -- doing what was decided --------------------------------------------------------------------------------------
 
-    def _carry_out(self, outcome: OutcomeLike) -> None:
+    def _carry_out(self, outcome: Decided) -> None:
         if not self._leads_still:
             # In another epoch somebody else may have written meanwhile: what we know need not be what the log says.
             self.give_up()
@@ -240,7 +229,7 @@ class LoggedCoordinator(ABC):
         if outcome.replies and not self.partition.wait(self._seen_end, -1, self, outcome.replies):
             self._send(outcome.replies)
 
-    def _append(self, outcome: OutcomeLike) -> None:
+    def _append(self, outcome: Decided) -> None:
         """Applied after it is appended, never before: a refused append leaves nothing to undo."""
         now = self._now()
         assert self.partition.leader_epoch == self.leader_epoch, (self.partition.id, self.leader_epoch)

@@ -14,7 +14,7 @@ from headrace.broker.coordinators.logged import NO_TICKET, LoggedCoordinator, Un
 from headrace.broker.coordinators.markers import MarkerJob
 from headrace.partition.partition import Partition
 from headrace.txns.coordinator import Transactions
-from headrace.txns.outcome import Command, Outcome
+from headrace.txns.outcome import Command, TxnOutcome
 from headrace.txns.questions import Answer, BeginProducer, EndTransaction, Question
 from headrace.txns.records import decode, encode
 from headrace.txns.state import NO_PRODUCER
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 
-class TransactionCoordinator(LoggedCoordinator):
+class TransactionCoordinator(LoggedCoordinator[TxnOutcome]):
     def __init__(self, broker: "Broker", partition: Partition, transactions: Transactions) -> None:
         super().__init__(broker, partition)
         self.transactions = transactions
@@ -82,14 +82,14 @@ class TransactionCoordinator(LoggedCoordinator):
         if asked is not None:
             asked.answer(answer)
 
-    def _decide_timer(self, key: TimerKey, now: Now) -> Outcome:
+    def _decide_timer(self, key: TimerKey, now: Now) -> TxnOutcome:
         return self.transactions.on_timer(key, now)
 
-    def _batch_of(self, outcome: Outcome, now: Now) -> bytes:
+    def _batch_of(self, outcome: TxnOutcome, now: Now) -> bytes:
         pairs = [encode(record) for record in outcome.records]
         return build_batch([Record(timestamp=now.wall, key=key, value=value) for key, value in pairs])
 
-    def _apply(self, outcome: Outcome) -> None:
+    def _apply(self, outcome: TxnOutcome) -> None:
         for record in outcome.records:
             self.transactions.apply(record)
 
@@ -98,7 +98,7 @@ class TransactionCoordinator(LoggedCoordinator):
 
     # -- ending transactions -----------------------------------------------------------------------------------------
 
-    def _carry_out(self, outcome: Any) -> None:
+    def _carry_out(self, outcome: TxnOutcome) -> None:
         super()._carry_out(outcome)
         if self.is_over:
             return
