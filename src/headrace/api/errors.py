@@ -2,8 +2,8 @@
 
 from confluent_kafka import KafkaError, KafkaException
 
-from headrace.base import topic_names
 from headrace.base.errors import UserError
+from headrace.wire.codes import ErrorCode, advice_for
 
 
 class ApiError(UserError):
@@ -39,14 +39,11 @@ class TransactionAborted(ApiError):
 
 
 _UNREACHABLE = "see whether the brokers run (headrace cluster status), and whether bootstrap is right"
-_FENCED = (
-    "another producer uses this transactional id: give each its own, or let only one run; "
-    "or the transaction took longer than transaction.timeout.ms"
-)
+_FENCED = advice_for(ErrorCode.PRODUCER_FENCED)
+# What helps a program of this API; the rest is advice for everybody.
 _FIXES = {
     KafkaError.UNKNOWN_TOPIC_OR_PART: "create it with client.create_topic(name), or check its name",
     KafkaError.TOPIC_ALREADY_EXISTS: "use it as it is (exist_ok=True), or choose another name",
-    KafkaError.TOPIC_EXCEPTION: topic_names.RULE,
     KafkaError.MSG_SIZE_TOO_LARGE: "send less, or raise max.message.bytes of the topic and message.max.bytes here",
     KafkaError._MSG_TIMED_OUT: f"{_UNREACHABLE}; delivery.timeout.ms is how long to try",
     KafkaError._TRANSPORT: _UNREACHABLE,
@@ -55,17 +52,9 @@ _FIXES = {
     KafkaError._WAIT_COORD: _UNREACHABLE,
     KafkaError._UNKNOWN_PARTITION: "see client.describe_topic(name).partitions, and whether the brokers run",
     KafkaError._FENCED: _FENCED,
-    KafkaError.INVALID_PRODUCER_EPOCH: _FENCED,
     KafkaError._STATE: "close this producer and make another with client.transactional_producer(id)",
     KafkaError._MAX_POLL_EXCEEDED: "give each body less to do (messages_max), or raise max.poll.interval.ms",
     KafkaError._FATAL: "join again; a group.instance.id belongs to one member alone",
-    KafkaError.PRODUCER_FENCED: _FENCED,
-    KafkaError.FENCED_INSTANCE_ID: "another member has this group.instance.id: give each its own",
-    KafkaError.GROUP_MAX_SIZE_REACHED: "let fewer members join, or raise group.max.size of the brokers",
-    KafkaError.INCONSISTENT_GROUP_PROTOCOL: "the members of a group share partition.assignment.strategy",
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: "ask for an ACL on the topic",
-    KafkaError.GROUP_AUTHORIZATION_FAILED: "ask for an ACL on the group",
-    KafkaError.NOT_ENOUGH_REPLICAS: "start the brokers that are down, or lower min.insync.replicas",
 }
 
 
@@ -74,4 +63,5 @@ def error_of(failure: KafkaException | KafkaError, doing: str, kind: type[ApiErr
     error = failure.args[0] if isinstance(failure, KafkaException) else failure
     if not isinstance(error, KafkaError):
         return kind(f"{doing}: {failure}")
-    return kind(f"{doing}: {error.str()} ({error.name()})", _FIXES.get(error.code(), ""), error)
+    fix = _FIXES.get(error.code()) or advice_for(error.code())
+    return kind(f"{doing}: {error.str()} ({error.name()})", fix, error)

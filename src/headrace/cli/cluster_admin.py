@@ -10,7 +10,7 @@ from headrace.base.errors import Refused
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.reachable import parse_bootstrap, require_reachable
 from headrace.client.connection import Disconnected
-from headrace.wire.codes import ErrorCode
+from headrace.wire.codes import ErrorCode, advice_for
 
 T = TypeVar("T")
 
@@ -22,10 +22,9 @@ _EXITS: dict[int, ExitCode] = {
 _FIXES: dict[int, str] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "`headrace topic list` shows the topics",
     ErrorCode.GROUP_ID_NOT_FOUND: "`headrace group list` shows the groups",
-    ErrorCode.NON_EMPTY_GROUP: "stop its members first; `headrace group members` shows them",
+    ErrorCode.NON_EMPTY_GROUP: f"{advice_for(ErrorCode.NON_EMPTY_GROUP)}; `headrace group members` shows them",
     ErrorCode.UNSUPPORTED_VERSION: "this cluster does not offer that; `headrace version` shows ours",
     ErrorCode.REQUEST_TIMED_OUT: "`headrace cluster status` shows what was done; ask again",
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "ask for this right on the cluster",
 }
 
 
@@ -49,7 +48,7 @@ async def _with_admin(bootstrap: str, work: Callable[[Admin], Awaitable[T]]) -> 
 
 def refused(refusal: Refused, what: str = "") -> Failure:
     cause = f"{what}: {refusal.message}" if what else refusal.message
-    fix = _FIXES.get(refusal.code, "`headrace cluster status` shows how things stand")
+    fix = _FIXES.get(refusal.code) or advice_for(refusal.code) or "`headrace cluster status` shows how things stand"
     if isinstance(refusal, NothingToShift):
         return Failure(cause, "as with --to-earliest", ExitCode.USAGE)
     return Failure(cause, fix, _EXITS.get(refusal.code, ExitCode.REFUSED))

@@ -5,8 +5,8 @@ The cause is the broker's own sentence where it sent one. A code that is not in 
 
 from confluent_kafka import KafkaError
 
-from headrace.base import topic_names
 from headrace.cli.failure import ExitCode, Failure
+from headrace.wire.codes import ErrorCode, advice_for
 
 _NO_ANSWER = (
     ExitCode.UNREACHABLE,
@@ -34,32 +34,15 @@ _FIXES: dict[int, tuple[ExitCode, str]] = {
         ExitCode.REFUSED,
         "choose another name, or change it with `headrace topic alter {topic}`",
     ),
-    KafkaError.TOPIC_EXCEPTION: (ExitCode.REFUSED, topic_names.RULE),
-    KafkaError.INVALID_PARTITIONS: (ExitCode.REFUSED, "partitions can be added, never taken away"),
-    KafkaError.INVALID_REPLICATION_FACTOR: (
-        ExitCode.REFUSED,
-        "a replication factor is at least 1 and at most the number of live brokers",
-    ),
     KafkaError.INVALID_CONFIG: (
         ExitCode.REFUSED,
         "`headrace topic describe TOPIC --all-configs` shows the configs that exist",
     ),
-    KafkaError.POLICY_VIOLATION: (ExitCode.REFUSED, "ask whoever runs the cluster for its rules"),
     KafkaError.MSG_SIZE_TOO_LARGE: (
         ExitCode.REFUSED,
         "send smaller messages, or raise the limit: `headrace topic alter {topic} --config max.message.bytes=BYTES`",
     ),
-    KafkaError.INVALID_TIMESTAMP: (
-        ExitCode.REFUSED,
-        "check the clock, or the topic's message.timestamp.before.max.ms and message.timestamp.after.max.ms",
-    ),
-    KafkaError.NOT_ENOUGH_REPLICAS: (
-        ExitCode.REFUSED,
-        "start the brokers that are down: the topic wants min.insync.replicas of them in sync",
-    ),
     KafkaError.KAFKA_STORAGE_ERROR: (ExitCode.REFUSED, "free disk space on the broker (`headrace doctor` there)"),
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: (ExitCode.REFUSED, "ask for access to this topic"),
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED: (ExitCode.REFUSED, "ask for this right on the cluster"),
     KafkaError.UNSUPPORTED_VERSION: (
         ExitCode.REFUSED,
         "this broker does not offer that; `headrace version` shows ours",
@@ -72,9 +55,22 @@ _FIXES: dict[int, tuple[ExitCode, str]] = {
     KafkaError.GROUP_ID_NOT_FOUND: (ExitCode.NOT_FOUND, "`headrace group list` shows the groups"),
     KafkaError.NON_EMPTY_GROUP: (ExitCode.REFUSED, "stop its members first; `headrace group members` shows them"),
     KafkaError.UNKNOWN_MEMBER_ID: (ExitCode.REFUSED, "stop its members first; `headrace group members` shows them"),
-    KafkaError.INVALID_GROUP_ID: (ExitCode.REFUSED, "a group's name is not empty"),
-    KafkaError.GROUP_AUTHORIZATION_FAILED: (ExitCode.REFUSED, "ask for access to this group"),
     KafkaError._INVALID_ARG: (ExitCode.USAGE, ""),
+}
+_FIXES |= {
+    code: (ExitCode.REFUSED, advice_for(code))
+    for code in (
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.INVALID_PARTITIONS,
+        ErrorCode.INVALID_REPLICATION_FACTOR,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.INVALID_GROUP_ID,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.POLICY_VIOLATION,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    )
 }
 
 

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from confluent_kafka import KafkaError
 
-from headrace.base import topic_names
-from headrace.wire.codes import CODES, ErrorCode
+from headrace.wire.codes import CODES, ErrorCode, advice_for
 
 
 class Words(NamedTuple):
@@ -23,10 +22,8 @@ class Words(NamedTuple):
 NO_ANSWER = Words(503, "No broker answers", "check that the brokers run (`headrace doctor`), then try again")
 _NO_TOPIC = Words(404, "Unknown topic", "GET /api/v1/topics lists the topics, POST /api/v1/topics makes one")
 _NO_PARTITION = Words(404, "Unknown partition", "GET /api/v1/topics/{topic} shows the partitions")
-_TOO_FEW = Words(
-    503, "Not enough replicas", "wait until more brokers are in sync, or lower min.insync.replicas of the topic"
-)
-_TOO_LARGE = Words(413, "Message too large", "send a smaller message, or raise max.message.bytes of the topic")
+_TOO_FEW = Words(503, "Not enough replicas", advice_for(ErrorCode.NOT_ENOUGH_REPLICAS))
+_TOO_LARGE = Words(413, "Message too large", advice_for(ErrorCode.MESSAGE_TOO_LARGE))
 _BUSY = Words(429, "Too many requests", "send slower: try again after the time in Retry-After")
 _FORBIDDEN = Words(403, "Not authorized", "ask whoever runs the cluster for access")
 _GROUP_MOVES = Words(409, "Group is rebalancing", "join the group again")
@@ -56,7 +53,9 @@ _WORDS: dict[int, Words] = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: _FORBIDDEN,
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: _FORBIDDEN,
     ErrorCode.TOPIC_ALREADY_EXISTS: _EXISTS,
-    ErrorCode.NON_EMPTY_GROUP: Words(409, "Group is in use", "stop its members first, or name another group"),
+    ErrorCode.NON_EMPTY_GROUP: Words(
+        409, "Group is in use", f"{advice_for(ErrorCode.NON_EMPTY_GROUP)}, or name another group"
+    ),
     ErrorCode.GROUP_ID_NOT_FOUND: Words(404, "Unknown group", "GET /api/v1/consumer-groups lists the groups"),
     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: Words(
         404, "Unknown transactional id", "GET /api/v1/transactions lists those that are known"
@@ -65,12 +64,12 @@ _WORDS: dict[int, Words] = {
     ErrorCode.BROKER_NOT_AVAILABLE: Words(409, "Broker is not alive", "start it, or name another"),
     ErrorCode.NO_REASSIGNMENT_IN_PROGRESS: Words(409, "Not moving", "GET /api/v1/reassignments shows what moves"),
     ErrorCode.TOPIC_DELETION_DISABLED: Words(
-        403, "Topics are not deleted here", "start the brokers with delete.topic.enable=true"
+        403, "Topics are not deleted here", advice_for(ErrorCode.TOPIC_DELETION_DISABLED)
     ),
     ErrorCode.UNKNOWN_MEMBER_ID: Words(409, "Unknown member", "join the group again"),
     ErrorCode.ILLEGAL_GENERATION: _GROUP_MOVES,
     ErrorCode.REBALANCE_IN_PROGRESS: _GROUP_MOVES,
-    ErrorCode.INVALID_TOPIC_EXCEPTION: Words(422, "Invalid topic", topic_names.RULE),
+    ErrorCode.INVALID_TOPIC_EXCEPTION: Words(422, "Invalid topic", advice_for(ErrorCode.INVALID_TOPIC_EXCEPTION)),
     ErrorCode.INVALID_PARTITIONS: _INVALID,
     ErrorCode.INVALID_REPLICATION_FACTOR: _INVALID,
     ErrorCode.INVALID_REPLICA_ASSIGNMENT: _INVALID,
@@ -92,4 +91,6 @@ def problem_words(code: int) -> Words:
         return _WORDS[code]._replace(name=name, sentence=sentence)
     if known is not None and known.retriable:
         return Words(503, "Try again", "this passes: try again in a moment", name, sentence)
-    return Words(502, "Refused by the broker", "the detail is the broker's own sentence", name, sentence)
+    return Words(
+        502, "Refused by the broker", advice_for(code) or "the detail is the broker's own sentence", name, sentence
+    )

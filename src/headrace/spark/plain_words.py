@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from headrace.base.errors import Refused, UserError
 from headrace.client.connection import Disconnected
 from headrace.client.kafka_cluster import MissingTopic
-from headrace.wire.codes import ErrorCode
+from headrace.wire.codes import ErrorCode, advice_for
 
 _OVERTAKEN = "Spark goes on with another attempt of this task; if not, a second run of this query is alive: stop it"
 _CONNECTING: dict[int, str] = {
@@ -21,7 +21,6 @@ READING: Mapping[int, str] = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: "ask for the right to read the topic",
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "ask for rights on the group, or leave out kafka.group.id",
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "look at subscribe, and at kafka.bootstrap.servers if it should be there",
-    ErrorCode.KAFKA_STORAGE_ERROR: "the broker's log says what is wrong with its disk",
 }
 WRITING: Mapping[int, str] = {
     **_CONNECTING,
@@ -46,7 +45,8 @@ def in_plain_words(bootstrap: str, fixes: Mapping[int, str]) -> Iterator[None]:
     try:
         yield
     except Refused as refused:
-        raise UserError(f"the broker refused: {refused.message}", fixes.get(refused.code, "")) from None
+        fix = fixes.get(refused.code) or advice_for(refused.code)
+        raise UserError(f"the broker refused: {refused.message}", fix) from None
     except MissingTopic as missing:
         raise UserError(f"topic {missing} does not exist", f"create it: headrace topic create {missing}") from None
     except Disconnected as error:

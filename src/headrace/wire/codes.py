@@ -7,6 +7,8 @@ people. Codes of APIs that Headrace does not speak are listed too, since clients
 from enum import IntEnum
 from typing import Self
 
+from headrace.base.advice import advice
+
 
 class ErrorCode(IntEnum):
     message: str
@@ -166,3 +168,8 @@ class ErrorCode(IntEnum):
 
 CODES: dict[int, ErrorCode] = {int(code): code for code in ErrorCode}
 """Error codes by the number in a reply."""
+
+
+def advice_for(code: int) -> str:
+    """The advice that holds for every reader of this code; empty where there is none."""
+    return advice(CODES[code].name) if code in CODES else ""
