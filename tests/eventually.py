@@ -1,5 +1,6 @@
 """The one way in which a test on real processes waits: look again until it holds, or fail and say what was seen."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -24,3 +25,10 @@ def until(
             raise AssertionError(f"{said}; after {seconds:g} s: {found!r}")
         time.sleep(BETWEEN_SECONDS)
     return found
+
+
+async def until_async(look: Callable[[], object], seconds: float = SECONDS) -> None:
+    """The same on an event loop, for conditions that other tasks bring about."""
+    async with asyncio.timeout(seconds):
+        while not look():  # noqa: ASYNC110
+            await asyncio.sleep(BETWEEN_SECONDS)

@@ -13,11 +13,12 @@ Knows no client library and no broker: acknowledgements and records go in as pla
 """
 
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
+
+from eventually import until
 
 Place = tuple[str, int]
 """A topic and a partition."""
@@ -70,10 +71,7 @@ class Ledger:
     def wait_for_progress(self, seconds: float = 30.0) -> None:
         """Returns when something more was acknowledged."""
         before = self.count
-        deadline = time.monotonic() + seconds
-        while self.count == before:
-            assert time.monotonic() < deadline, f"nothing was acknowledged in {seconds:.0f} s"
-            time.sleep(0.01)
+        until(lambda: self.count, lambda count: count != before, seconds, "nothing was acknowledged")
 
     def check(
         self, found: Mapping[Place, Iterable[Found]], idempotent: Iterable[str], *, one_leader: bool = True

@@ -1,13 +1,13 @@
 """A worker of Kafka Connect in distributed mode, with its connectors."""
 
 import json
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 from ecosystem.program import JVM, Program
+from eventually import until
 from headrace.cli.ports import free_port
 
 CONNECT = Path(__file__).resolve().parent / "connect"
@@ -40,15 +40,16 @@ class Worker(Program):
     def put(self, connector: str, **config: str) -> None:
         """Makes a connector; a worker that has just started takes none until it has joined its group."""
         body = json.dumps({name.replace("_", "."): value for name, value in config.items()}).encode()
-        deadline = time.monotonic() + START_SECONDS
-        while True:
+
+        def refusal() -> str:
             self.well()
             try:
                 self._ask("PUT", f"/connectors/{connector}/config", body)
-                return
             except urllib.error.URLError as error:
-                assert time.monotonic() < deadline, f"{connector}: {error}: {self.said}"
-                time.sleep(0.5)
+                return str(error)
+            return ""
+
+        until(refusal, lambda said: not said, START_SECONDS, lambda: f"{connector}: {self.said}")
 
     def failed(self, connector: str) -> list[str]:
         status = self._ask("GET", f"/connectors/{connector}/status")

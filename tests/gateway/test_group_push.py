@@ -1,7 +1,6 @@
 """Events of a group: members share, commits decide where the next one begins, ids bring back what was lost."""
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -72,16 +71,15 @@ def test_members_share(http: httpx.Client, new_topic: Callable[..., str], send: 
         reader = EventReader(first)
         assert sorted(reader.values(2)) == ["a", "b"]
         with member(http, f"g-{topic}", topic) as second:
-            seen, shown = EventReader(second), None
-            deadline = time.monotonic() + SECONDS
-            while True:
-                assert time.monotonic() < deadline, shown
+            seen = EventReader(second)
+
+            def shares() -> list[int]:
                 for partition in range(2):
                     send(topic, "meanwhile", partition=partition)
-                time.sleep(0.05)
                 shown = http.get(f"/api/v1/consumer-groups/g-{topic}").json()
-                if sorted(len(each["partitions"]) for each in shown.get("members", [])) == [1, 1]:
-                    break
+                return sorted(len(each["partitions"]) for each in shown.get("members", []))
+
+            until(shares, lambda counts: counts == [1, 1], SECONDS)
             send(topic, "end", partition=0)
             send(topic, "end", partition=1)
             partitions = set()

@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from events import listening
 from gateway_process import SECONDS, GatewayProcess
 
+from eventually import until_async
 from headrace.testing import Broker, Cluster
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
@@ -42,12 +43,6 @@ class Ear(asyncio.Protocol):
         self.lost = True
 
 
-async def until(true: Any) -> None:
-    async with asyncio.timeout(4 * SECONDS):
-        while not true():  # noqa: ASYNC110
-            await asyncio.sleep(0.2)
-
-
 async def ten_thousand(gateway: GatewayProcess, topic: str, send: Any) -> None:
     loop = asyncio.get_running_loop()
     opening = f"GET /api/v1/topics/{topic}/events HTTP/1.1\r\nHost: 127.0.0.1:{gateway.port}\r\n\r\n".encode()
@@ -57,16 +52,16 @@ async def ten_thousand(gateway: GatewayProcess, topic: str, send: Any) -> None:
         for start in range(0, IDLE, 200):
             for _ in range(200):
                 ears.append((await loop.create_connection(lambda: Ear(opening), "127.0.0.1", gateway.port))[1])
-            await until(lambda start=start: all(b"retry: " in ear.heard for ear in ears[start:]))
+            await until_async(lambda start=start: all(b"retry: " in ear.heard for ear in ears[start:]), 4 * SECONDS)
         grown = resident_bytes(gateway.pid) - before
         assert grown < IDLE * BYTES_EACH_MAX, f"{grown / IDLE:.0f} bytes each"
         send()
-        await until(lambda: all(b'"value":"for all"' in ear.heard for ear in ears))
+        await until_async(lambda: all(b'"value":"for all"' in ear.heard for ear in ears), 4 * SECONDS)
         assert not any(ear.lost for ear in ears)
     finally:
         for ear in ears:
             ear.transport.abort()
-        await until(lambda: all(ear.lost for ear in ears))
+        await until_async(lambda: all(ear.lost for ear in ears), 4 * SECONDS)
 
 
 def test_ten_thousand_idle_listeners(broker: Broker, topic: str) -> None:

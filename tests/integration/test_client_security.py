@@ -3,12 +3,12 @@
 import asyncio
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from clients.build import MissingTool, java_classpath
+from eventually import until
 from headrace.base.errors import Refused, UserError
 from headrace.cli.ports import free_port
 from headrace.client.cluster_client import ClusterClient
@@ -44,15 +44,18 @@ class SecureKafka:
         return f"127.0.0.1:{self.ports[listener]}"
 
     def until_ready(self) -> None:
-        deadline = time.monotonic() + START_SECONDS
-        while True:
-            try:
-                ask(self.address("INNER"), None)
-                return
-            except (Disconnected, Refused):
-                output = (self.home / "output.log").read_text()
-                assert self.process.poll() is None and time.monotonic() < deadline, output[-3000:]
-                time.sleep(0.3)
+        until(self._is_ready, seconds=START_SECONDS, otherwise=self._output)
+
+    def _is_ready(self) -> bool:
+        assert self.process.poll() is None, self._output()
+        try:
+            ask(self.address("INNER"), None)
+        except (Disconnected, Refused):
+            return False
+        return True
+
+    def _output(self) -> str:
+        return (self.home / "output.log").read_text()[-3000:]
 
     def close(self) -> None:
         self.process.kill()

@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from clients.build import MissingTool, franz_go
 from clients.confluent import Confluent
 from clients.line_driver import java_command
+from eventually import until
 from headrace.testing import Cluster
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -91,16 +92,17 @@ class Job:
 
     def until_copied(self, seconds: float) -> None:
         """Until the sink shows as many records as were sent; then they are compared."""
-        end = time.monotonic() + seconds
-        while True:
+
+        def copied_all(found: dict[int, list[int]]) -> bool:
             self.copier.keep_running()
-            copied = {partition: self._read(partition) for partition in range(PARTITIONS)}
-            if sum(map(len, copied.values())) >= self.sent:
-                break
-            assert time.monotonic() < end, f"{copied}\n{self.errors.read_text()[-3000:]}"
-            time.sleep(0.3)
+            return sum(map(len, found.values())) >= self.sent
+
+        copied = until(self._read_all, copied_all, seconds, lambda: self.errors.read_text()[-3000:])
         for partition, values in copied.items():
             assert values == list(range(partition, self.sent, PARTITIONS)), self.errors.read_text()[-3000:]
+
+    def _read_all(self) -> dict[int, list[int]]:
+        return {partition: self._read(partition) for partition in range(PARTITIONS)}
 
     def _read(self, partition: int) -> list[int]:
         consumer = Consumer(

@@ -5,13 +5,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from test_sink import read_all
 
+from eventually import until
 from headrace.cli.ports import free_port, is_free
 from headrace.spark.spark_session import prepare_environment
 from headrace.testing import Broker
@@ -54,10 +54,11 @@ def server(tmp_path: Path) -> Iterator[str]:
 
 
 def until_listening(process: subprocess.Popen, port: int, log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while is_free(HOST, port):
-        assert process.poll() is None and time.monotonic() < deadline, log.read_text()[-3000:]
-        time.sleep(0.25)
+    def listens() -> bool:
+        assert process.poll() is None, log.read_text()[-3000:]
+        return not is_free(HOST, port)
+
+    until(listens, seconds=START_SECONDS, otherwise=lambda: log.read_text()[-3000:])
 
 
 @pytest.mark.long

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from eventually import until
 from headrace.base.errors import StoreUnreachable, UserError
 from headrace.cluster.store import LeaseLost, MetaStore
 from headrace.stores.frozen_writer import writers
@@ -255,8 +255,7 @@ def frozen(pid: int, freezer: tuple[Path, str, str, str]) -> Iterator[None]:
         yield
     finally:
         (group / file).write_text(thaw)
-        while (group / "cgroup.procs").read_text():
-            time.sleep(0.01)
+        until(lambda: not (group / "cgroup.procs").read_text())
         group.rmdir()
 
 
