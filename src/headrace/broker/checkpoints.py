@@ -20,6 +20,7 @@ from headrace.broker.disk.spare_room import SpareRoom
 from headrace.broker.disk.watch import DiskWatch
 from headrace.log import checkpoint
 from headrace.partition.partition import Partition
+from headrace.partition.role import assert_bounds
 
 PER_TURN = 1000
 UNLINK_PER_TURN = 50
@@ -128,7 +129,7 @@ class Checkpoints:
             self._forgotten.pop(name, None)
 
     def _note(self, partition: Partition) -> None:
-        _assert_bounds(partition)
+        assert_bounds(partition)
         name = partition.written_as
         self.recovery_points[name] = partition.log.synced_end
         self.high_watermarks[name] = partition.high_watermark
@@ -200,12 +201,6 @@ class Checkpoints:
                 await write
 
         await asyncio.shield(asyncio.get_running_loop().create_task(locked()))
-
-
-def _assert_bounds(partition: Partition) -> None:
-    log, committed = partition.log, partition.high_watermark
-    bounds = log.start_offset, committed, log.synced_end, log.end_offset
-    assert log.start_offset <= committed <= log.end_offset >= log.synced_end, (partition.id, bounds)
 
 
 def _unlink_all(disk: Disk, paths: list[str]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from headrace.base.clock import Now
-from headrace.partition.role import Role
+from headrace.partition.role import Role, assert_bounds
 from headrace.wire.batch import BatchHeader
 
 
@@ -32,6 +32,7 @@ class Following:
         role.raise_high_watermark(min(high_watermark, matching_end, role.log.end_offset))
         if start_offset > role.log.start_offset:
             role.log.advance_start(min(start_offset, role.high_watermark))
+            assert_bounds(role)
             role.on_moved()
 
     @property
@@ -48,6 +49,7 @@ class Following:
         role = self._role
         role.log.truncate_to(offset, now)
         role.high_watermark = min(role.high_watermark, role.log.end_offset)
+        assert_bounds(role)
         role.on_moved()
         role.ready.owe_sync(role)
 
@@ -56,5 +58,6 @@ class Following:
         role = self._role
         role.log.truncate_fully_to(offset, now)
         role.high_watermark = offset
+        assert_bounds(role)
         role.on_moved()
         role.ready.owe_sync(role)

@@ -43,6 +43,13 @@ class Copier(Protocol):
     def on_moved(self, partition: Any) -> None: ...
 
 
+def assert_bounds(role: "Role") -> None:
+    """The invariant of every partition: held when its role or its log changes, and before its offsets are written down."""
+    log, committed = role.log, role.high_watermark
+    bounds = log.start_offset, committed, log.synced_end, log.end_offset
+    assert log.start_offset <= committed <= log.end_offset >= log.synced_end, (role.id, bounds)
+
+
 class Role:
     __slots__ = (
         "broker_id",
@@ -135,6 +142,8 @@ class Role:
             self.leader.on_replicas(state.replicas, state.isr, self.min_isr, now.mono)
         else:
             self.begin_term(now)
+        assert (self.leader is not None) == self.is_leader, (self.id, state)
+        assert_bounds(self)
         self._on_changed()
 
     def begin_term(self, now: Now) -> None:

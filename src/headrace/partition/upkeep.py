@@ -2,7 +2,7 @@
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
-from headrace.partition.role import Role
+from headrace.partition.role import Role, assert_bounds
 from headrace.wire.codes import ErrorCode
 
 
@@ -40,6 +40,7 @@ class Upkeep:
                 ErrorCode.OFFSET_OUT_OF_RANGE, f"{role.id} can be cut at 0 to {role.high_watermark}, not at {before}"
             )
         role.log.advance_start(before)
+        assert_bounds(role)
         role.on_moved()
         role.notify()
         return role.log.start_offset

@@ -64,19 +64,22 @@ class WholeCommits:
     def __init__(self, map_: EtcdMap) -> None:
         self._map = map_
         self._held: list[Change] = []
+        self._passed_on = 0
 
     def take(self, message: Json) -> Changes | None:
         _check_cancelled(message)
         self._held += map(self._read, message.get("events", ()))
         if not self._held:
             return None
+        assert self._passed_on < self._held[0].revision, (self._passed_on, self._held[0])
         last = self._held[-1].revision
         is_cut = bool(message.get("fragment"))
         whole = [change for change in self._held if change.revision < last] if is_cut else self._held
         self._held = self._held[len(whole) :]
         if not whole:
             return None
-        return Changes(whole[-1].revision, tuple(change for change in whole if change.key))
+        self._passed_on = whole[-1].revision
+        return Changes(self._passed_on, tuple(change for change in whole if change.key))
 
     def _read(self, event: Json) -> Change:
         """The change in one event; its key is empty for the head, which the map does not show."""

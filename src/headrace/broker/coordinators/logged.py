@@ -102,6 +102,7 @@ class LoggedCoordinator(ABC, Generic[Decided]):
             # A partition that is gone has no files any more, and commits nothing.
             self.give_up()
             return
+        assert self.partition.log.end_offset == end, (self.partition.id, end, self.partition.log.end_offset)
         self._seen_end = end
         await self._until_committed(end)
         if not self.is_over:
