@@ -3,14 +3,13 @@
 Its timer may go off before that, and then looks again: a heartbeat sets none.
 """
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping
+from typing import Protocol
 
 from headrace.base.clock import Now
 from headrace.base.outcome import Timer, TimerKey
+from headrace.groups.members import Member
 from headrace.groups.outcome import GroupOutcome
-
-if TYPE_CHECKING:
-    from headrace.groups.classic import ClassicGroup
 
 # A newcomer has no session before its first answer, and nobody would notice that its client is gone.
 NEWCOMER_WAIT_MS_MAX = 5 * 60_000
@@ -38,7 +37,14 @@ class HasSessions(Protocol):
     def session_timer(self, member_id: str) -> TimerKey: ...
 
 
-def renew_session(group: "ClassicGroup", member_id: str, now: Now, out: GroupOutcome) -> None:
+class HasMembers(HasSessions, Protocol):
+    """A classic group, whose members choose how long their sessions last."""
+
+    @property
+    def members(self) -> Mapping[str, Member]: ...
+
+
+def renew_session(group: HasMembers, member_id: str, now: Now, out: GroupOutcome) -> None:
     set_session(group, member_id, group.members[member_id].session_timeout_ms, now, out)
 
 

@@ -5,12 +5,9 @@ Whoever wants the partitions of one topic asks for them: `/metrics/partitions?to
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from headrace.base.exposition import Metric, labels_of
-
-if TYPE_CHECKING:
-    from headrace.partition.partition import Partition
+from headrace.partition.partition import Partition
 
 _COLUMNS = (
     ("records_in_total", "Records appended by producers."),
@@ -53,7 +50,7 @@ class TopicRow:
     replica_lag_records: int = 0
     replica_lag_seconds: float = 0.0
 
-    def add(self, partition: "Partition", now: float) -> None:
+    def add(self, partition: Partition, now: float) -> None:
         self.records_in_total += partition.appends.records_in
         self.bytes_in_total += partition.appends.bytes_in
         self.records_out_total += partition.reads.records_out
@@ -66,7 +63,7 @@ class TopicRow:
         if partition.leader is not None:
             self._add_led(partition, now)
 
-    def _add_led(self, partition: "Partition", now: float) -> None:
+    def _add_led(self, partition: Partition, now: float) -> None:
         leader = partition.leader
         assert leader is not None
         size = len(leader.isr)
@@ -89,7 +86,7 @@ class TopicRows:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, partition: "Partition") -> None:
+    def add(self, partition: Partition) -> None:
         row = self._rows.get(partition.id.topic)
         if row is None:
             row = self._rows[partition.id.topic] = TopicRow()
@@ -125,7 +122,7 @@ def partition_metrics(partitions: "Iterable[Partition]", now: float) -> Iterator
         yield Metric(f"headrace_partition_{name}", "gauge", help_text, samples)
 
 
-def _values(partition: "Partition", now: float) -> tuple[int | None, ...]:
+def _values(partition: Partition, now: float) -> tuple[int | None, ...]:
     log, leader = partition.log, partition.leader
     isr_size = lag = None
     if leader is not None:

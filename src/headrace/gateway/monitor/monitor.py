@@ -9,11 +9,11 @@ import contextlib
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from headrace.base.errors import Refused
 from headrace.base.probe import Histogram
 from headrace.client.connection import Disconnected
+from headrace.gateway.gateway import Gateway
 from headrace.gateway.monitor.alerts import Alert, Alerts
 from headrace.gateway.monitor.counters import Counters
 from headrace.gateway.monitor.history import History, Point, Series
@@ -24,9 +24,6 @@ from headrace.gateway.monitor.requests import RequestCounts
 from headrace.gateway.monitor.rules import Rule, adjusted
 from headrace.gateway.monitor.scrape import Scraper
 from headrace.gateway.monitor.sight import Sight, recorded
-
-if TYPE_CHECKING:
-    from headrace.gateway.gateway import Gateway
 
 logger = logging.getLogger("headrace.monitor")
 
@@ -39,7 +36,7 @@ class Monitor:
     notifier: Notifier
     group_lags: GroupLags
 
-    def __init__(self, gateway: "Gateway") -> None:
+    def __init__(self, gateway: Gateway) -> None:
         settings = gateway.settings
         self._gateway = gateway
         self._interval = settings.scrape_seconds

@@ -3,26 +3,23 @@
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from headrace import __version__
 from headrace.base import process
 from headrace.base.exposition import Metric, histogram_samples, labels_of
 from headrace.gateway.monitor.alerts import FIRING
+from headrace.gateway.monitor.monitor import Monitor
 from headrace.gateway.monitor.sight import ANSWERS, LAG, UP
 
-if TYPE_CHECKING:
-    from headrace.gateway.monitor.monitor import Monitor
 
-
-def own_metrics(monitor: "Monitor") -> Iterator[Metric]:
+def own_metrics(monitor: Monitor) -> Iterator[Metric]:
     yield Metric("headrace_gateway_info", "gauge", "Always 1; who this is.", [(labels_of(version=__version__), 1)])
     yield from _requests(monitor)
     yield from _process(monitor)
     yield from _cluster(monitor)
 
 
-def _requests(monitor: "Monitor") -> Iterator[Metric]:
+def _requests(monitor: Monitor) -> Iterator[Metric]:
     seen = monitor.requests
     counts = [
         (labels_of(method=method, path=path, status=status), count)
@@ -35,7 +32,7 @@ def _requests(monitor: "Monitor") -> Iterator[Metric]:
     yield Metric(f"{prefix}s_open", "gauge", "Requests, streams and WebSockets open now.", [("", seen.open)])
 
 
-def _process(monitor: "Monitor") -> Iterator[Metric]:
+def _process(monitor: Monitor) -> Iterator[Metric]:
     prefix = "headrace_gateway_process"
     yield Metric(f"{prefix}_cpu_seconds_total", "counter", "CPU time.", [("", process.cpu_seconds())])
     yield Metric(f"{prefix}_resident_bytes", "gauge", "Memory held now.", [("", process.resident_bytes())])
@@ -43,7 +40,7 @@ def _process(monitor: "Monitor") -> Iterator[Metric]:
     yield Metric("headrace_gateway_loop_lag_seconds", "histogram", "Delay of the event loop.", lag)
 
 
-def _cluster(monitor: "Monitor") -> Iterator[Metric]:
+def _cluster(monitor: Monitor) -> Iterator[Metric]:
     history = monitor.history_kept
     lags = [(labels_of(**dict(labels)), value) for labels, value in history.latest(LAG).items() if len(labels) > 1]
     up = [(labels_of(**dict(labels)), value) for labels, value in history.latest(UP).items()]
