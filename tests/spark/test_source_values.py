@@ -11,9 +11,9 @@ from test_source import failure
 
 from headrace.base.errors import UserError
 from headrace.spark.type_text import struct_from_avro, struct_from_text
-from headrace.spark.values import AvroValues, JsonValues
+from headrace.spark.values import AvroRows, JsonRows
 
-JSON = JsonValues(pa.schema([("id", pa.int64()), ("name", pa.string())]))
+JSON = JsonRows(pa.schema([("id", pa.int64()), ("name", pa.string())]))
 AVRO_TEXT = json.dumps(
     {
         "type": "record",
@@ -68,7 +68,7 @@ def test_halves_of_two_values_are_not_one():
 
 
 def test_avro_values_that_parse_and_those_that_do_not():
-    parser = AvroValues(AVRO_TEXT, JSON._schema)
+    parser = AvroRows(AVRO_TEXT, JSON._schema)
     good = avro({"id": 7, "name": None})
     rows, reasons = parser.parse([good, None, good + b"x", b"", avro({"id": 8, "name": "n"})])
     assert [row["id"] for row in rows.to_pylist()] == [7, None, None, None, 8]

@@ -11,7 +11,6 @@ OWN_NAMES = "headrace.wire.messages."
 ALLOWED = {
     "Aborted": 2,
     "Answer": 3,
-    "AvroValues": 2,
     "Broker": 3,
     "CleanReport": 2,
     "Client": 2,
@@ -35,7 +34,6 @@ ALLOWED = {
     "GroupListed": 2,
     "GroupReader": 2,
     "Holder": 2,
-    "JsonValues": 2,
     "Kept": 2,
     "Kind": 2,
     "Lane": 2,

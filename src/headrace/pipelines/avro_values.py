@@ -4,16 +4,15 @@ The columns are those of the schema, known before the first record; a value that
 A union of several types becomes text (JSON). Not done here: asking a registry which schema an id stands for.
 """
 
-import io
 import json
 from typing import Any
 
-import fastavro
 import pyarrow as pa
 
 from headrace.base.errors import UserError
 from headrace.pipelines.columns import column_of, list_of
 from headrace.pipelines.json_values import Decoded
+from headrace.spark.value_bytes import AvroReader
 
 FRAME_BYTES = 5
 _ERROR_CHARACTERS_MAX = 200
@@ -38,11 +37,10 @@ _LOGICAL = {
 
 class AvroValues:
     def __init__(self, schema: str, columns: pa.Schema, framed: bool) -> None:
-        parsed: Any = fastavro.parse_schema(json.loads(schema))
-        self._schema = parsed
+        self._reader = AvroReader(schema)
         self.columns = columns
         self._known = avro_columns(schema)
-        self._names = {column_of(field["name"]): field["name"] for field in parsed["fields"]}
+        self._names = {column_of(field["name"]): field["name"] for field in self._reader.schema["fields"]}
         self._skip = FRAME_BYTES if framed else 0
 
     def decode(self, values: pa.Array) -> Decoded:
@@ -63,13 +61,11 @@ class AvroValues:
             return {}, None
         if self._skip and (len(value) < self._skip or value[0]):
             return {}, "not framed by a schema registry: the first byte is not 0"
-        stream = io.BytesIO(value)
-        stream.seek(self._skip)
         try:
-            row: Any = fastavro.schemaless_reader(stream, self._schema, None)
+            row, left = self._reader.read(value, self._skip)
         except Exception as error:  # of any kind: fastavro reads what it finds, and fails where that leads it
             return {}, f"not Avro of this schema: {type(error).__name__}: {error}"[:_ERROR_CHARACTERS_MAX]
-        if stream.read(1):
+        if left:
             return {}, "not Avro of this schema: there are bytes behind its end"
         return row, None
 
@@ -80,7 +76,7 @@ class AvroValues:
 
 def avro_columns(schema: str) -> pa.Schema:
     try:
-        parsed = fastavro.parse_schema(json.loads(schema))
+        parsed = AvroReader(schema).schema
     except Exception as error:  # fastavro's own, and KeyError and others from deep inside
         raise UserError(f"the Avro schema cannot be read: {error}", "check --schema") from None
     if not isinstance(parsed, dict) or parsed.get("type") != "record":

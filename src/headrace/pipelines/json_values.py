@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json
 
 from headrace.pipelines.columns import column_of, either, field_of, list_of
+from headrace.spark.value_bytes import json_table
 
 _ERROR_CHARACTERS_MAX = 200
 _INT64 = range(-(2**63), 2**63)
@@ -41,21 +41,14 @@ class JsonValues:
         return Decoded(columns, pa.nulls(len(values), pa.string()), seen)
 
     def _parse(self, objects: pa.Array) -> pa.Table:
-        """One object a line. A value is one line and one object, or refused: rows must never slip against each other."""
+        """One object a line; a value that is none is refused."""
         lines = pc.replace_substring(objects.cast(pa.string()), "\n", " ")
         trimmed = pc.ascii_trim_whitespace(lines)
         if not pc.all(pc.and_(pc.starts_with(trimmed, "{"), pc.ends_with(trimmed, "}"))).as_py():
             raise pa.ArrowInvalid("a value is no JSON object")
         offsets = pa.array([0, len(lines)], pa.int32())
         text = pc.binary_join(pa.ListArray.from_arrays(offsets, lines), "\n")[0].as_buffer()
-        table = pyarrow.json.read_json(
-            pa.BufferReader(text),
-            read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=text.size + 1),
-            parse_options=pyarrow.json.ParseOptions(explicit_schema=self._fields, unexpected_field_behavior="infer"),
-        )
-        if table.num_rows != len(objects):
-            raise pa.ArrowInvalid("a value is more than one JSON object")
-        return table
+        return json_table(text, len(objects), self._fields, "infer")
 
     def _decode_rows(self, values: Sequence[bytes | None]) -> Decoded:
         rows: list[dict[str, Any]] = []

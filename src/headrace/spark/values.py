@@ -4,15 +4,13 @@ Arrow makes the columns, in one call for a whole batch. Where that fails, the ba
 stumbles over stand alone. Missing fields are null, fields that the schema does not have are left out.
 """
 
-import io
-import json
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
-import pyarrow.json
 
 from headrace.base.errors import UserError
+from headrace.spark.value_bytes import AvroReader, json_table
 
 
 class Parsed(NamedTuple):
@@ -27,13 +25,12 @@ class ValueParser(Protocol):
 
 
 def value_parser(format: str, schema_text: str, schema: pa.Schema) -> ValueParser:
-    return JsonValues(schema) if format == "json" else AvroValues(schema_text, schema)
+    return JsonRows(schema) if format == "json" else AvroRows(schema_text, schema)
 
 
-class JsonValues:
+class JsonRows:
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
-        self._options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
 
     def parse(self, values: list[bytes | None]) -> Parsed:
         reasons: list[str | None] = [None] * len(values)
@@ -52,22 +49,16 @@ class JsonValues:
         return Parsed(_spread(self._schema, good, len(values)), reasons)
 
     def _read(self, lines: list[bytes]) -> pa.RecordBatch:
-        data = b"\n".join(lines)
-        reading = pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1)
-        table = pa.json.read_json(io.BytesIO(data), reading, self._options)
-        if table.num_rows != len(lines):
-            raise pa.ArrowInvalid(f"{table.num_rows} JSON objects in one value")
+        table = json_table(pa.py_buffer(b"\n".join(lines)), len(lines), self._schema, "ignore")
         columns = [table.column(name).combine_chunks() for name in self._schema.names]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
 
-class AvroValues:
+class AvroRows:
     def __init__(self, schema_text: str, schema: pa.Schema) -> None:
-        import fastavro
-
         self._schema = schema
         try:
-            self._avro = fastavro.parse_schema(json.loads(schema_text))
+            self._reader = AvroReader(schema_text)
         except Exception as error:
             raise UserError(
                 f"valueSchema is not an Avro schema: {error}", "give the JSON of a record's schema"
@@ -86,11 +77,7 @@ class AvroValues:
         return Parsed(_spread(self._schema, good, len(values)), reasons)
 
     def _record(self, value: bytes) -> Any:
-        import fastavro
-
-        stream = io.BytesIO(value)
-        record = fastavro.schemaless_reader(stream, self._avro, None)
-        left = len(value) - stream.tell()
+        record, left = self._reader.read(value)
         if left:
             raise ValueError(f"{left} bytes are left over")
         return record
