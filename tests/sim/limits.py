@@ -37,19 +37,19 @@ def settings(plan: "Plan") -> dict[str, str]:
 
 @contextmanager
 def within_reach(plan: "Plan") -> Iterator[None]:
-    before = partitions.remembered, janitor.EXPIRY_TICKS
+    before = partitions.log_limits, janitor.EXPIRY_TICKS
 
-    def remembered(config: BrokerConfig) -> LogConfig:
+    def log_limits(config: BrokerConfig) -> LogConfig:
         limits = before[0](config)
         return limits._replace(
             snapshot_batches=plan.snapshot_batches or limits.snapshot_batches,
             producers_max=plan.producers_max or limits.producers_max,
         )
 
-    partitions.remembered = remembered
+    partitions.log_limits = log_limits
     if plan.is_restless:
         janitor.EXPIRY_TICKS = EXPIRY_TICKS
     try:
         yield
     finally:
-        partitions.remembered, janitor.EXPIRY_TICKS = before
+        partitions.log_limits, janitor.EXPIRY_TICKS = before

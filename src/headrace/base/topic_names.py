@@ -12,7 +12,7 @@ CHARACTER: Final = "[a-zA-Z0-9._-]"
 PATTERN: Final = f"^{CHARACTER}+$"
 WHOLE_PATTERN: Final = f"{CHARACTER}{{1,{LENGTH_MAX}}}"
 RULE: Final = f"use 1 to {LENGTH_MAX} letters, digits, dots, dashes and underscores"
-# What is written there by hand breaks what we promise.
+# Topics of ours: a record written there by hand breaks a promise.
 RESERVED: Final = ("_headrace_", "__")
 
 _LEGAL: Final = re.compile(f"{CHARACTER}+")

@@ -1,4 +1,4 @@
-"""The parts of one broker, and the few rules that need several of them: whether it may answer, new topics, who may write.
+"""The parts of one broker, and the few rules that need several of them: leases, new topics, refused writes.
 
 Holds, does not run: `node` builds it, starts it and stops it.
 """
@@ -54,7 +54,7 @@ from headrace.wire.codes import ErrorCode
 
 logger = logging.getLogger("headrace.broker")
 
-# Who creates a topic is told when it can be written, if that does not take long: else its first writes are sent again.
+# CreateTopics is answered when the topic can be written, if that does not take long: else first writes are sent again.
 OPEN_SECONDS_MAX = 5.0
 
 
@@ -229,7 +229,7 @@ class Broker:
         await self.partitions.until_opened(topic, OPEN_SECONDS_MAX)
 
     async def _change_placement(self, plan: Plan, validate_only: bool) -> None:
-        """Brokers that seem to be missing may have joined, and we have not heard of it."""
+        """Asks the store for live brokers and plans again where too few are known: some may have joined unheard of."""
         try:
             await self.metadata.change(plan, validate_only)
         except Refused as refusal:

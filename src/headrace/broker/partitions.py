@@ -96,19 +96,19 @@ class Partitions:
         self._clean_start = clean_start
         self._kept_page_cache = kept_page_cache
         self._hosted: dict[tuple[str, int], Partition] = {}
-        # Partitions that changed come here from `Ready.moved`, and leave when they are at rest. Of a hundred thousand most
-        # are quiet, and cost nothing.
+        # Partitions that changed come here from `Ready.moved`, and leave when they are at rest: a quiet one costs
+        # nothing.
         self._restless: dict[Partition, None] = {}
-        # What the image gives us and is not open yet, and what is being opened now.
+        # Partitions that the image gives us and that are not open yet, and those being opened now.
         self._wanted: dict[TopicPartition, None] = {}
         self._opening: dict[TopicPartition, None] = {}
         self._has_wanted = asyncio.Event()
         self._has_opened = asyncio.Event()
         # Until we are registered: what the image says of us is about an earlier life.
         self.is_fenced = True
-        # What recovery found wanting, and the cluster was not told yet.
+        # Copies in which recovery found a hole, and of which the cluster was not told yet.
         self._doubts: dict[tuple[bytes, int], Doubt] = {}
-        # Whatever is opened from now on may be counted on by others already.
+        # From the start on others may count on a copy before it is opened.
         self._is_started = False
         self._left_over: dict[tuple[str, int], Exception] = {}
         self._configs: dict[str, TopicConfig] = {}
@@ -159,11 +159,11 @@ class Partitions:
     # -- following the image ---------------------------------------------------------------------------------------
 
     async def reconcile(self, image: Image, config: BrokerConfig) -> list[Partition]:
-        """Looks only at topics that are not what they were, and at those it could not open; at all when defaults change.
+        """Takes in a new image, and returns the partitions that are gone or in another state. Waits for no disk.
 
-        The partitions that are gone or in another state. Waits for no disk.
+        Only topics that changed are looked at, and those that could not be opened; all of them when defaults change.
         """
-        self._limits = remembered(config)
+        self._limits = log_limits(config)
         before, self._image = self._image, image
         defaults = default_topic_config(config)
         names = dict.fromkeys(self._changed_names(before, image))
@@ -523,8 +523,8 @@ class Partitions:
             partition.log.close()
 
 
-def remembered(config: BrokerConfig) -> LogConfig:
-    """The broker's settings that hold for all its logs."""
+def log_limits(config: BrokerConfig) -> LogConfig:
+    """The bounds on producers that hold for all logs of the broker."""
     return LogConfig(
         producer_expiration_ms=config.number("producer.id.expiration.ms"),
         producers_max=config.number("max.producer.ids.per.partition"),

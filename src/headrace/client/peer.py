@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from headrace.base.errors import Refused, UserError
-from headrace.client.connection import ClientConnection, Disconnected
+from headrace.client.connection import ClientConnection
 from headrace.client.security import Security, authenticate
 from headrace.wire.apis import APIS
 from headrace.wire.codes import ErrorCode
@@ -128,6 +128,3 @@ def parse_bootstrap(text: str) -> list[Address]:
             raise UserError(f"{part.strip()!r} is not HOST:PORT", "for example 127.0.0.1:9092")
         addresses.append((host.strip("[]"), int(port)))
     return addresses
-
-
-__all__ = ["Address", "Disconnected", "Peer", "Peers", "parse_bootstrap"]

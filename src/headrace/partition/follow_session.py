@@ -1,4 +1,4 @@
-"""The last word to one leader about each partition that we copy from it, and what would be news to it.
+"""The positions that one leader was told, of the partitions that are copied from it, and the news since.
 
     a partition moves ─▶ dirty ─▶ news: positions that the leader does not know, partitions it should forget ─▶ told
 
@@ -110,7 +110,7 @@ class FollowSession:
         return self._told.get(id)
 
     def forget(self) -> None:
-        """The leader knows nothing of us any more. Who was told last comes last, so that everybody's turn comes."""
+        """The leader knows nothing of us any more. The partition told last comes last, so that each has its turn."""
         told, self._told = self._told, {}
         self._dirty.update(dict.fromkeys(told))
 

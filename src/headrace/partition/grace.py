@@ -1,9 +1,9 @@
-"""Gaps in a producer's sequence that are nobody's fault, while the leader of a partition is a new one.
+"""The grace after a change of leader: for a second a gap in a producer's sequence is answered with a retriable code.
 
-A client that hears of a new leader sends on to it, while earlier batches are still on their way to the leader before. That
-leader refuses them, and then they come here, in order. Until then the next batch looks like a gap: to call it one would
-cost some clients their transaction; to take it for the first batch of a producer that is not known here yet would lose the
-order. So for a second it is answered with an error that makes every client send again, in order.
+A client that hears of a new leader sends on to it, while earlier batches are still on their way to the former one. That
+leader refuses them, and then they come here, in order. Until then the next batch looks like a gap. OUT_OF_ORDER would cost
+some clients their transaction; taken for the first batch of a producer that is unknown here, it would lose the order. The
+retriable code makes every client send again, in order.
 
 Answers come in the order of the batches. While a batch that this leader has of the producer is not committed, its answer is
 owed, and the client cannot know yet that anything behind it was refused: it sends on. So the second begins after that,

@@ -1,19 +1,18 @@
 """Producers' batches that were refused a moment ago, so that those behind them do not pay for it.
 
-A producer sends on while a batch is on its way. If that one is refused, for want of replicas or because its new leader has
-not heard of it yet, and the cause passes before the next one is looked at, then the next one
+Producers send several batches ahead. One may be refused (too few replicas, or its new leader has not heard of the partition
+yet), and the cause may pass before the next one is looked at. Then the next batch
 
-    of a producer that is not known here   must not be taken for its first: the order would be lost
-    of one that is                         is no gap of the client's making: it is to come again, behind the first
+    of a producer that is unknown here   would be taken for its first, and the order would be lost
+    of a producer that is known          would be called a gap, at which some clients give up their transaction
 
-Some clients give up a transaction, or what they have not sent yet, when they hear of a gap. So the answer is one that makes
-all of them send again, in order. It counts for what comes within a moment of the last time that the first was refused, or
-one behind it for the first time: each may wait for a coordinator before it is looked at. Who gives up a batch goes on with
-a new epoch, or after this moment.
+So, where the cause may pass, it gets a retriable code, which makes every client send all of them again, in order. That
+counts for a second after the first batch was last refused, or another one behind it for the first time: each may wait for a
+coordinator before it is looked at. A client that gives a batch up goes on with a new epoch, or after this second.
 
-Answers come in the order of the batches. While one of the producer is in the log and not committed, its answer is owed, and
-the client cannot have heard of the refusal behind it: the moment begins after that, with the next batch that comes (as in
-`grace`).
+Answers leave in the order of the batches. While a batch of the producer is in the log and not committed, its answer is owed,
+and the client cannot have heard of the refusal behind it: the second begins after that, with the next batch that comes (as
+in `grace`).
 """
 
 from typing import NamedTuple
@@ -94,7 +93,7 @@ class RefusedBatches:
         if known is None or header.base_sequence < known.sequence:
             return
         if header.base_sequence == known.sequence or _follows(header, partition.log):
-            # What was refused is here, or has been. If it is refused again, that begins anew.
+            # The refused batch is here, or has been. If it is refused again, a new second begins.
             del self._refused[key]
             return
         if known.until is None:

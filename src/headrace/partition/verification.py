@@ -40,7 +40,7 @@ class Verifications:
         return known is not None and known.epoch == producer_epoch
 
     def begin(self, producer_id: int, producer_epoch: int) -> Verification:
-        """The proof to show with the append. Of several that wait for the coordinator at once, all may go on."""
+        """The proof to show with the append. All batches that wait for the coordinator at once share one proof."""
         known = self._verifying.get(producer_id)
         if known is None or known.producer_epoch != producer_epoch:
             known = self._verifying[producer_id] = Verification(producer_epoch)
@@ -51,7 +51,7 @@ class Verifications:
             del self._verifying[producer_id]
 
     def void(self, producer_id: int, ended_epoch: int) -> None:
-        """The proof of a transaction up to this epoch: it has ended. That of a later one holds."""
+        """The proof of a transaction up to this epoch: it has ended. The proof of a later one holds."""
         known = self._verifying.get(producer_id)
         if known is not None and known.producer_epoch <= ended_epoch:
             del self._verifying[producer_id]

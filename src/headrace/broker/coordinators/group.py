@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # A member id is stored with its group; a client's name must not make that large.
 NAMED_AFTER_MAX = 255
-# Who may be a new member. For others no id is made: chance costs a system call.
+# Requests of which a new member may come. For others no id is made: chance costs a system call.
 _JOINS = (JoinGroupRequest, ConsumerGroupHeartbeatRequest)
 
 

@@ -28,7 +28,7 @@ SECONDS_MAX = 3.0
 AGAIN_SECONDS_MAX = 1.0
 AGAIN_SECONDS = (0.003, 0.005, 0.01, 0.02)
 Codes = dict[TopicPartition, ErrorCode]
-# Who is asked is not, or not yet, or no longer the coordinator, or has a transaction to finish first.
+# The broker that was asked is not the coordinator (yet, or any more), or finishes another transaction first.
 COME_BACK = (
     ErrorCode.CONCURRENT_TRANSACTIONS,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,

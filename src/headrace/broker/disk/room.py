@@ -20,9 +20,9 @@ RESERVE_BYTES = 1 << 30
 RESERVE_SHARE = 50
 # A small disk (a test's) keeps a tenth.
 RESERVE_SHARE_MIN = 10
-# Of the reserve, what copies must leave.
+# The share of the reserve that copies must leave.
 COPIES_SHARE = 8
-# Of the reserve, what must be free beside it before a disk that was full counts as one with room to lead.
+# The share of the reserve that must be free beside it before a disk that was full counts as one with room to lead.
 LEAD_AGAIN_SHARE = 4
 
 

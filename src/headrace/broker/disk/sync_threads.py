@@ -8,7 +8,7 @@ from headrace.base.clock import Clock
 from headrace.base.file_sync import Done, Job
 
 THREADS = 32
-# What one thread is given to do in a row: waking another one costs about this much of our time.
+# The work that one thread is given in a row: waking another one costs about this much of our time.
 SHARE_SECONDS = 0.001
 FORGETTING = 1.05
 QUICKEST = 1e-6

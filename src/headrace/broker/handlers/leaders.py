@@ -47,7 +47,7 @@ class Election:
         full = full_brokers(image.brokers, live)
         outcomes, commits, unclean = elect_leaders(image, live, self._type, self._asked, config, full=full)
         for id, outcome in outcomes.items():
-            # Of several commits the first may be in before a later one conflicts: then the next plan has nothing to do.
+            # The first of several commits may be in before a later one conflicts: the next plan has nothing to do for it.
             was_elected = self.outcomes.get(id, _NOT_ASKED).code == ErrorCode.NONE
             if not (was_elected and outcome.code == ErrorCode.ELECTION_NOT_NEEDED):
                 self.outcomes[id] = outcome

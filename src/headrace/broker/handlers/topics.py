@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 # Topics that one request makes at the same time: what they bring to this broker is opened together.
 AT_ONCE = 50
-# Clients give up a request after 30 seconds, whatever time they allow for it. What does not lead by then is told as
-# without a leader until it does.
+# Clients give up a request after 30 seconds, whatever time they allow for it. A partition without a leader by then
+# is told to have none until it does.
 USABLE_SECONDS_MAX = 20.0
 
 
 async def handle_create_topics(broker: "Broker", request: Request) -> CreateTopicsResponse:
     body, topics = request.body, request.body.topics
     repeated = _repeated([topic.name for topic in topics])
-    # Of names that would clash the first wins, so it has to be there when the second is looked at.
+    # The first of two names that clash wins, so it has to be there when the second is looked at.
     at_once = 1 if _repeated([topic.name.replace(".", "_") for topic in topics]) else AT_ONCE
     results: list[CreatableTopicResult] = []
     for first in range(0, len(topics), at_once):

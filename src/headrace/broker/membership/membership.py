@@ -68,7 +68,7 @@ class Membership:
                 continue
             except LeaseHeld as held:
                 if held.lease.holder == self._me.directory_id:
-                    # Of an earlier life of ours that ended before it could register: it runs out by itself.
+                    # A lease of an earlier life of ours, which ended before it could register: it runs out by itself.
                     await asyncio.sleep(JOIN_PAUSE_SECONDS)
                     continue
                 raise UserError(

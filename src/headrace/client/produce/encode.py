@@ -15,7 +15,7 @@ _NUMBER_TEXTS = [number.decode("latin-1") for number in _NUMBERS]
 _NULL = zigzag(-1)
 _NULL_TEXT = _NULL.decode("latin-1")
 _NO_HEADERS = "\0"
-# What a record takes beside its key and value: no number here is longer than three bytes, but its time may be.
+# The bytes of a record beside its key and value: no number here is longer than three bytes, but its time may be.
 _AROUND_MAX = 1 + 10 + 4 * 3 + 1
 _NO_HEADER = bytes(HEADER_SIZE)
 
@@ -28,7 +28,7 @@ class RecordBytes:
         self._room = bytes_max - HEADER_SIZE
         self._parts: list[bytes | memoryview] = []
         self._base_ms = self._latest_ms = -1
-        # What a record of this moment begins with: its attributes, and its time counted from the first one's.
+        # The head of a record of this moment: its attributes, and its time counted from the first one's.
         self._now_head = b""
         self.count = 0
 
@@ -59,7 +59,7 @@ class RecordBytes:
         sizes = [numbers[size] for size in messages.sizes]
         columns = zip(numbers[first : self.count], keys, sizes, messages.sizes, strict=True)
         parts = [""] * (2 * len(messages))
-        # What ends a record stands before the next one.
+        # The end of a record stands before the next one.
         parts[0::2] = [
             f"{_NO_HEADERS}{numbers[around + len(number) + len(key) + len(value) + size]}{head}{number}{key}{value}"
             for number, key, value, size in columns

@@ -9,7 +9,7 @@ from typing import Any, cast, overload
 
 from headrace.client.produce.outgoing import Outgoing
 
-# What is longer costs its bytes, not its object.
+# A longer text costs its bytes, not its object.
 SIZE_MAX = 1 << 12
 
 
