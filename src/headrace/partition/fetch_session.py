@@ -196,7 +196,9 @@ class FetchSessions:
                 return candidate
 
     def _evict_stale(self) -> bool:
-        oldest = min(self._sessions.values(), key=lambda session: session.last_used, default=None)
+        # One whose fetch waits is in use; to end it would answer its client in the stack of the one that wants its slot.
+        idle = (session for session in self._sessions.values() if session.parked is None)
+        oldest = min(idle, key=lambda session: session.last_used, default=None)
         if oldest is None or self._time() - oldest.last_used < EVICT_AFTER_SECONDS:
             return False
         self._close(oldest.id)

@@ -91,13 +91,24 @@ def test_who_finds_no_slot_is_served_without_one_until_an_old_one_is_stale() -> 
     assert refused(sessions, request(session_id=101, epoch=1)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
+class Parked:
+    gave_up = 0
+
+    def give_up(self) -> None:
+        self.gave_up += 1
+
+
+def test_a_session_whose_fetch_waits_keeps_its_slot() -> None:
+    sessions, parked = Sessions(slots=1), Parked()
+    waiting = sessions.resolve(request(0), BY_NAME)
+    waiting.parked = parked
+    sessions.now = 2 * EVICT_AFTER_SECONDS
+    assert sessions.resolve(request(0), BY_NAME).id == 0 and not parked.gave_up
+    waiting.parked = None
+    assert sessions.resolve(request(0), BY_NAME).id == 102
+
+
 def test_a_client_that_comes_back_does_not_wait_for_its_first_answer() -> None:
-    class Parked:
-        gave_up = 0
-
-        def give_up(self) -> None:
-            self.gave_up += 1
-
     sessions, parked = Sessions(), Parked()
     sessions.resolve(request(0), BY_NAME).parked = parked
     sessions.resolve(request(session_id=101, epoch=1), BY_NAME)
