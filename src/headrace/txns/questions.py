@@ -6,7 +6,8 @@ request's version.
 
 from typing import NamedTuple
 
-from headrace.txns.state import NO_EPOCH, NO_PRODUCER, TopicPartition, Transaction, TxnState
+from headrace.base.ids import TopicPartition
+from headrace.txns.state import NO_EPOCH, NO_PRODUCER, Transaction, TxnState
 from headrace.wire.codes import ErrorCode
 
 

@@ -7,9 +7,10 @@ tombstone. Replaying all records of a partition in order gives everything about 
 from struct import Struct as Layout
 
 from headrace.base.errors import PeerError, UserError
+from headrace.base.ids import TopicPartition
 from headrace.base.other_format import other_format
 from headrace.txns.outcome import TxnRecord
-from headrace.txns.state import TopicPartition, Transaction, TxnState
+from headrace.txns.state import Transaction, TxnState
 from headrace.txns.stored import (
     KEY_VERSION,
     VALUE_VERSION,
@@ -81,7 +82,9 @@ def _read_value(value: bytes) -> Transaction:
         state=TxnState(stored.transaction_status),
         updated_at=stored.transaction_last_update_timestamp_ms,
         partitions=frozenset(
-            (topic.topic, index) for topic in stored.transaction_partitions or () for index in topic.partition_ids
+            TopicPartition(topic.topic, index)
+            for topic in stored.transaction_partitions or ()
+            for index in topic.partition_ids
         ),
         started_at=stored.transaction_start_timestamp_ms,
         last_epoch=stored.last_producer_epoch,

@@ -12,13 +12,13 @@ told of a new epoch, KIP-890), no late record and no late marker of the transact
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from headrace.base.ids import TopicPartition
+
 NO_PRODUCER: Final = -1
 NO_EPOCH: Final = -1
 NO_TIME: Final = -1
 # One epoch is left above for the fence, so that even the last transaction of a producer id can be aborted by others.
 EPOCH_MAX: Final = 32766
-
-TopicPartition = tuple[str, int]
 
 
 class TxnState(IntEnum):

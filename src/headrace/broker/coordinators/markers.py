@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from headrace.base.clock import Now
 from headrace.base.errors import StoreUnreachable
+from headrace.base.ids import TopicPartition
 from headrace.broker.coordinators.marker_appends import MarkerAppends
 from headrace.client.connection import Disconnected
-from headrace.txns.state import TopicPartition
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.transactions import (
     WritableTxnMarker,
@@ -179,7 +179,7 @@ class Markers:
             return
         for (job, partitions), result in zip(due.items(), response.markers, strict=True):
             codes = {
-                (topic.name, part.partition_index): part.error_code
+                TopicPartition(topic.name, part.partition_index): part.error_code
                 for topic in result.topics
                 for part in topic.partitions
             }

@@ -7,13 +7,13 @@ transaction has ended would otherwise open one that nobody ever ends, and reader
 
 import asyncio
 
+from headrace.base.ids import TopicPartition
 from headrace.broker.coordinators.transaction import TransactionCoordinator
 from headrace.broker.coordinators.transactions import TransactionCoordinators
 from headrace.broker.membership.view import View
 from headrace.broker.net.peers import Peers
 from headrace.client.connection import Disconnected
 from headrace.txns.questions import AddPartitions, Answer
-from headrace.txns.state import TopicPartition
 from headrace.wire.codes import CODES, ErrorCode
 from headrace.wire.messages.transactions import (
     AddPartitionsToTxnRequest,
@@ -87,7 +87,8 @@ class TransactionChecks:
         for result in response.results_by_transaction:
             for topic_result in result.topic_results:
                 for part in topic_result.results_by_partition:
-                    codes[topic_result.name, part.partition_index] = CODES[part.partition_error_code]
+                    id = TopicPartition(topic_result.name, part.partition_index)
+                    codes[id] = CODES[part.partition_error_code]
         return codes
 
 

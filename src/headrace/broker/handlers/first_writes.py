@@ -6,6 +6,7 @@ Later ones need no question: the transaction is open here, and nothing but its m
 from typing import NamedTuple
 
 from headrace.base.errors import Refused
+from headrace.base.ids import TopicPartition
 from headrace.broker.coordinators.transaction_checks import COME_BACK, SECONDS_MAX, TransactionChecks
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
@@ -14,7 +15,6 @@ from headrace.partition.appends import ADDS_SINCE_PRODUCE
 from headrace.partition.partition import Partition
 from headrace.partition.verification import Verification
 from headrace.txns.questions import AddPartitions
-from headrace.txns.state import TopicPartition
 from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_header
 from headrace.wire.codes import ErrorCode
 
@@ -64,7 +64,7 @@ class FirstWrites:
             # A resend, or out of step: the append will say so, and write nothing.
             return
         verification = partition.verifications.begin(header.producer_id, header.producer_epoch)
-        self._first[partition.id.topic, partition.id.partition] = _First(verification, header, partition)
+        self._first[partition.id] = _First(verification, header, partition)
 
     def _questions(self, transactional_id: str) -> list[AddPartitions]:
         """One for each producer, and there should be one only."""
@@ -105,12 +105,13 @@ class FirstWrites:
 
     def verification(self, topic: str | None, index: int) -> Verification | None:
         """The proof that the append has to show; raises Refused with the coordinator's reason against it."""
-        if topic is None or (topic, index) not in self._first:
+        id = TopicPartition(topic or "", index)
+        if id not in self._first:
             return None
-        code = self._refusals.get((topic, index))
+        code = self._refusals.get(id)
         if code is not None:
             raise Refused(code, "the transaction's coordinator does not allow this write, or not yet")
-        return self._first[topic, index].verification
+        return self._first[id].verification
 
 
 def _transactional(records: memoryview | None) -> BatchHeader | None:

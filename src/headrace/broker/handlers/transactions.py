@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable
 
 from headrace.base.errors import Refused, StoreUnreachable
+from headrace.base.ids import TopicPartition
 from headrace.broker.coordinators.groups import GroupCoordinators
 from headrace.broker.coordinators.producer_ids import ProducerIdBlocks
 from headrace.broker.coordinators.transaction import TransactionCoordinator
@@ -14,7 +15,6 @@ from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.broker.net.listener import Pending
 from headrace.txns.questions import AddPartitions, Answer, BeginProducer, EndTransaction, Question
-from headrace.txns.state import TopicPartition
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.transactions import (
     AddOffsetsToTxnResponse,
@@ -161,19 +161,17 @@ def _add_one(
 
 
 def _partitions(topics: list[AddPartitionsToTxnTopic]) -> frozenset[TopicPartition]:
-    return frozenset((topic.name, index) for topic in topics for index in topic.partitions)
+    return frozenset(TopicPartition(topic.name, index) for topic in topics for index in topic.partitions)
 
 
 def _topic_results(
     topics: list[AddPartitionsToTxnTopic], codes: dict[TopicPartition, ErrorCode]
 ) -> list[AddPartitionsToTxnTopicResult]:
-    return [
-        AddPartitionsToTxnTopicResult(
-            topic.name,
-            [AddPartitionsToTxnPartitionResult(index, codes[topic.name, index]) for index in topic.partitions],
-        )
-        for topic in topics
-    ]
+    def results_of(topic: AddPartitionsToTxnTopic) -> list[AddPartitionsToTxnPartitionResult]:
+        ids = (TopicPartition(topic.name, index) for index in topic.partitions)
+        return [AddPartitionsToTxnPartitionResult(id.partition, codes[id]) for id in ids]
+
+    return [AddPartitionsToTxnTopicResult(topic.name, results_of(topic)) for topic in topics]
 
 
 def handle_add_offsets_to_txn(
@@ -192,7 +190,7 @@ def handle_add_offsets_to_txn(
         code = _fenced_as(said.code, request.version >= KNOWS_FENCED_SINCE)
         pending.complete(AddOffsetsToTxnResponse(0, code))
 
-    partitions = frozenset({(groups.topic, index)})
+    partitions = frozenset({TopicPartition(groups.topic, index)})
     question = AddPartitions(body.transactional_id, body.producer_id, body.producer_epoch, partitions)
     ask(transactions, body.transactional_id, question, answer)
     return pending

@@ -71,7 +71,7 @@ async def _until_checked(
     adds = request.version >= ADDS_SINCE_TXN_OFFSET_COMMIT
     if not adds and not view.config.flag("transaction.partition.verification.enable"):
         return ErrorCode.NONE
-    partition = coordinator.partition.id.topic, coordinator.partition.id.partition
+    partition = coordinator.partition.id
     question = AddPartitions(
         body.transactional_id,
         body.producer_id,
