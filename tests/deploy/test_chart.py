@@ -152,6 +152,24 @@ def test_settings_and_secrets_reach_the_processes(release: Callable[..., Release
     assert environment["HEADRACE_ETCD_PASSWORD"]["secretKeyRef"] == {"name": "etcd-login", "key": "password"}
 
 
+def test_large_numbers_stay_whole(release: Callable[..., Release]) -> None:
+    """Helm has them as floating numbers, and would write 1.073741824e+09."""
+    found = release(
+        brokers={"settings": {"log.segment.bytes": 1 << 30, "log.cleaner.min.cleanable.ratio": 0.25}},
+        gateway={"settings": {"push_buffer_bytes_max": 1 << 28, "scrape_seconds": 2.5}},
+    )
+    settings, gateway = found.broker(0).settings, gateway_settings(found.config, {})
+    assert (settings["log.segment.bytes"], settings["log.cleaner.min.cleanable.ratio"]) == ("1073741824", "0.25")
+    assert (gateway.push_buffer_bytes_max, gateway.scrape_seconds) == (1 << 28, 2.5)
+
+
+def test_pods_hear_nothing_of_services_from_their_environment(release: Callable[..., Release]) -> None:
+    """Of a release called headrace, HEADRACE_GATEWAY_PORT would be tcp://… and no port."""
+    found = release()
+    pods = [each["spec"]["template"]["spec"] for each in found.of("StatefulSet") + found.of("Deployment")]
+    assert [each["enableServiceLinks"] for each in pods] == [False, False]
+
+
 def test_a_cluster_without_gateways(release: Callable[..., Release]) -> None:
     assert release(gateway={"enabled": False}).of("Deployment") == []
 

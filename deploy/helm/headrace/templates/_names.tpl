@@ -30,6 +30,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- range $index := until (int .root.Values.brokers.count) }}{{ if $index }},{{ end }}{{ $name }}-broker-{{ $index }}.{{ $domain }}:{{ $port }}{{ end }}
 {{- end }}
 
+{{/* A value of the file as text. Helm has numbers of a values file as floating ones, which print as 1e+06 from a million on. */}}
+{{- define "headrace.setting" -}}
+{{ ternary . (toJson .) (kindIs "string" .) | quote }}
+{{- end }}
+
 {{- define "headrace.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 9092
