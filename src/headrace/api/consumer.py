@@ -70,7 +70,8 @@ class Consumer(OfThisProcess):
         self._turn = threading.RLock()
         self._is_reading = False
         self._is_to_close = False
-        self._has_stored = False
+        # What the next commit by itself would commit.
+        self._stored: Places = {}
         self._polled = 0.0
         self.inbox = Inbox()
         self.loop: Loop | None = None
@@ -108,13 +109,16 @@ class Consumer(OfThisProcess):
         self.check_open()
         self._check_no_transaction("commit_offset()")
         self._finished.store_within(CLOSE_SECONDS)
-        place = TopicPartition(message.topic, message.partition, message.offset + 1)
+        after = message.offset + 1
         with self._turn:
             try:
+                place = TopicPartition(message.topic, message.partition, after)
                 self._consumer.commit(offsets=[place], asynchronous=False)
             except KafkaException as failure:
                 raise error_of(failure, f"committing {message.place}") from None
-            if self.inbox.in_hand.get(message.place_id, message.offset + 1) <= message.offset:
+            if self._stored.get(message.place_id, after) < after:
+                self._store({message.place_id: after})  # the next commit by itself would go back to what it stored
+            if self.inbox.in_hand.get(message.place_id, after) <= message.offset:
                 del self.inbox.in_hand[message.place_id]
 
     def seek(self, to: Seek, topic: str | None = None, partition: int | None = None) -> None:
@@ -125,6 +129,8 @@ class Consumer(OfThisProcess):
             for place in places_for(to, self._chosen(topic, partition), self._consumer):
                 self._consumer.seek(place)
                 self.inbox.forget(place.topic, place.partition)
+                if (place.topic, place.partition) in self._stored:
+                    self._stored[place.topic, place.partition] = 0  # whatever is committed from here on comes after it
 
     def pause(self, topic: str | None = None, partition: int | None = None) -> None:
         """No more messages of these partitions until `resume`; the loop stays a member and waits."""
@@ -191,7 +197,7 @@ class Consumer(OfThisProcess):
         self._finished.store_within(CLOSE_SECONDS)
         with self._turn:
             self.check_open()
-            if not (self._has_stored and self._commits_by_itself):
+            if not (self._stored and self._commits_by_itself):
                 return
             try:
                 self._consumer.commit(asynchronous=False)
@@ -202,7 +208,7 @@ class Consumer(OfThisProcess):
     def on_committed(self) -> None:
         """The transaction has committed what is in hand: the loop has nothing left to commit."""
         places, self.inbox.in_hand = self.inbox.places_to_commit(), {}
-        if self._has_stored:
+        if self._stored:
             self._store(places)  # what it stored before would be committed once more, at its end, and undo this
 
     def on_aborted(self) -> None:
@@ -325,7 +331,7 @@ class Consumer(OfThisProcess):
                     self._consumer.store_offsets(offsets=[TopicPartition(topic, partition, offset)])
                 except KafkaException:
                     continue  # the partition is another member's by now, which reads the message again
-                self._has_stored = True
+                self._stored[topic, partition] = offset
 
     def _check_no_transaction(self, call: str) -> None:
         if self.is_in_transaction:
@@ -350,6 +356,7 @@ class Consumer(OfThisProcess):
         for each in partitions:
             self._finished.forget(each.topic, each.partition)
             self.inbox.forget(each.topic, each.partition)
+            self._stored.pop((each.topic, each.partition), None)
 
     def _chosen(self, topic: str | None, partition: int | None) -> list[TopicPartition]:
         deadline = time.monotonic() + ASK_SECONDS

@@ -337,6 +337,23 @@ def test_no_later_commit_takes_back_what_a_transaction_committed(client: headrac
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
+def test_no_later_commit_takes_back_one_that_was_asked_for(client: headrace.Client, topic: str) -> None:
+    fill(client, topic, 5)
+    with client.join_group(topic, topic) as consumer:
+        for message in consumer:
+            if message.offset == 3:
+                consumer.commit_offset(message)
+                break
+    assert client.lag(topic).total == 1
+    with client.join_group(topic, topic) as consumer:
+        consumer.seek("earliest")
+        for message in consumer:
+            if message.offset == 1:
+                consumer.commit_offset(message)
+                break
+    assert client.lag(topic).total == 3
+
+
 def test_an_offset_that_is_not_there_is_told(client: headrace.Client, topic: str) -> None:
     fill(client, topic, 3)
     with pytest.raises(
