@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self, TypeVar, Unpack
 from headrace.api.checks import check_bootstrap, check_name, check_partition
 from headrace.api.consumer import Consumer
 from headrace.api.delivery import Delivered
-from headrace.api.errors import ApiError, Closed
+from headrace.api.errors import ApiError, Closed, UnknownOption
 from headrace.api.fetching import Fetching, fetched
 from headrace.api.message import Message
 from headrace.api.options import (
@@ -20,6 +20,7 @@ from headrace.api.options import (
     for_consumers,
     for_producers,
     kafka_config,
+    near,
 )
 from headrace.api.outputs import Outputs
 from headrace.api.positions import Seek
@@ -31,6 +32,8 @@ from headrace.api.transaction import TransactionalProducer
 from headrace.api.webhooks import Webhook, subscribed
 
 PRODUCE_SECONDS = 150.0
+# Arguments of `connect` that are no settings; no setting's name is as near to them as that.
+OWN_OPTIONS, OWN_CUTOFF = ("gateway", "traces", "stop_on_signals"), 0.8
 Config = Mapping[str, object]
 
 
@@ -59,6 +62,9 @@ def connect(
     SIGINT or SIGTERM comes, so that a `with` block closes everything cleanly; a second signal does what it would do
     without it. `gateway` is needed for `subscribe` only.
     """
+    for name in config:
+        if hint := near(name, OWN_OPTIONS, OWN_CUTOFF):
+            raise UnknownOption(f"connect() has no option {name}", hint)
     return Client(bootstrap, gateway=gateway, traces=traces, stop_on_signals=stop_on_signals, config=config)
 
 
@@ -75,10 +81,10 @@ class Client:
         self._shared: Producer | None = None
         self._lock = threading.Lock()
         self._is_closed = False
+        # A setting that does not exist is told here, not at the first message, and before signals are taken.
+        self._topics = Topics(for_consumers(for_producers(self._config)))
         if stop_on_signals:
             self._signals.enter_context(_stopping_on_signals(self._stopping))
-        # A setting that does not exist is told here, not at the first message.
-        self._topics = Topics(for_consumers(for_producers(self._config)))
 
     # -- messages ----------------------------------------------------------------------------------------------------
 

@@ -192,9 +192,9 @@ def _tell_outage(error: KafkaError) -> None:
 _outage = Outage()
 
 
-def near(name: str, known: list[str] | tuple[str, ...]) -> str:
+def near(name: str, known: list[str] | tuple[str, ...], cutoff: float = 0.6) -> str:
     """A hint: the nearest known name, or nothing."""
-    found = get_close_matches(name, known, n=1, cutoff=0.6)
+    found = get_close_matches(name, known, n=1, cutoff=cutoff)
     return f"did you mean {found[0]}?" if found else ""
 
 

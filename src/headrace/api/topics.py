@@ -45,7 +45,7 @@ class Lag:
     """How many messages a group has not committed, by topic and partition.
 
     Of all partitions that its members read, and of the topics in which it has committed; where it has committed nothing
-    yet, all messages there are.
+    yet, all messages there are. What was deleted before the group read it does not count.
     """
 
     group: str
@@ -119,8 +119,9 @@ class Topics(OfThisProcess):
                 f"the group {group} has committed nothing, and reads nothing", "check its name, or wait until it reads"
             )
         ends = self._offsets(places, OffsetSpec.latest(), doing)
-        starts = self._offsets(places - committed.keys(), OffsetSpec.earliest(), doing)
-        return Lag(group, {place: max(0, ends[place] - {**starts, **committed}[place]) for place in sorted(places)})
+        starts = self._offsets(places, OffsetSpec.earliest(), doing)
+        reached = {place: max(starts[place], committed.get(place, 0)) for place in places}
+        return Lag(group, {place: max(0, ends[place] - reached[place]) for place in sorted(places)})
 
     def _committed(self, group: str, doing: str) -> Places:
         answer = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group]

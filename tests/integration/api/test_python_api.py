@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
 import headrace
 from ended import until_ended
+from eventually import until
 from headrace.api.errors import Closed, DeliveryFailed, TransactionMisused, UnknownOption
 from headrace.testing import Broker
 
@@ -64,6 +67,15 @@ def test_a_failed_delivery_is_told_though_nobody_asked(client: headrace.Client, 
 def test_unknown_options_get_the_nearest_name(headrace_broker: Broker) -> None:
     with pytest.raises(UnknownOption, match=r"no setting linger.mss\ndid you mean linger.ms\?"):
         headrace.connect(headrace_broker.bootstrap, linger_mss=5)
+    with pytest.raises(UnknownOption, match=r"no option stop_on_signal\ndid you mean stop_on_signals\?"):
+        headrace.connect(headrace_broker.bootstrap, stop_on_signal=True)
+
+
+def test_a_connect_that_is_refused_leaves_signals_alone(headrace_broker: Broker) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(UnknownOption):
+        headrace.connect(headrace_broker.bootstrap, stop_on_signals=True, linger_mss=5)
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_closed_client_says_so(headrace_broker: Broker, topic: str) -> None:
@@ -261,3 +273,26 @@ def test_lag_counts_what_a_group_has_not_committed_yet(client: headrace.Client, 
         consumer.commit_offset(message)
     lag = client.lag(group)
     assert (lag.partitions[message.place_id], lag.total, len(lag.partitions)) == (2, 5, 3)
+
+
+def test_lag_counts_nothing_that_is_not_there_any_more(
+    headrace_broker: Broker, client: headrace.Client, topic: str
+) -> None:
+    fill(client, topic, 10)
+    with client.join_group(topic, topic) as consumer:
+        take(consumer, 2)
+    admin = AdminClient({"bootstrap.servers": headrace_broker.bootstrap})
+    admin.delete_records([TopicPartition(topic, 0, 7)])[TopicPartition(topic, 0)].result()
+    assert client.lag(topic).total == 3
+
+
+def test_lag_of_a_group_whose_topic_was_deleted(client: headrace.Client, topic: str) -> None:
+    other = f"{topic}-other"
+    client.create_topic(other, partitions=1)
+    fill(client, topic, 3)
+    fill(client, other, 3)
+    with client.join_group(topic, topic, other) as consumer:
+        take(consumer, 6)
+    client.delete_topic(other)
+    until(client.topics, lambda topics: other not in topics)
+    assert client.lag(topic).partitions == {(topic, 0): 0}
