@@ -4,6 +4,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from headrace import __version__
@@ -130,15 +131,12 @@ def metrics_urls(children: Sequence[ServeChild]) -> list[str]:
 def lines_to_try(bootstrap: str, url: str) -> list[str]:
     command = "headrace" if shutil.which("headrace") else shlex.quote(sys.argv[0])
     where = "" if bootstrap.split(",")[0] == DEFAULT_BOOTSTRAP else f" --bootstrap {bootstrap}"
-    python = (
-        "from confluent_kafka import Producer; "
-        f"p = Producer({{'bootstrap.servers': '{bootstrap}'}}); p.produce('demo', 'hello'); p.flush()"
-    )
+    python = f"import headrace; print(headrace.connect('{bootstrap}').produce('demo', 'hello'))"
     curl = f'curl {url}/api/v1/topics/demo/messages --json \'{{"value": "hello"}}\''
     return [
         *([curl] if url else []),
         f"echo hello | {command} produce demo{where}",
         f"{command} consume demo --follow{where}",
-        f"kcat -b {bootstrap} -t demo -C -e",
-        f'python3 -c "{python}"',
+        *([f"kcat -b {bootstrap} -t demo -C -e"] if shutil.which("kcat") else []),
+        *([f'{shlex.quote(sys.executable)} -c "{python}"'] if find_spec("confluent_kafka") else []),
     ]

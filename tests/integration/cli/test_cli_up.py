@@ -3,6 +3,8 @@
 import contextlib
 import json
 import os
+import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -102,10 +104,15 @@ def test_serves_stops_cleanly_and_finds_its_data_again(offline_cli, tmp_path: Pa
 def test_the_panel_says_where_and_what_to_try(tmp_path: Path, port: int) -> None:
     process = subprocess.Popen(up_command(tmp_path, port), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     shown = b"".join(iter(lambda: process.stdout.readline(), b"  Ctrl-C stops it; the data stays.\n")).decode()
+    # They are there to be copied: what is installed here must do as it says.
+    (python,) = [line.strip() for line in shown.splitlines() if "import headrace" in line]
+    tried = subprocess.run(shlex.split(python), cwd=tmp_path, capture_output=True, text=True, timeout=WAIT, check=False)
     process.send_signal(signal.SIGINT)
     code, err = finished(process)
     assert (code, err) == (0, "stopping; Ctrl-C again stops at once\n")
-    for word in (f"{HOST}:{port}", "produce demo", "consume demo", "kcat", "confluent_kafka", "/metrics"):
+    assert (tried.returncode, "Delivered(topic='demo'" in tried.stdout) == (0, True), tried.stderr
+    assert ("kcat" in shown) is bool(shutil.which("kcat"))
+    for word in (f"{HOST}:{port}", "produce demo", "consume demo", "/metrics"):
         assert word in shown
 
 
