@@ -46,8 +46,12 @@ def test_a_broker_from_a_clean_environment_serves_a_client_of_the_same(venv: Ven
 
 
 @pytest.mark.long
-def test_without_extras_a_broker_serves_and_says_what_is_missing(venv: Venv, wheel: Path) -> None:
+def test_without_extras_a_broker_serves_and_says_what_is_missing(venv: Venv, wheel: Path, tmp_path: Path) -> None:
     install(venv, wheel, "")
+    file = tmp_path / "headrace.toml"
+    file.write_text("[serve]\nport = 9192\n[gateway]\nprot = 1\n")
+    checked = venv.run([venv.headrace, "config", "check", str(file)])
+    assert (checked.returncode, "[gateway] was not looked at" in checked.stderr) == (0, True)
     refused = venv.run([venv.headrace, "topic", "list"])
     assert refused.returncode == 1
     assert "pip install 'headrace[client]'" in refused.stderr

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from importlib.util import find_spec
+from inspect import signature
 from typing import Annotated, Any
 
 import typer
@@ -48,7 +49,9 @@ def show(
 
 
 def _rows(path: str, every: bool) -> Iterator[dict[str, Any]]:
-    from headrace.cli.config_file import read_config
+    from headrace.base.extras import installation_of
+    from headrace.cli.config_file import OPTIONS, read_config
+    from headrace.cli.output import remark
     from headrace.cluster.broker_config import BrokerConfig, Source
 
     file = read_config(path)
@@ -57,14 +60,30 @@ def _rows(path: str, every: bool) -> Iterator[dict[str, Any]]:
         if is_set or every:
             value = "***" if each.setting.sensitive and is_set else each.text
             yield _row("broker", name, value, file.place("broker", name) if is_set else "default")
-    for command in ("serve", "up"):
-        for name, value in file.of(command).items():
-            written = name if (command, name) in file.lines else name.replace("_", "-")
-            yield _row(command, written, value, file.place(command, written))
+    for command, known in OPTIONS.items():
+        told = {name.replace("_", "-"): value for name, value in file.of(command).items()}
+        for name in known:
+            if name in told:
+                written = name if (command, name) in file.lines else name.replace("-", "_")
+                yield _row(command, written, told[name], file.place(command, written))
+            elif every:
+                yield _row(command, name, _default(command, name), "default")
     if find_spec("pydantic_settings"):
         from headrace.cli.gateway_config import gateway_rows
 
         yield from (_row("gateway", *row) for row in gateway_rows(file, every))
+    elif file.gateway:
+        remark(
+            f"[gateway] was not looked at: what knows its settings comes with {installation_of('pydantic_settings')}"
+        )
+
+
+def _default(command: str, name: str) -> Any:
+    from headrace.cli.serve_options import ServeOptions
+    from headrace.cli.up import up
+
+    attribute = name.replace("-", "_")
+    return getattr(ServeOptions(), attribute) if command == "serve" else signature(up).parameters[attribute].default
 
 
 def _row(section: str, name: str, value: Any, source: str) -> dict[str, Any]:

@@ -18,53 +18,63 @@ from typing import Any, NamedTuple
 from headrace.base.errors import UserError
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cluster.broker_config import parse_broker_setting
+from headrace.stores.open import check_store
 
 LEVELS = ("debug", "info", "warning", "error")
 
 
 class Kind(NamedTuple):
-    """The values that an option takes: of a type, or one of some words."""
+    """The values that an option takes: of a type, within bounds, or one of some words."""
 
     type: type
     choices: tuple[str, ...] = ()
+    least: int = 0
+    most: int | None = None
 
     def takes(self, value: object) -> bool:
         if isinstance(value, bool) != (self.type is bool):
             return False
-        numbers = (int, float) if self.type is float else self.type
-        return isinstance(value, numbers) and (not self.choices or value in self.choices)
+        if self.type in (int, float):
+            numbers = (int, float) if self.type is float else int
+            return isinstance(value, numbers) and self.least <= value and (self.most is None or value <= self.most)
+        return isinstance(value, self.type) and (not self.choices or value in self.choices)
 
     def __str__(self) -> str:
         if self.choices:
             return f"one of {', '.join(self.choices)}"
-        return {int: "a whole number", float: "a number", bool: "true or false"}.get(self.type, "text in quotes")
+        if self.type in (int, float):
+            to = "" if self.most is None else f" to {self.most}"
+            return f"a {'whole ' if self.type is int else ''}number from {self.least}{to}"
+        return "true or false" if self.type is bool else "text in quotes"
 
 
-NUMBER, TEXT, FLAG = Kind(int), Kind(str), Kind(bool)
+BROKER_ID_MAX, PORT_MAX, BROKERS_MAX = 2**31 - 1, 65535, 100
+TEXT, FLAG = Kind(str), Kind(bool)
+PORT, PORT_OR_ANY = Kind(int, least=1, most=PORT_MAX), Kind(int, most=PORT_MAX)
 LOG_OPTIONS: Mapping[str, Kind] = {
     "log-format": Kind(str, ("text", "json")),
     "log-level": Kind(str, LEVELS),
     "log-file": TEXT,
-    "log-file-bytes": NUMBER,
-    "log-files": NUMBER,
+    "log-file-bytes": Kind(int),
+    "log-files": Kind(int, least=1),
 }
 OPTIONS: Mapping[str, Mapping[str, Kind]] = {
     "serve": {
-        "id": NUMBER,
+        "id": Kind(int, most=BROKER_ID_MAX),
         "host": TEXT,
-        "port": NUMBER,
+        "port": PORT_OR_ANY,
         "advertised-host": TEXT,
         "data": TEXT,
         "store": TEXT,
-        "metrics-port": NUMBER,
+        "metrics-port": PORT_OR_ANY,
         "rack": TEXT,
         **LOG_OPTIONS,
     },
     "up": {
-        "brokers": NUMBER,
-        "port": NUMBER,
-        "http-port": NUMBER,
-        "metrics-port": NUMBER,
+        "brokers": Kind(int, least=1, most=BROKERS_MAX),
+        "port": PORT,
+        "http-port": PORT,
+        "metrics-port": PORT,
         "data": TEXT,
         "no-gateway": FLAG,
         "end-stopped-after": Kind(float),
@@ -107,7 +117,7 @@ def parse_config(path: str, text: str) -> ConfigFile:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise Failure(f"{path}: this is not TOML: {error}", "see docs/config-file.md", ExitCode.USAGE) from None
+        raise Failure(f"{path}: this is not TOML: {error}", _fix_of(text), ExitCode.USAGE) from None
     file = ConfigFile(path, lines=dict(_lines(text)))
     for name, table in tables.items():
         _check_section(file, name, table)
@@ -134,6 +144,16 @@ def _text(path: str) -> str:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise Failure(f"--config {path}: {reason}", "name a TOML file that you may read", ExitCode.USAGE) from None
+
+
+def _fix_of(text: str) -> str:
+    """The fix for what is no TOML: `max.connections` cannot be a number there and begin `max.connections.per.ip` too."""
+    names = [name for name, _ in _lines(text)]
+    for section, longer in names:
+        is_quoted = f'"{longer}"' in text or f"'{longer}'" in text
+        if not is_quoted and any(longer.startswith(f"{name}.") for where, name in names if where == section):
+            return f'put the longer name in quotes: "{longer}" = …'
+    return "see docs/config-file.md"
 
 
 def _check_section(file: ConfigFile, name: str, table: object) -> None:
@@ -172,7 +192,16 @@ def _options(file: ConfigFile, command: str, table: Mapping[str, Any]) -> dict[s
         if not kind.takes(value):
             raise file.refused(command, name, f"{name} cannot be {value!r}", f"it is {kind}")
         options[name.replace("-", "_")] = value
+    if store := options.get("store"):
+        _check_store(file, command, store)
     return options
+
+
+def _check_store(file: ConfigFile, command: str, store: str) -> None:
+    try:
+        check_store(store)
+    except UserError as error:
+        raise file.refused(command, "store", error.cause, error.fix) from None
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

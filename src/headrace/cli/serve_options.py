@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headrace.base.errors import UserError
-from headrace.cli.config_file import ConfigFile, read_config
+from headrace.cli.config_file import OPTIONS, ConfigFile, read_config
 from headrace.cli.log_file import FILE_BYTES, FILES_KEPT
 from headrace.cli.logs import LogOptions
 
@@ -84,6 +84,14 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip(), value
 
 
+def _id(text: str) -> int:
+    kind = OPTIONS["serve"]["id"]
+    if not text.isdecimal() or not kind.takes(int(text)):
+        # To clients −1 means that there is no broker.
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of a broker: {kind}")
+    return int(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     plain = ServeOptions()
     parser = argparse.ArgumentParser(
@@ -92,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--id", type=int, default=plain.id, help="broker id (%(default)s)")
+    add("--id", type=_id, default=plain.id, help="broker id (%(default)s)")
     add("--host", default=plain.host, help="address to listen on (%(default)s)")
     add("--port", type=int, default=plain.port, help="port to listen on, 0 takes a free one (%(default)s)")
     add("--advertised-host", default="", help="the host that clients are told to connect to; --host if not given")

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from headrace.cli.config_file import ConfigFile
+from headrace.cli.config_file import BROKERS_MAX, PORT_MAX, ConfigFile
 from headrace.cli.config_option import ConfigOption, config_of, is_given
 from headrace.cli.logs import STDOUT
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, UnusedBootstrap, parse_pairs
@@ -20,17 +20,17 @@ HOST = "127.0.0.1"
 def up(
     context: typer.Context,
     config: ConfigOption = None,
-    brokers: Annotated[int, typer.Option(help="How many broker processes.", min=1, max=100)] = 1,
+    brokers: Annotated[int, typer.Option(help="How many broker processes.", min=1, max=BROKERS_MAX)] = 1,
     port: Annotated[
-        int, typer.Option(help="Port of broker 1; the next brokers take the next ports.", min=1, max=65535)
+        int, typer.Option(help="Port of broker 1; the next brokers take the next ports.", min=1, max=PORT_MAX)
     ] = 9092,
     http_port: Annotated[
         int | None,
         typer.Option(
-            help="Port of the gateway and the admin UI; 8080, or a free one if that is taken.", min=1, max=65535
+            help="Port of the gateway and the admin UI; 8080, or a free one if that is taken.", min=1, max=PORT_MAX
         ),
     ] = None,
-    metrics_port: Annotated[int, typer.Option(help="Port of broker 1's /metrics.", min=1, max=65535)] = METRICS_PORT,
+    metrics_port: Annotated[int, typer.Option(help="Port of broker 1's /metrics.", min=1, max=PORT_MAX)] = METRICS_PORT,
     data: Annotated[Path, typer.Option(help="Where everything is kept.")] = Path("data"),
     no_gateway: Annotated[bool, typer.Option("--no-gateway", help="Brokers only.")] = False,
     settings: Annotated[

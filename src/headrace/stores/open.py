@@ -14,22 +14,36 @@ ALLOWED: Final = (
 
 async def open_store(where: str, clock: Clock) -> MetaStore:
     """Opens a path, `sqlite:PATH` or `etcd://…`; `UserError` for anything else."""
+    check_store(where)
+    return await (_open_etcd(where) if _is_etcd(where) else _open_sqlite(_file_of(where), clock))
+
+
+def check_store(where: str) -> None:
+    """Raises UserError for what can be no store, without a look at the disk or at etcd."""
     scheme, _, rest = where.partition(":")
-    if scheme == "sqlite":
-        return await _open_sqlite(rest.removeprefix("//"), clock)
-    if scheme in ("etcd", "etcds"):
-        return await _open_etcd(where)
+    if _is_etcd(where):
+        from headrace.stores.etcd_url import parse_etcd_url
+
+        parse_etcd_url(where)
+    elif not _file_of(where):
+        raise UserError("--store names no file", ALLOWED)
     # A path may have a colon in it too.
-    if rest.startswith("//") and "/" not in scheme:
+    elif scheme != "sqlite" and rest.startswith("//") and "/" not in scheme:
         raise UserError(f"there is no metadata store {scheme}://", ALLOWED)
-    return await _open_sqlite(where, clock)
+
+
+def _is_etcd(where: str) -> bool:
+    return where.partition(":")[0] in ("etcd", "etcds")
+
+
+def _file_of(where: str) -> str:
+    scheme, _, rest = where.partition(":")
+    return rest.removeprefix("//") if scheme == "sqlite" else where
 
 
 async def _open_sqlite(name: str, clock: Clock) -> MetaStore:
     from headrace.stores.sqlite import SqliteStore
 
-    if not name:
-        raise UserError("--store names no file", ALLOWED)
     path = Path(name)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -207,6 +207,7 @@ def test_a_file_is_shown_with_the_line_of_each_setting(run: Any, file: Path) -> 
     assert len(rows) == run("config", "check", str(file), "--json").json["settings"]
     every = {row["name"] for row in run("config", "show", str(file), "--all", "--json").json}
     assert {"max.connections", "messages_max"} < every
+    assert {"advertised-host", "store", "log-files", "end-stopped-after", "restart"} < every
     assert "num.partitions" in run("config", "show", str(file)).text
 
 

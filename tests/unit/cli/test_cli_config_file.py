@@ -24,6 +24,7 @@ end-stopped-after = 5
 [gateway]
 messages-max = 500
 """
+PER_IP = 'put the longer name in quotes: "max.connections.per.ip" = …'
 
 
 def test_names_are_kafkas_with_or_without_quotes() -> None:
@@ -40,6 +41,11 @@ def test_names_are_kafkas_with_or_without_quotes() -> None:
     assert file.place("broker", "log.retention.hours") == "f.toml:7"
     assert gateway_settings(file, {}).messages_max == 500
     assert gateway_settings(file, {"messages_max": 7}).messages_max == 7
+
+
+def test_of_two_names_that_begin_alike_the_longer_one_has_quotes() -> None:
+    file = parse_config("f.toml", '[broker]\nmax.connections = 9\n"max.connections.per.ip" = 3')
+    assert file.broker == {"max.connections": "9", "max.connections.per.ip": "3"}
 
 
 def test_every_option_of_serve_may_stand_in_a_file() -> None:
@@ -60,7 +66,17 @@ def test_every_option_of_serve_may_stand_in_a_file() -> None:
         ("[serve]\nport = true", "f.toml:2: port cannot be True", "it is a whole number"),
         ("[up]\nlog-level = 'loud'", "f.toml:2: log-level cannot be 'loud'", "one of debug"),
         ("[up]\nno-gateway = 1", "f.toml:2: no-gateway cannot be 1", "true or false"),
+        ("[serve]\nport = 70000", "f.toml:2: port cannot be 70000", "a whole number from 0 to 65535"),
+        ("[serve]\nid = -1", "f.toml:2: id cannot be -1", "a whole number from 0 to 2147483647"),
+        ("[serve]\nlog-files = 0", "f.toml:2: log-files cannot be 0", "a whole number from 1"),
+        ("[up]\nbrokers = 0", "f.toml:2: brokers cannot be 0", "a whole number from 1 to 100"),
+        ("[up]\nend-stopped-after = -0.5", "f.toml:2: end-stopped-after cannot be -0.5", "a number from 0"),
+        ("[serve]\nstore = 'ectd://a:2379/x'", "f.toml:2: there is no metadata store ectd://", "etcd://HOST:PORT"),
+        ("[serve]\nstore = 'etcd://a:b/x'", "f.toml:2: etcd://a:b/x: 'a:b' is not HOST:PORT", "Write it like etcd://"),
         ("a b", "f.toml: this is not TOML", "docs/config-file.md"),
+        ("[broker]\nmax.connections = 9\nmax.connections.per.ip = 3", "f.toml: this is not TOML", PER_IP),
+        ("[broker]\nmax.connections.per.ip = 3\nmax.connections = 9", "f.toml: this is not TOML", PER_IP),
+        ('[broker]\nmax.connections = 9\n"max.connections.per.ip" = 3\na b', "is not TOML", "docs/config-file.md"),
     ],
 )
 def test_a_mistake_is_told_with_its_line_and_the_nearest_name(text: str, cause: str, fix: str) -> None:

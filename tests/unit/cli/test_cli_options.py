@@ -39,6 +39,14 @@ def test_serve_takes_what_every_command_takes() -> None:
     assert options.settings == {"a": "b=c"}
 
 
+@pytest.mark.parametrize("number", ["-1", "2147483648", "one"])
+def test_what_is_no_number_of_a_broker(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as refused:
+        parse_arguments([f"--id={number}"])
+    assert refused.value.code == ExitCode.USAGE
+    assert f"{number!r} is no number of a broker" in capsys.readouterr().err
+
+
 def test_a_root_holds_each_brokers_directory_and_the_store() -> None:
     options = ServeOptions(id=3, data="/somewhere")
     assert options.broker_data == "/somewhere/broker-3"
