@@ -12,90 +12,24 @@ import argparse
 import contextlib
 import json
 import re
-import sys
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 from bench import native, proc
 from bench.broker import Running, running
-from bench.scenarios import Stage, _consume, _produce
-from bench.topics import topic
-from bench.workload import BULK_1K, SINGLE
+from bench.pairs import METRICS_PORT_SHIFT, Compared, Served, bulk, compare, single
+from bench.scenarios import Stage
 
 OUT = Path(__file__).parent / "out"
 TARGET = 0.03
 SCRAPE_SECONDS = 5.0
-SINGLE_RECORDS = 20_000
-METRICS_PORT_SHIFT = 1000
 MOVED = re.compile(r"^headrace_(?:topic_(?:records|bytes)_\S+|requests_total\S+|request_seconds_count\S+) (?!0$)", re.M)
-
-
-@dataclass
-class Served:
-    """One broker by itself, counting or not."""
-
-    name: str
-    module: str
-
-    def version(self) -> str:
-        return self.name
-
-    def prepare(self, data: Path, brokers: int, port: int) -> list[list[str]]:
-        places = ["--data", str(data / "data"), "--port", str(port), "--metrics-port", str(port + METRICS_PORT_SHIFT)]
-        return [[sys.executable, "-m", self.module, *places]]
-
-    def broker_pids(self, data: Path, launched: list[int]) -> list[int]:
-        return launched
-
 
 COUNTED = Served("with metrics", "headrace.cli.serve")
 UNCOUNTED = Served("without", "bench.uncounted")
-
-
-def bulk(stage: Stage, gigabytes: float) -> float:
-    """CPU seconds a GB, in and out together."""
-    with topic(stage.broker, BULK_1K.partitions, fsync=False) as name:
-        before = proc.running_seconds(stage.broker.pids)
-        wanted = _produce(name, BULK_1K, gigabytes * 1e6, 60)
-        stored = stage.run("produce", wanted, BULK_1K.producer())["stored"]
-        _consume(stage, name, BULK_1K, stored)
-        return float((proc.running_seconds(stage.broker.pids) - before) / (stored * BULK_1K.size / 1e9))
-
-
-def single(stage: Stage, gigabytes: float) -> float:
-    """CPU microseconds a request."""
-    with topic(stage.broker, SINGLE.partitions, fsync=False) as name:
-        before = proc.running_seconds(stage.broker.pids)
-        wanted = _produce(name, SINGLE, SINGLE_RECORDS, 60)
-        stored = stage.run("produce", wanted, SINGLE.producer())["stored"]
-        return float((proc.running_seconds(stage.broker.pids) - before) / stored * 1e6)
-
-
-def compare(
-    play: Callable[[Stage, float], float], counted: Stage, bare: Stage, options: argparse.Namespace
-) -> dict[str, Any]:
-    """A pair is many short turns of each, so that what else the machine does falls on both alike."""
-    pairs = []
-    for _ in range(options.pairs):
-        spent = [0.0, 0.0]
-        for turn in range(options.turns):
-            for side in (0, 1) if turn % 2 else (1, 0):
-                spent[side] += play((counted, bare)[side], options.gigabytes / options.turns)
-        pairs.append((spent[0] / options.turns, spent[1] / options.turns))
-        print(f"{play.__name__}: {pairs[-1][0]:.3g} with, {pairs[-1][1]:.3g} without", file=sys.stderr, flush=True)
-    ratios = sorted(with_metrics / without for with_metrics, without in pairs)
-    return {
-        "with": median(pair[0] for pair in pairs),
-        "without": median(pair[1] for pair in pairs),
-        "cost": median(ratios) - 1,
-        "range": [ratios[0] - 1, ratios[-1] - 1],
-        "pairs": pairs,
-    }
+SIDES = ("with", "without")
 
 
 @contextlib.contextmanager
@@ -139,24 +73,23 @@ def main() -> None:
         stages = Stage(counted, clients, 1.0), Stage(bare, clients, 1.0)
         for stage in stages:
             bulk(stage, 0.3)
-        result: dict[str, Any] = {"bulk": compare(bulk, *stages, options), "single": compare(single, *stages, options)}
+        sizes = (options.pairs, options.turns, options.gigabytes)
+        result = {"bulk": compare(bulk, *stages, *sizes), "single": compare(single, *stages, *sizes)}
         assert MOVED.search(page(counted)), "the broker with metrics counted nothing"
         moved = MOVED.search(page(bare))
         assert moved is None, f"the broker without metrics still counts: {moved and moved[0]}"
-        result["others_cpu_share"] = others.share()
-    show(result)
+        share = others.share()
+    show(result, share)
 
 
-def show(result: dict[str, Any]) -> None:
-    (OUT / "metrics_cost.json").write_text(json.dumps(result, indent=1))
-    for name, unit in (("bulk", "CPU s a GB in and out"), ("single", "CPU µs a request")):
-        row = result[name]
-        low, high = row["range"]
-        print(f"{name}: {row['with']:.3g} with, {row['without']:.3g} without ({unit}); ", end="")
-        print(f"cost {row['cost']:+.1%} (pairs {low:+.1%} to {high:+.1%})")
-    reached = result["bulk"]["cost"] < TARGET
+def show(result: dict[str, Compared], others_cpu_share: float) -> None:
+    stored = {name: row._asdict() for name, row in result.items()}
+    (OUT / "metrics_cost.json").write_text(json.dumps({**stored, "others_cpu_share": others_cpu_share}, indent=1))
+    print(result["bulk"].line("bulk", "CPU s a GB in and out", SIDES))
+    print(result["single"].line("single", "CPU µs a request", SIDES))
+    reached = result["bulk"].cost < TARGET
     print(f"target: below {TARGET:.0%} of CPU a GB: {'reached' if reached else 'not reached'}")
-    print(f"other processes took {result['others_cpu_share']:.0%} of the CPU")
+    print(f"other processes took {others_cpu_share:.0%} of the CPU")
 
 
 if __name__ == "__main__":

@@ -71,6 +71,7 @@ if __name__ == "__main__":
     calls = FaultyCalls(Path(sys.argv[1]))
     patch("headrace.base.disk.os", calls).start()
     patch("headrace.base.file_sync.data_sync", calls.fdatasync).start()
+    patch("headrace.base.disk.full_sync", calls.fsync).start()
     # The kernel's workers and the process for whole file systems take no orders of ours: threads do.
     patch("headrace.cli.compose.RealSyncs", ThreadsOnly).start()
     sys.exit(main(sys.argv[2:]))

@@ -211,10 +211,10 @@ class Log:
     def unsynced_messages(self) -> int:
         return self.end_offset - self._sync.synced_end
 
-    @property
-    def has_sealed_unsynced(self) -> bool:
-        """Whether a segment was sealed since the last sync: then even a relaxed topic owes one, or recovery grows."""
-        return self._has_sealed_unsynced
+    def owes_sync(self, messages_max: int) -> bool:
+        """Whether a relaxed topic is to sync now: so many messages are not on disk, or a segment was sealed since the last
+        sync, which would make recovery longer."""
+        return self.end_offset - self._sync.synced_end >= messages_max or self._has_sealed_unsynced
 
     @property
     def truncations(self) -> int:
@@ -244,7 +244,7 @@ class Log:
         """Appends the whole batches in `buf`, which `headers` describe. On DiskFull the log is as it was before."""
         first, last = headers[0], headers[-1]
         next_offset = last.base_offset + last.last_offset_delta + 1
-        size, wall, steady = len(buf), now.wall, self._steady(now)
+        size, wall = len(buf), now.wall
         assert first.base_offset >= self.end_offset, (self.path, first.base_offset, self.end_offset)
         if first is last:
             assert size == first.batch_length + 12, (self.path, size, first.batch_length)
@@ -260,6 +260,8 @@ class Log:
         if segment.log_path not in self._sync.files:
             self._sync.touch(file)
         was_empty = segment.size == 0
+        has_producers = first is not last or first.producer_id >= 0
+        steady = self._steady(now) if has_producers else 0
         position = 0
         for header in headers:
             following = position + header.batch_length + LENGTH_END
@@ -272,9 +274,9 @@ class Log:
         self.end_offset = next_offset
         assert segment.size == file.size, (file.path, segment.size, file.size)
         assert segment.next_offset == next_offset, (file.path, segment.next_offset, next_offset)
-        self._state.forget_surplus(self.config.producers_max)
-        self._snapshots.on_append(len(headers), size)
-        if self._snapshots.is_due(self.config, self._state):
+        if has_producers:
+            self._state.forget_surplus(self.config.producers_max)
+        if self._snapshots.is_due_after(len(headers), size, self.config, self._state):
             # Nothing but time is lost without it.
             with contextlib.suppress(DiskFull):
                 self._write_snapshot()

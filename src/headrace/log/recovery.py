@@ -137,8 +137,7 @@ class _Scan:
             self.epoch = header.leader_epoch
             if header.base_offset >= self._apply_from:
                 self._state.apply(header, self._now_ms, segment.marker_at(position, header))
-                self._snapshots.on_append(1, header.size)
-                if self._snapshots.is_due(self._config, self._state):
+                if self._snapshots.is_due_after(1, header.size, self._config, self._state):
                     self._write_snapshot(header.next_offset)
         self.bytes += file_bytes
         self.unsound_bytes = file_bytes - segment.size

@@ -37,13 +37,11 @@ class Snapshots:
     def __len__(self) -> int:
         return len(self._offsets)
 
-    def on_append(self, batches: int, bytes: int) -> None:
+    def is_due_after(self, batches: int, bytes: int, config: LogConfig, state: LogState) -> bool:
+        """Counts an append, and says whether to write a snapshot after it: a large state waits longer, so that snapshots
+        never cost appends more than appending does."""
         self.batches += batches
         self._bytes += bytes
-
-    def is_due(self, config: LogConfig, state: LogState) -> bool:
-        """Whether to write one: a large state waits longer, so that snapshots never cost appends more than appending
-        does."""
         if self.batches < config.snapshot_batches and self._bytes < config.snapshot_bytes:
             return False
         return self.batches >= max(len(state.producers), len(state.transactions.aborted) // _ABORTED_PER_BATCH)
@@ -70,7 +68,8 @@ class Snapshots:
                 start = segment.position_of(offset)
                 for position, header in segment.walk(start, segment.position_of(end_offset)):
                     state.apply(header, now_ms, segment.marker_at(position, header))
-                    self.on_append(1, header.size)
+                    self.batches += 1
+                    self._bytes += header.size
         return offset, state
 
     def _newest(self, end_offset: int) -> tuple[int, LogState]:

@@ -188,7 +188,7 @@ class Role:
         if self.is_durable:
             self.ready.owe_sync(self)
             return
-        if self.log.unsynced_messages >= self.config.flush_messages or self.log.has_sealed_unsynced:
+        if self.log.owes_sync(self.config.flush_messages):
             self.ready.owe_sync(self)
         self.advance()
 
@@ -242,8 +242,10 @@ class Role:
             self.high_watermark = high_watermark
             self.on_moved()
             self.log.on_high_watermark(high_watermark)
-            self.ready.tell(self.waits.reach_committed(high_watermark))
-            self.notify()
+            if told := self.waits.reach_committed(high_watermark):
+                self.ready.tell(told)
+            if self.watchers or self.follower_watchers:
+                self.notify()
 
     def on_moved(self) -> None:
         self.ready.moved[self] = None

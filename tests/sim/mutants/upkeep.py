@@ -29,7 +29,7 @@ CLOCKS = "tests/sim/test_clocks.py"
 
 def snapshots_come_at_rolls_only(patch: MonkeyPatch) -> None:
     """A snapshot is due after so many batches, so that a cut replays few on the event loop."""
-    patch.setattr(Snapshots, "is_due", lambda self, config, state: False)
+    patch.setattr(Snapshots, "is_due_after", lambda self, batches, bytes, config, state: False)
 
 
 def no_room_is_spared(patch: MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """Snapshots between rolls: how little a cut replays, and which of them stay."""
 
+import sys
+
 import pytest
 from logs import NOW, PATH, SMALL, Rig, batch, header
 
@@ -72,11 +74,11 @@ def test_torn_snapshots_cost_a_longer_replay_and_nothing_else() -> None:
 def test_a_relaxed_topic_owes_no_sync_for_a_snapshot() -> None:
     rig = Rig(ONE_SEGMENT)
     written(rig, 40)
-    assert not rig.log.has_sealed_unsynced
+    assert not rig.log.owes_sync(sys.maxsize)
     rig.log.roll(NOW)
-    assert rig.log.has_sealed_unsynced
+    assert rig.log.owes_sync(sys.maxsize)
     rig.sync()
-    assert not rig.log.has_sealed_unsynced
+    assert not rig.log.owes_sync(sys.maxsize)
 
 
 def test_checkpoints_thin_snapshots_out_and_a_cut_stays_in_proportion() -> None:
