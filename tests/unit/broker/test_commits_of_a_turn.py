@@ -26,7 +26,7 @@ class Rig:
         self.rig = PartitionRig()
         self.groups = Groups(GroupSettings())
         clock = SimpleNamespace(mono=lambda: NOW.mono, now=lambda: NOW)
-        broker: Any = SimpleNamespace(check_lease=lambda: NOW, clock=clock, new_uuid=lambda: "id")
+        broker: Any = SimpleNamespace(check_lease=lambda: NOW, clock=clock, deadlines=None, new_uuid=lambda: "id")
         self.coordinator = GroupCoordinator(broker, self.rig.partition, self.groups)
         self.coordinator.is_active = True
         self.answers: list[Any] = []

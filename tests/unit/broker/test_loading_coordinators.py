@@ -18,7 +18,7 @@ WITH_A_FOLLOWER = PartitionState((1, 2), (1, 2), 1, 5)
 def loading(rig: PartitionRig) -> GroupCoordinator:
     clock = SimpleNamespace(mono=lambda: NOW.mono)
     rot = SimpleNamespace(accepted_end=lambda partition: 0)
-    broker: Any = SimpleNamespace(check_lease=lambda: NOW, clock=clock, rot=rot, loading=asyncio.Lock())
+    broker: Any = SimpleNamespace(check_lease=lambda: NOW, clock=clock, deadlines=None, rot=rot, loading=asyncio.Lock())
     return GroupCoordinator(broker, rig.partition, Groups(GroupSettings()))
 
 

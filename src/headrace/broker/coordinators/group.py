@@ -11,7 +11,8 @@ from headrace.base.clock import Now
 from headrace.base.errors import Refused
 from headrace.base.ids import ZERO_ID
 from headrace.base.outcome import TimerKey
-from headrace.broker.coordinators.logged import LoggedCoordinator, Unanswered
+from headrace.broker.coordinators.logged import LoggedCoordinator
+from headrace.broker.coordinators.tickets import Unanswered
 from headrace.groups.coordinator import Groups
 from headrace.groups.outcome import Command, GroupOutcome, nothing
 from headrace.groups.records import decode, encode
@@ -53,7 +54,7 @@ class GroupCoordinator(LoggedCoordinator[GroupOutcome]):
         if self.is_over:
             answer(refused(request, version, ErrorCode.NOT_COORDINATOR))
             return
-        ticket = self._take_ticket(Unanswered(request, version, answer))
+        ticket = self._tickets.take(Unanswered(request, version, answer))
         fresh_id = self._fresh_id(request, client_id) if isinstance(request, _JOINS) else ""
         self._handle_when_active(Command(ticket, request, version, client_id, client_host, fresh_id))
 
@@ -80,7 +81,7 @@ class GroupCoordinator(LoggedCoordinator[GroupOutcome]):
                 code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             answer(refused_commit(asked.commit, code))
             return
-        ticket = self._take_ticket(Unanswered(asked, 0, answer))
+        ticket = self._tickets.take(Unanswered(asked, 0, answer))
         self._handle(Command(ticket, asked, 0))
 
     def end_transaction(self, marker: Marker, producer_id: int, producer_epoch: int, transaction_version: int) -> int:

@@ -12,14 +12,15 @@ Which core, and what its records look like, is for `GroupCoordinator` and `Trans
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from headrace.base.clock import Now
 from headrace.base.errors import DiskFailed, DiskFull, Refused
-from headrace.base.outcome import Outcome, Reply, Timer, TimerKey
+from headrace.base.outcome import Outcome, Reply, TimerKey
+from headrace.broker.coordinators.tickets import Tickets
+from headrace.broker.coordinators.timers import Timers
 from headrace.broker.disk.log_reading import LogReading, RotFound
-from headrace.broker.net.deadlines import Deadline
 from headrace.broker.upkeep.credible_time import DOUBT_SECONDS
 from headrace.partition.partition import Partition
 from headrace.wire.batch import BatchHeader, CorruptBatch
@@ -32,17 +33,8 @@ logger = logging.getLogger("headrace.coordinator")
 
 # Some hundred records, a few milliseconds: the loop serves others in between.
 LOAD_BYTES = 1 << 14
-NO_TICKET = 0
 
 Decided = TypeVar("Decided", bound=Outcome[Any])
-
-
-class Unanswered(NamedTuple):
-    """A question that is not answered yet."""
-
-    request: Any
-    version: int
-    answer: Callable[[Any], None]
 
 
 class LoggedCoordinator(ABC, Generic[Decided]):
@@ -52,10 +44,8 @@ class LoggedCoordinator(ABC, Generic[Decided]):
         self.is_active = False
         self._over = asyncio.Event()
         self._broker = broker
-        self._asked: dict[int, Unanswered] = {}
-        self._asked_early: dict[int, Any] = {}
-        self._next_ticket = 0
-        self._timers: dict[TimerKey, Deadline] = {}
+        self._tickets = Tickets()
+        self._timers = Timers(broker.deadlines, broker.clock, self._on_timer)
         self._seen_end = 0
         self._began_at = broker.clock.mono()
 
@@ -108,7 +98,7 @@ class LoggedCoordinator(ABC, Generic[Decided]):
         if not self.is_over:
             self.is_active = True
             self._on_loaded()
-            self._answer_early()
+            self._handle_held()
 
     async def _replay_all(self, end: int) -> None:
         reading = LogReading(self.partition.log, end, self._broker.rot.accepted_end(self.partition))
@@ -130,9 +120,8 @@ class LoggedCoordinator(ABC, Generic[Decided]):
                 reading.on_rot(header.base_offset, str(error))
         return batches is not None
 
-    def _answer_early(self) -> None:
-        commands, self._asked_early = self._asked_early, {}
-        for command in commands.values():
+    def _handle_held(self) -> None:
+        for command in self._tickets.take_held():
             if self.is_active:
                 self._handle(command)
 
@@ -158,33 +147,22 @@ class LoggedCoordinator(ABC, Generic[Decided]):
             return
         self._over.set()
         self.is_active = False
-        for timer in self._timers.values():
-            timer.cancel()
-        asked, self._asked = self._asked, {}
-        for each in asked.values():
-            each.answer(self._refusal(each.request, each.version, ErrorCode.NOT_COORDINATOR))
+        self._timers.stop()
+        self._tickets.answer_all(lambda each: self._refusal(each.request, each.version, ErrorCode.NOT_COORDINATOR))
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
-    def _take_ticket(self, asked: Unanswered) -> int:
-        self._next_ticket += 1
-        self._asked[self._next_ticket] = asked
-        return self._next_ticket
-
     def withdraw(self, ticket: int) -> None:
         """Forgets a ticket whose client no longer waits. Its decision stands."""
-        self._asked.pop(ticket, None)
-        self._asked_early.pop(ticket, None)
+        self._tickets.withdraw(ticket)
 
     def _handle_when_active(self, command: Any) -> None:
         if self.is_active:
             self._handle(command)
         else:
-            # It waits for the log to be read: librdkafka, once refused, comes back only after three seconds.
-            self._asked_early[command.ticket] = command
+            self._tickets.hold(command)
 
     def _on_timer(self, key: TimerKey) -> None:
-        self._timers.pop(key, None)
         if self.is_active:
             self._carry_out(self._decide_timer(key, self._now()))
 
@@ -226,9 +204,9 @@ class LoggedCoordinator(ABC, Generic[Decided]):
             self._broker.listener.on_disk_failed(bug)
             return
         for timer in outcome.timers:
-            self._set_timer(timer)
+            self._timers.set(timer)
         if outcome.replies and not self.partition.wait(self._seen_end, -1, self, outcome.replies):
-            self._send(outcome.replies)
+            self._tickets.answer(outcome.replies)
 
     def _append(self, outcome: Decided) -> None:
         """Applied after it is appended, never before: a refused append leaves nothing to undo."""
@@ -237,28 +215,13 @@ class LoggedCoordinator(ABC, Generic[Decided]):
         self._seen_end = self.partition.appends.append_own(bytearray(self._batch_of(outcome, now)), now)
         self._apply(outcome)
 
-    def _set_timer(self, timer: Timer) -> None:
-        known = self._timers.pop(timer.key, None)
-        if known is not None:
-            known.cancel()
-        if timer.at is not None:
-            key = timer.key
-            seconds = max(0.0, timer.at - self._broker.clock.now().mono)
-            self._timers[key] = self._broker.deadlines.after(seconds, lambda: self._on_timer(key))
-
-    def _send(self, replies: Sequence[Reply]) -> None:
-        for reply in replies:
-            asked = self._asked.pop(reply.ticket, None)
-            if asked is not None:
-                asked.answer(reply.response)
-
     # -- as a waiter on the watermark --------------------------------------------------------------------------------
 
     def is_waiting(self, replies: Sequence[Reply]) -> bool:
-        return any(reply.ticket in self._asked for reply in replies)
+        return self._tickets.are_open(replies)
 
     def on_reached(self, replies: Sequence[Reply]) -> None:
-        self._send(replies)
+        self._tickets.answer(replies)
 
     def on_lost(self, replies: Sequence[Reply], code: int) -> None:
         self.give_up()

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.base.clock import Now
 from headrace.base.errors import Refused, StoreUnreachable
-from headrace.base.outcome import TimerKey
-from headrace.broker.coordinators.logged import NO_TICKET, LoggedCoordinator, Unanswered
+from headrace.base.outcome import Reply, TimerKey
+from headrace.broker.coordinators.logged import LoggedCoordinator
 from headrace.broker.coordinators.markers import MarkerJob
+from headrace.broker.coordinators.tickets import NO_TICKET, Unanswered
 from headrace.partition.partition import Partition
 from headrace.txns.coordinator import Transactions
 from headrace.txns.outcome import Command, TxnOutcome
@@ -38,7 +39,7 @@ class TransactionCoordinator(LoggedCoordinator[TxnOutcome]):
         if self.is_over:
             answer(Answer(ErrorCode.NOT_COORDINATOR))
             return NO_TICKET
-        ticket = self._take_ticket(Unanswered(question, 0, answer))
+        ticket = self._tickets.take(Unanswered(question, 0, answer))
         self._handle_when_active(Command(ticket, question))
         return ticket
 
@@ -71,16 +72,11 @@ class TransactionCoordinator(LoggedCoordinator[TxnOutcome]):
         try:
             fresh = await self._broker.producer_ids.next()
         except (Refused, StoreUnreachable):
-            self._answer(ticket, Answer(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            self._tickets.answer([Reply(ticket, Answer(ErrorCode.COORDINATOR_NOT_AVAILABLE))])
             return
         if self.is_active:
             command = Command(ticket, question._replace(fresh_producer_id=fresh))
             self._carry_out(self.transactions.handle(command, self._now()))
-
-    def _answer(self, ticket: int, answer: Answer) -> None:
-        asked = self._asked.pop(ticket, None)
-        if asked is not None:
-            asked.answer(answer)
 
     def _decide_timer(self, key: TimerKey, now: Now) -> TxnOutcome:
         return self.transactions.on_timer(key, now)
