@@ -143,6 +143,7 @@ class Role:
         else:
             self.begin_term(now)
         assert (self.leader is not None) == self.is_leader, (self.id, state)
+        assert not self.is_leader or self.broker_id in state.isr, f"{self.id} is led from outside its ISR: {state}"
         assert_bounds(self)
         self._on_changed()
 

@@ -221,6 +221,7 @@ class Transactions:
     # -- small steps -------------------------------------------------------------------------------------------------
 
     def _prepare(self, out: TxnOutcome, transactional_id: str, prepared: Transaction) -> None:
+        assert prepared.state.is_prepared, (transactional_id, prepared)
         out.records.append(TxnRecord(transactional_id, prepared))
         out.timers.append(Timer((_TIMEOUT, transactional_id), None))
         out.prepared.append(transactional_id)
