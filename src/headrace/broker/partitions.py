@@ -57,7 +57,7 @@ class Doubtful(Exception):
     """Recovery found a hole in a log that the cluster still counts on."""
 
 
-class Wanted(NamedTuple):
+class WantedPartition(NamedTuple):
     """A partition that is to be opened."""
 
     topic: Topic
@@ -289,7 +289,7 @@ class Partitions:
                     self._has_opened.clear()
                     await self._has_opened.wait()
 
-    def _find_wanted(self, id: TopicPartition) -> Wanted | None:
+    def _find_wanted(self, id: TopicPartition) -> WantedPartition | None:
         """The partition as the newest image has it; None when it is not ours any more, or open."""
         topic, state = self._image.topics.get(id.topic), self._image.partition(*id)
         if topic is None or not self._is_ours(state) or id in self._hosted:
@@ -297,9 +297,9 @@ class Partitions:
         assert self._defaults is not None
         # Worked out by `reconcile`, once for all partitions of the topic.
         settings = self._configs.get(topic.name) or self._settings(topic, self._defaults)
-        return Wanted(topic, id.partition, settings)
+        return WantedPartition(topic, id.partition, settings)
 
-    async def _open_turn(self, turn: list[Wanted]) -> None:
+    async def _open_turn(self, turn: list[WantedPartition]) -> None:
         if not turn:
             return
         # Each claim syncs a file and a directory: not for the loop.
@@ -324,7 +324,9 @@ class Partitions:
             return [full] * len(claims)
         return claims
 
-    async def _made_anew(self, turn: list[Wanted], claims: "list[bool | Exception]") -> "list[bool | Exception]":
+    async def _made_anew(
+        self, turn: list[WantedPartition], claims: "list[bool | Exception]"
+    ) -> "list[bool | Exception]":
         """Directories that vanished are made again, after it was written down that their logs lack something."""
         vanished = [each for each, claim in zip(turn, claims, strict=True) if isinstance(claim, Vanished)]
         for topic, number, _ in vanished:
@@ -460,7 +462,7 @@ class Partitions:
             if (partition.topic_id, partition.id.partition) in told:
                 partition.log.forget_damage()
 
-    def _claim_all(self, turn: list[Wanted], known: Container[TopicPartition]) -> "list[bool | Exception]":
+    def _claim_all(self, turn: list[WantedPartition], known: Container[TopicPartition]) -> "list[bool | Exception]":
         """Runs in a thread. For each, whether its directory is new, or why it cannot be had."""
         claims: list[bool | Exception] = []
         for topic, index, _ in turn:

@@ -20,7 +20,7 @@ from pathlib import Path
 from headrace.base.errors import UserError
 from headrace.cli.new_options import NewOptions
 from headrace.cli.serve_options import ServeOptions
-from headrace.cli.status_line import Failed, Ready, parse_status
+from headrace.cli.status_line import Failed, ReadyStatus, parse_status
 
 STOP_SECONDS = 60.0
 
@@ -29,7 +29,7 @@ class Child(ABC):
     def __init__(self, name: str, pid_file: Path) -> None:
         self.name = name
         self.pid_file = pid_file
-        self.ready: Ready | None = None
+        self.ready: ReadyStatus | None = None
         self.failed: Failed | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._status_fd = -1
@@ -82,7 +82,7 @@ class Child(ABC):
         *lines, self._unread = (self._unread + chunk).split(b"\n")
         for line in lines:
             status = parse_status(line)
-            if isinstance(status, Ready):
+            if isinstance(status, ReadyStatus):
                 self.ready = status
             else:
                 self.failed = status
@@ -94,7 +94,7 @@ class Child(ABC):
         with contextlib.suppress(BlockingIOError, BrokenPipeError):
             self._untold = self._untold[os.write(self._life_fd, self._untold) :]
 
-    def until_ready(self, seconds: float) -> Ready:
+    def until_ready(self, seconds: float) -> ReadyStatus:
         deadline = time.monotonic() + seconds
         while self.ready is None:
             left = deadline - time.monotonic()

@@ -12,7 +12,7 @@ from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap, TopicName
 
 if TYPE_CHECKING:
-    from headrace.cli.cluster_moves import Wanted
+    from headrace.cli.cluster_moves import MoveOptions
 
 app = typer.Typer(
     help="How the cluster stands; move partitions and leaders.", no_args_is_help=True, rich_markup_mode=None
@@ -55,9 +55,9 @@ def rebalance(
 ) -> None:
     """Spread replicas and leaders evenly over the live brokers, in different racks where there are racks."""
     from headrace.admin import moves
-    from headrace.cli.cluster_moves import Wanted
+    from headrace.cli.cluster_moves import MoveOptions
 
-    _move(Wanted(moves.rebalance, throttle, yes, dry_run, no_wait, as_json), bootstrap)
+    _move(MoveOptions(moves.rebalance, throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
 
 @app.command()
@@ -72,9 +72,9 @@ def drain(
 ) -> None:
     """Move everything off a broker, so that it can be taken away. It may be dead already."""
     from headrace.admin import moves
-    from headrace.cli.cluster_moves import Wanted
+    from headrace.cli.cluster_moves import MoveOptions
 
-    _move(Wanted(moves.drain(broker), throttle, yes, dry_run, no_wait, as_json), bootstrap)
+    _move(MoveOptions(moves.drain(broker), throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
 
 @app.command()
@@ -90,9 +90,9 @@ def replace(
 ) -> None:
     """Move everything from one broker, alive or dead, to another."""
     from headrace.admin import moves
-    from headrace.cli.cluster_moves import Wanted
+    from headrace.cli.cluster_moves import MoveOptions
 
-    _move(Wanted(moves.replace(old, new), throttle, yes, dry_run, no_wait, as_json), bootstrap)
+    _move(MoveOptions(moves.replace(old, new), throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
 
 @app.command()
@@ -110,9 +110,9 @@ def add(
 ) -> None:
     """Give brokers that joined their share: partitions move on to them and nowhere else."""
     from headrace.admin import moves
-    from headrace.cli.cluster_moves import Wanted
+    from headrace.cli.cluster_moves import MoveOptions
 
-    _move(Wanted(moves.add(brokers or []), throttle, yes, dry_run, no_wait, as_json), bootstrap)
+    _move(MoveOptions(moves.add(brokers or []), throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
 
 @app.command()
@@ -128,10 +128,10 @@ def replicas(
 ) -> None:
     """Give a topic more replicas of each partition, or fewer."""
     from headrace.admin import moves
-    from headrace.cli.cluster_moves import Wanted
+    from headrace.cli.cluster_moves import MoveOptions
 
     planner = moves.replication_factor(topic, factor)
-    _move(Wanted(planner, throttle, yes, dry_run, no_wait, as_json), bootstrap)
+    _move(MoveOptions(planner, throttle, yes, dry_run, no_wait, as_json), bootstrap)
 
 
 @app.command()
@@ -188,7 +188,7 @@ def elect(
     with_admin(bootstrap, lambda admin: elect_leaders(admin, topics or [], unclean, yes, dry_run, as_json))
 
 
-def _move(wanted: "Wanted", bootstrap: str) -> None:
+def _move(wanted: "MoveOptions", bootstrap: str) -> None:
     from headrace.cli.cluster_admin import with_admin
     from headrace.cli.cluster_moves import move
 

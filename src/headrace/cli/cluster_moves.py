@@ -21,7 +21,7 @@ from headrace.cli.output import count_of, remark, show_json
 from headrace.wire.messages.replicas import ElectionType
 
 
-class Wanted(NamedTuple):
+class MoveOptions(NamedTuple):
     planner: Planner
     throttle: str | None
     yes: bool
@@ -30,7 +30,7 @@ class Wanted(NamedTuple):
     as_json: bool
 
 
-async def move(admin: Admin, wanted: Wanted) -> None:
+async def move(admin: Admin, wanted: MoveOptions) -> None:
     rate = parse_rate(wanted.throttle)
     seen = await survey(admin)
     plan = wanted.planner(seen)
@@ -45,7 +45,7 @@ async def move(admin: Admin, wanted: Wanted) -> None:
         show_json({**view, "done": is_done})
 
 
-async def _carry_out(admin: Admin, plan: Plan, seen: Survey, rate: int | None, wanted: Wanted) -> None:
+async def _carry_out(admin: Admin, plan: Plan, seen: Survey, rate: int | None, wanted: MoveOptions) -> None:
     if plan:
         if not wanted.yes:
             _confirm(plan_view(plan, seen))
@@ -75,7 +75,7 @@ async def _begin(admin: Admin, plan: Plan) -> None:
         raise refused(refusal, what)
 
 
-async def _until_done(admin: Admin, plan: Plan, wanted: Wanted) -> None:
+async def _until_done(admin: Admin, plan: Plan, wanted: MoveOptions) -> None:
     try:
         await until_moved(admin, show=not wanted.as_json)
         await admin.elect(ElectionType.PREFERRED, list(plan))

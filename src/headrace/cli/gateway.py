@@ -46,7 +46,7 @@ def gateway(
     from headrace.cli.logs import LogOptions, configure_logs
     from headrace.cli.output import remark, show_json
     from headrace.cli.service_notice import READY, keep_telling, tell_service_manager
-    from headrace.cli.status_line import Failed, Ready, StatusPipe
+    from headrace.cli.status_line import Failed, ReadyStatus, StatusPipe
     from headrace.gateway.serve import serve
     from headrace.gateway.settings import GatewaySettings
 
@@ -72,7 +72,7 @@ def gateway(
         beating.append(asyncio.ensure_future(keep_telling()))
         if config:
             reload_on_sighup(told, read_again)
-        status.tell(Ready(0, told.host, chosen, chosen, os.getpid()))
+        status.tell(ReadyStatus(0, told.host, chosen, chosen, os.getpid()))
         if ready_fd >= 0:
             return
         if as_json:

@@ -23,7 +23,7 @@ from headrace.cli.preflight import descriptor_remarks
 from headrace.cli.reload import change, reload_on_sighup
 from headrace.cli.serve_options import ServeOptions, parse_arguments
 from headrace.cli.service_notice import READY, STOPPING, keep_telling, tell_service_manager
-from headrace.cli.status_line import Failed, Ready, StatusPipe
+from headrace.cli.status_line import Failed, ReadyStatus, StatusPipe
 
 logger = logging.getLogger("headrace.serve")
 
@@ -75,7 +75,7 @@ async def _serve(options: ServeOptions, status: StatusPipe, read_again: Callable
         _follow_parent(ParentPipe(options.parent_fd), stop, node)
     if options.config and read_again is not None:
         reload_on_sighup(node, read_again)
-    status.tell(Ready(options.id, options.host, node.port, node.metrics_port or 0, os.getpid()))
+    status.tell(ReadyStatus(options.id, options.host, node.port, node.metrics_port or 0, os.getpid()))
     tell_service_manager(READY)
     beside = [asyncio.create_task(_stop_when(stop, node)), asyncio.create_task(keep_telling())]
     try:

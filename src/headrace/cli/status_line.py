@@ -7,8 +7,10 @@ import json
 import os
 from typing import NamedTuple
 
+READY, FAILED = "ready", "failed"
 
-class Ready(NamedTuple):
+
+class ReadyStatus(NamedTuple):
     id: int
     host: str
     port: int
@@ -30,17 +32,18 @@ class StatusPipe:
             # Children of the broker (compaction, recovery) would keep it open beyond the broker's death.
             os.set_inheritable(fd, False)
 
-    def tell(self, status: Ready | Failed) -> None:
+    def tell(self, status: ReadyStatus | Failed) -> None:
         if self.fd < 0:
             return
-        line = json.dumps({"status": type(status).__name__.lower(), **status._asdict()}) + "\n"
+        word = READY if isinstance(status, ReadyStatus) else FAILED
+        line = json.dumps({"status": word, **status._asdict()}) + "\n"
         try:
             os.write(self.fd, line.encode())
         except OSError:
             pass
 
 
-def parse_status(line: bytes) -> Ready | Failed:
+def parse_status(line: bytes) -> ReadyStatus | Failed:
     fields = json.loads(line)
-    kind = Ready if fields.pop("status") == "ready" else Failed
+    kind = ReadyStatus if fields.pop("status") == READY else Failed
     return kind(**fields)

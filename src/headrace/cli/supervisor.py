@@ -26,7 +26,7 @@ from headrace.cli.control import Listener, StartRequest
 from headrace.cli.failure import ExitCode
 from headrace.cli.gateway_child import GatewayChild
 from headrace.cli.restarts import Restarts
-from headrace.cli.status_line import Ready
+from headrace.cli.status_line import ReadyStatus
 from headrace.cli.stopped_children import LOOK_SECONDS, StoppedChildren
 from headrace.cli.up_file import ReadAgain, UpFile
 
@@ -175,7 +175,7 @@ class Supervisor:
             child.pid_file.write_text(f"{child.pid}\n")
             self._on_ready(child, child.ready)
 
-    def _on_ready(self, child: Child, ready: Ready) -> None:
+    def _on_ready(self, child: Child, ready: ReadyStatus) -> None:
         if isinstance(child, GatewayChild):
             self._to_start_again.discard(child)
             self.watcher.on_gateway(child)

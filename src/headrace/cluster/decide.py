@@ -31,7 +31,7 @@ BREATH: Final = None
 _LOOKS_PER_BREATH: Final = 2000
 
 
-class Decision(NamedTuple):
+class HealDecision(NamedTuple):
     commits: list[Commit]
     unclean: int = 0
 
@@ -43,10 +43,10 @@ def heal(
     defaults: BrokerConfig,
     fence: Mapping[str, int] = NO_FENCE,
     abandoned: Collection[bytes] = (),
-) -> Decision:
+) -> HealDecision:
     """Does `heal_steps` all at once: half a second for a hundred thousand partitions that all must change."""
     steps = list(filter(None, heal_steps(image, live, reluctant, defaults, fence, abandoned)))
-    return Decision([step.commit for step in steps], sum(step.unclean for step in steps))
+    return HealDecision([step.commit for step in steps], sum(step.unclean for step in steps))
 
 
 def heal_steps(

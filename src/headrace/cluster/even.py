@@ -17,14 +17,14 @@ _Place = tuple[int, str | None]
 """Where a chain has come to: a broker, and the topic of which it has one too many until it passes one on."""
 
 
-class Rules(Protocol):
+class EvenRules(Protocol):
     def may_move(self, partition: TopicPartition, giver: int, taker: int) -> bool: ...
 
     def move(self, partition: TopicPartition, giver: int, taker: int) -> None: ...
 
 
 class Shares:
-    def __init__(self, brokers: Iterable[int], rules: Rules) -> None:
+    def __init__(self, brokers: Iterable[int], rules: EvenRules) -> None:
         self._rules = rules
         self.brokers = sorted(brokers)
         self.total = Counter(dict.fromkeys(self.brokers, 0))

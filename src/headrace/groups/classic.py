@@ -29,7 +29,7 @@ class GroupState(StrEnum):
     DEAD = "Dead"
 
 
-class Parked(NamedTuple):
+class ParkedRequest(NamedTuple):
     """A request whose answer has to wait."""
 
     ticket: int
@@ -45,7 +45,7 @@ class JoinPhase:
         self.protocol_type = protocol_type
         # The leader of the next generation, if it joins.
         self.leader = leader
-        self.tickets: dict[str, Parked] = {}
+        self.tickets: dict[str, ParkedRequest] = {}
         # Newcomers may not know their member id yet, and cannot heartbeat while they wait.
         self.newcomers: set[str] = set()
         self.deadline = 0.0
@@ -79,7 +79,7 @@ class ClassicGroup:
         # The epochs of members that came from a consumer group: each knows its own, until there is a generation for all.
         self.former_epochs: dict[str, int] = {}
         self.join_phase: JoinPhase | None = None
-        self.parked_syncs: dict[str, Parked] = {}
+        self.parked_syncs: dict[str, ParkedRequest] = {}
         # Members of this generation that have not asked for their assignment yet.
         self.unsynced: set[str] = set()
         self.sync_deadline: float | None = None

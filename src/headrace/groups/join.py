@@ -7,7 +7,7 @@ give up and retry would leave nameless members behind in a rebalance.
 from headrace.base.clock import Now
 from headrace.base.outcome import Reply, Timer
 from headrace.groups.answers import joined
-from headrace.groups.classic import ClassicGroup, GroupState, Parked
+from headrace.groups.classic import ClassicGroup, GroupState, ParkedRequest
 from headrace.groups.members import Member, Protocol, common_protocols
 from headrace.groups.outcome import Command, GroupOutcome
 from headrace.groups.rebalance import (
@@ -114,7 +114,7 @@ def _join_known(group: ClassicGroup, command: Command, settings: GroupSettings, 
         out.replies.append(Reply(command.ticket, joined(group.stored, member_id)))
     else:
         phase = open_join_phase(group, now, out)
-        park_join(group, phase, member, Parked(command.ticket, command.version), out)
+        park_join(group, phase, member, ParkedRequest(command.ticket, command.version), out)
         if member_id in phase.newcomers:
             set_session(group, member_id, NEWCOMER_WAIT_MS_MAX, now, out)
         complete_if_all_joined(group, now, out)
@@ -141,7 +141,7 @@ def _let_in(
         phase = open_join_phase(group, now, out)
         phase.grew = True
     phase.newcomers.add(member.member_id)
-    park_join(group, phase, member, Parked(command.ticket, command.version), out)
+    park_join(group, phase, member, ParkedRequest(command.ticket, command.version), out)
     set_session(group, member.member_id, NEWCOMER_WAIT_MS_MAX, now, out)
     complete_if_all_joined(group, now, out)
 

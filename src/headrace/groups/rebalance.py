@@ -8,7 +8,7 @@ expected, until their session runs out.
 from headrace.base.clock import Now
 from headrace.base.outcome import Reply, Timer
 from headrace.groups.answers import joined
-from headrace.groups.classic import ClassicGroup, GroupState, JoinPhase, Parked
+from headrace.groups.classic import ClassicGroup, GroupState, JoinPhase, ParkedRequest
 from headrace.groups.members import Member, choose_protocol
 from headrace.groups.outcome import GroupOutcome
 from headrace.groups.records import GroupRecord, StoredGroup
@@ -40,7 +40,7 @@ def open_first_join_phase(group: ClassicGroup, first: Member, protocol_type: str
     return phase
 
 
-def park_join(group: ClassicGroup, phase: JoinPhase, member: Member, parked: Parked, out: GroupOutcome) -> None:
+def park_join(group: ClassicGroup, phase: JoinPhase, member: Member, parked: ParkedRequest, out: GroupOutcome) -> None:
     earlier = phase.tickets.get(member.member_id)
     if earlier is not None:
         # The client asks again because it gave the first request up; a client that still waits for that shall retry too.
@@ -166,5 +166,5 @@ def _wait_until(group: ClassicGroup, phase: JoinPhase, deadline: float, out: Gro
     out.timers.append(Timer(group.join_timer, deadline))
 
 
-def _refuse_join(member_id: str, parked: Parked, code: ErrorCode, out: GroupOutcome) -> None:
+def _refuse_join(member_id: str, parked: ParkedRequest, code: ErrorCode, out: GroupOutcome) -> None:
     out.replies.append(Reply(parked.ticket, refused_join(member_id, parked.version, code)))

@@ -7,7 +7,7 @@ had, under its new id.
 from headrace.base.clock import Now
 from headrace.base.outcome import Reply
 from headrace.groups.answers import rejoined_as_static
-from headrace.groups.classic import ClassicGroup, GroupState, Parked
+from headrace.groups.classic import ClassicGroup, GroupState, ParkedRequest
 from headrace.groups.members import Member, choose_protocol
 from headrace.groups.outcome import Command, GroupOutcome
 from headrace.groups.rebalance import complete_if_all_joined, open_join_phase, park_join, remove_member
@@ -29,7 +29,7 @@ def replace_static_member(group: ClassicGroup, new: Member, command: Command, no
     phase = open_join_phase(group, now, out)
     if phase.leader == old.member_id:
         phase.leader = new.member_id
-    park_join(group, phase, new, Parked(command.ticket, command.version), out)
+    park_join(group, phase, new, ParkedRequest(command.ticket, command.version), out)
     set_session(group, new.member_id, new.session_timeout_ms, now, out)
     complete_if_all_joined(group, now, out)
 

@@ -3,7 +3,7 @@
 from headrace.base.clock import Now
 from headrace.base.outcome import Reply
 from headrace.groups.answers import synced
-from headrace.groups.classic import ClassicGroup, GroupState, Parked
+from headrace.groups.classic import ClassicGroup, GroupState, ParkedRequest
 from headrace.groups.outcome import Command, GroupOutcome, answered, nothing
 from headrace.groups.rebalance import stop_waiting_for_syncs
 from headrace.groups.records import GroupRecord
@@ -56,7 +56,7 @@ def _park(group: ClassicGroup, command: Command, out: GroupOutcome) -> None:
     if earlier is not None:
         refusal = SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
         out.replies.append(Reply(earlier.ticket, refusal))
-    group.parked_syncs[command.request.member_id] = Parked(command.ticket, command.version)
+    group.parked_syncs[command.request.member_id] = ParkedRequest(command.ticket, command.version)
 
 
 def _store_assignment(group: ClassicGroup, request: SyncGroupRequest, now: Now, out: GroupOutcome) -> None:

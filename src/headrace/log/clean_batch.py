@@ -37,7 +37,7 @@ Keyed = tuple[int, int, int, int, int, bytes | None, bool]
 whether it is a tombstone. A bare tuple, as every record of a log becomes one."""
 
 
-class Rules(NamedTuple):
+class CleanRules(NamedTuple):
     newest: KeyOffsets
     mapped_end: int
     start_offset: int
@@ -111,7 +111,7 @@ def _records(header: BatchHeader, body: bytes) -> list[Keyed]:
     return records
 
 
-def clean(header: BatchHeader, batch: bytes, rules: Rules, is_aborted: bool) -> bytes:
+def clean(header: BatchHeader, batch: bytes, rules: CleanRules, is_aborted: bool) -> bytes:
     """The batch without the records that may go: the same object when nothing changed, b"" when no record is left."""
     assert not header.is_control, "control batches are for `clean_transactions`"
     if header.record_count == 0 or is_aborted or header.next_offset <= rules.start_offset:
@@ -131,7 +131,7 @@ def clean(header: BatchHeader, batch: bytes, rules: Rules, is_aborted: bool) -> 
     return _packed(header, body, kept, horizon, rules.codec)
 
 
-def with_horizon(header: BatchHeader, batch: bytes, rules: Rules) -> bytes:
+def with_horizon(header: BatchHeader, batch: bytes, rules: CleanRules) -> bytes:
     """The whole batch, with the moment written in from which its tombstones or marker may go."""
     try:
         body, records = _opened(header, batch)
@@ -140,7 +140,7 @@ def with_horizon(header: BatchHeader, batch: bytes, rules: Rules) -> bytes:
     return _packed(header, body, records, rules.now_ms + rules.delete_retention_ms, NO_CODEC)
 
 
-def _kept(records: list[Keyed], rules: Rules, drops_tombstones: bool) -> list[Keyed]:
+def _kept(records: list[Keyed], rules: CleanRules, drops_tombstones: bool) -> list[Keyed]:
     kept = []
     newest, mapped_end, start_offset = rules.newest.get, rules.mapped_end, rules.start_offset
     for record in records:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from headrace.base.disk import Disk, File
 from headrace.base.errors import DiskFull
-from headrace.log.clean_batch import Rules, clean, emptied, keys_of
+from headrace.log.clean_batch import CleanRules, clean, emptied, keys_of
 from headrace.log.clean_job import CleanJob, CleanReport, SealedSegment
-from headrace.log.clean_transactions import AbortedReader, Markers
+from headrace.log.clean_transactions import AbortedReader, CleanedMarkers
 from headrace.log.envelope import write_cache
 from headrace.log.index import encode_index
 from headrace.log.key_offsets import KeyOffsets, bytes_for
@@ -39,7 +39,7 @@ def clean_log(disk: Disk, job: CleanJob, secret: bytes, pace: Pace) -> Iterator[
     """Yields each finished group, then the report. Groups are on disk, under a name that a restart sweeps away."""
     dirty = [segment for segment in job.segments if segment.next_offset > job.first_dirty_offset]
     found = _map(disk, job, dirty, secret, pace)
-    rules = Rules(
+    rules = CleanRules(
         found.newest,
         found.mapped_end,
         job.start_offset,
@@ -48,7 +48,7 @@ def clean_log(disk: Disk, job: CleanJob, secret: bytes, pace: Pace) -> Iterator[
         job.may_forget,
         job.codec,
     )
-    pass_two = _Rewriting(disk, job, rules, Markers(found.markers, frozenset(job.producers)), pace)
+    pass_two = _Rewriting(disk, job, rules, CleanedMarkers(found.markers, frozenset(job.producers)), pace)
     for group in groups(_up_to(job.segments, found.mapped_end), job.segment_bytes):
         yield pass_two.rewrite(group)
     yield CleanReport(
@@ -123,7 +123,7 @@ def _record_counts(disk: Disk, directory: str, segment: SealedSegment) -> Iterat
 
 
 class _Rewriting:
-    def __init__(self, disk: Disk, job: CleanJob, rules: Rules, markers: Markers, pace: Pace) -> None:
+    def __init__(self, disk: Disk, job: CleanJob, rules: CleanRules, markers: CleanedMarkers, pace: Pace) -> None:
         self.bytes_read = 0
         self.bytes_written = 0
         self.horizon = _LATER

@@ -10,7 +10,7 @@ transactions began, and skip all of that producer until its marker.
 
 from collections.abc import Collection, Mapping
 
-from headrace.log.clean_batch import Rules, with_horizon
+from headrace.log.clean_batch import CleanRules, with_horizon
 from headrace.log.transactions import marker_of
 from headrace.wire.batch import DELETE_HORIZON, BatchHeader
 
@@ -37,7 +37,7 @@ class AbortedReader:
         return header.is_transactional and header.producer_id in self._open
 
 
-class Markers:
+class CleanedMarkers:
     """`later`: producer id → a marker of it in the dirty part. `live`: the producers that the log remembers."""
 
     def __init__(self, later: Mapping[int, int], live: Collection[int]) -> None:
@@ -50,7 +50,7 @@ class Markers:
         if header.is_transactional:
             self._with_records.add(header.producer_id)
 
-    def what_is_left(self, header: BatchHeader, batch: bytes, rules: Rules) -> bytes:
+    def what_is_left(self, header: BatchHeader, batch: bytes, rules: CleanRules) -> bytes:
         """The control batch itself while it is needed, with a delete horizon or without; b"" once it may go."""
         producer_id = header.producer_id
         has_records = producer_id in self._with_records

@@ -9,7 +9,7 @@ import struct
 from headrace.log.envelope import unwrap, wrap
 from headrace.log.epochs import Epochs
 from headrace.log.producers import NO_COORDINATOR, Producers
-from headrace.log.transactions import Transactions
+from headrace.log.transactions import LogTransactions
 from headrace.wire.batch import TRANSACTIONAL, BatchHeader
 from headrace.wire.records import Marker
 
@@ -26,11 +26,11 @@ class LogState:
         self,
         producers: Producers | None = None,
         epochs: Epochs | None = None,
-        transactions: Transactions | None = None,
+        transactions: LogTransactions | None = None,
     ) -> None:
         self.producers = producers if producers is not None else Producers()
         self.epochs = epochs if epochs is not None else Epochs()
-        self.transactions = transactions if transactions is not None else Transactions()
+        self.transactions = transactions if transactions is not None else LogTransactions()
 
     def apply(self, header: BatchHeader, now_ms: int, marker: Marker | None = None) -> None:
         """Takes in a batch header; for a control batch `marker` is its content, which the header alone lacks."""
@@ -75,5 +75,5 @@ class LogState:
         return cls(
             Producers.decode(body[epochs_bytes:producers_end]),
             Epochs.decode(body[:epochs_bytes]),
-            Transactions.decode(body[producers_end:]),
+            LogTransactions.decode(body[producers_end:]),
         )

@@ -20,7 +20,7 @@ _COUNTS = struct.Struct(">II")
 _PAIR = struct.Struct(">qq")
 
 
-class Transactions:
+class LogTransactions:
     __slots__ = ("aborted", "ended", "open")
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Transactions:
         return b"".join(parts)
 
     @classmethod
-    def decode(cls, content: bytes) -> "Transactions":
+    def decode(cls, content: bytes) -> "LogTransactions":
         transactions = cls()
         open_count, ended_count = _COUNTS.unpack_from(content)
         end = _COUNTS.size + (open_count + ended_count) * _PAIR.size

@@ -25,7 +25,7 @@ _Answer = TypeVar("_Answer")
 _Job = tuple["Future[Any]", Callable[[], Any]]
 
 
-class Lane:
+class StoreLane:
     def __init__(self, name: str, deadline_s: float, poll_s: float) -> None:
         self._name = name
         self._deadline_s = deadline_s

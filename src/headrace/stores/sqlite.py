@@ -15,7 +15,7 @@ from typing import Final
 from headrace.base.clock import Clock
 from headrace.base.system_clock import SystemClock
 from headrace.cluster.store import Changes, Lease, Snapshot, check_size
-from headrace.stores.lane import Lane
+from headrace.stores.lane import StoreLane
 from headrace.stores.sqlite_leases import SqliteLeases
 from headrace.stores.sqlite_map import TOMBSTONES_MAX, SqliteMap
 
@@ -24,7 +24,7 @@ POLL_S: Final = 0.05
 
 
 class SqliteStore:
-    def __init__(self, map_lane: Lane, lease_lane: Lane, map_: SqliteMap, leases: SqliteLeases) -> None:
+    def __init__(self, map_lane: StoreLane, lease_lane: StoreLane, map_: SqliteMap, leases: SqliteLeases) -> None:
         self._map_lane = map_lane
         self._lease_lane = lease_lane
         self._map = map_
@@ -45,7 +45,10 @@ class SqliteStore:
         """Opens the store at a path, new or not; `UserError` if it is not ours, damaged, or of another version."""
         # The file's own patience ends before the lane's, so that its message, which names the file, is the one seen.
         patience_s = deadline_s * 0.9
-        map_lane, lease_lane = Lane("metadata", deadline_s, poll_s), Lane("metadata leases", deadline_s, poll_s)
+        map_lane, lease_lane = (
+            StoreLane("metadata", deadline_s, poll_s),
+            StoreLane("metadata leases", deadline_s, poll_s),
+        )
         try:
             map_ = await map_lane.run(SqliteMap, path, patience_s, tombstones_max)
             try:

@@ -15,7 +15,7 @@ from typing import Protocol, Self
 from headrace.cli.child import ServeChild
 from headrace.cli.ports import free_port, give_back
 from headrace.cli.serve_options import ServeOptions
-from headrace.cli.status_line import Ready
+from headrace.cli.status_line import ReadyStatus
 
 HOST = "127.0.0.1"
 START_SECONDS = 30.0
@@ -32,7 +32,7 @@ class Host(Protocol):
 
     def start(self) -> None: ...
 
-    def until_ready(self, seconds: float) -> Ready: ...
+    def until_ready(self, seconds: float) -> ReadyStatus: ...
 
     def stop(self) -> None: ...
 

@@ -10,14 +10,14 @@ from headrace.broker.node import Node
 from headrace.cli.compose import start_node
 from headrace.cli.serve import event_loop
 from headrace.cli.serve_options import ServeOptions
-from headrace.cli.status_line import Ready
+from headrace.cli.status_line import ReadyStatus
 
 
 class ThreadHost:
     def __init__(self, options: ServeOptions) -> None:
         self.options = options
         self._thread: threading.Thread | None = None
-        self._ready: Future[Ready] = Future()
+        self._ready: Future[ReadyStatus] = Future()
         self._ended: Future[None] = Future()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
@@ -36,7 +36,7 @@ class ThreadHost:
         self._thread = threading.Thread(target=self._run, name=f"headrace-broker-{self.options.id}", daemon=True)
         self._thread.start()
 
-    def until_ready(self, seconds: float) -> Ready:
+    def until_ready(self, seconds: float) -> ReadyStatus:
         return self._ready.result(seconds)
 
     def stop(self) -> None:
@@ -69,7 +69,7 @@ class ThreadHost:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         node = await start_node(self.options)
         self._ready.set_result(
-            Ready(self.options.id, self.options.host, self.options.port, self.options.metrics_port, self.pid)
+            ReadyStatus(self.options.id, self.options.host, self.options.port, self.options.metrics_port, self.pid)
         )
         stopping = asyncio.create_task(self._stop_when_asked(self._stop, node))
         try:

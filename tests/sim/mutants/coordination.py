@@ -14,7 +14,7 @@ from headrace.groups.classic import ClassicGroup
 from headrace.groups.consumer import ConsumerGroup
 from headrace.groups.offsets import CommittedOffsets
 from headrace.log.producers import Producers
-from headrace.log.transactions import Transactions as LogTransactions
+from headrace.log.transactions import LogTransactions
 from headrace.partition.appends import Appends
 from headrace.partition.verification import Verifications
 from headrace.txns import add

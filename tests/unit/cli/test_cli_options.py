@@ -1,3 +1,5 @@
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,7 +8,7 @@ from headrace.base.errors import UserError
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.options import parse_pairs
 from headrace.cli.serve_options import ServeOptions, parse_arguments
-from headrace.cli.status_line import Failed, Ready, parse_status
+from headrace.cli.status_line import Failed, ReadyStatus, StatusPipe, parse_status
 from headrace.cli.up import default_settings
 from headrace.testing.broker import kafka_settings
 
@@ -75,7 +77,18 @@ def test_up_keeps_three_copies_where_it_can(brokers: int, copies: str, in_sync: 
 def test_status_lines_come_back_as_they_were() -> None:
     assert parse_status(b'{"status": "failed", "error": "e", "fix": "f"}') == Failed("e", "f")
     line = b'{"status": "ready", "id": 1, "host": "h", "port": 2, "metrics_port": 3, "pid": 4}'
-    assert parse_status(line) == Ready(1, "h", 2, 3, 4)
+    assert parse_status(line) == ReadyStatus(1, "h", 2, 3, 4)
+
+
+@pytest.mark.parametrize("status", [ReadyStatus(1, "h", 2, 3, 4), Failed("e", "f")])
+def test_a_supervisor_reads_what_a_broker_told(status: ReadyStatus | Failed) -> None:
+    reading, writing = os.pipe()
+    try:
+        StatusPipe(writing).tell(status)
+        assert parse_status(os.read(reading, 4096)) == status
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 def test_settings_of_a_test_broker_by_either_spelling() -> None:

@@ -9,7 +9,7 @@ from logs import NOW, SMALL, Rig, batch, later
 
 from headrace.log.aborted import AbortedIndex
 from headrace.log.state import LogState
-from headrace.log.transactions import Transactions
+from headrace.log.transactions import LogTransactions
 from headrace.wire.batch import parse_header
 from headrace.wire.codes import ErrorCode
 from headrace.wire.records import Marker, Record, build_batch, build_marker
@@ -147,11 +147,11 @@ def test_the_index_finds_what_a_long_one_hides() -> None:
 
 
 def test_transactions_survive_their_encoding() -> None:
-    transactions = Transactions()
+    transactions = LogTransactions()
     for content in (data(0, 1), data(1, 2), marker(2, 1, commit=False), data(3, 3)):
         header = parse_header(content)
         transactions.apply(header, Marker(False, 0) if header.is_control else None)
-    again = Transactions.decode(transactions.encode())
+    again = LogTransactions.decode(transactions.encode())
     assert (again.open, again.ended) == (transactions.open, transactions.ended)
     assert again.aborted.between(0, 9) == [(1, 0)]
 

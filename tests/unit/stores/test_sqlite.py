@@ -17,7 +17,7 @@ from eventually import until
 from headrace.base.errors import StoreUnreachable, UserError
 from headrace.cluster.store import LeaseLost, MetaStore
 from headrace.stores.frozen_writer import writers
-from headrace.stores.lane import Lane
+from headrace.stores.lane import StoreLane
 from headrace.stores.sqlite import SqliteStore
 from headrace.stores.sqlite_file import check_library
 from store_contract import increment
@@ -314,7 +314,7 @@ def test_a_writer_is_known_by_its_lock(tmp_path: Path) -> None:
 
 def test_a_call_that_never_began_never_runs() -> None:
     async def tell() -> None:
-        lane = Lane("slow disk", 0.05, 1)
+        lane = StoreLane("slow disk", 0.05, 1)
         free = threading.Event()
         ran: list[str] = []
 

@@ -19,7 +19,7 @@ from headrace.wire.messages.replicas import (
 
 
 async def handle_elect_leaders(view: View, probes: Probes, request: Request) -> ElectLeadersResponse:
-    election = Election(view, request.body)
+    election = ElectionAttempt(view, request.body)
     try:
         await view.metadata.change(election.plan)
     except Refused as refusal:
@@ -28,7 +28,7 @@ async def handle_elect_leaders(view: View, probes: Probes, request: Request) -> 
     return ElectLeadersResponse(replica_election_results=_results(election.outcomes))
 
 
-class Election:
+class ElectionAttempt:
     """The outcome for each partition, over as many plans as conflicts made necessary."""
 
     def __init__(self, view: View, body: ElectLeadersRequest) -> None:

@@ -53,7 +53,7 @@ class Overtaken(Exception):
     """The log was cut, or lost its oldest segments, while it was cleaned: what was made of it is of no use."""
 
 
-class Due(NamedTuple):
+class DirtyLog(NamedTuple):
     partition: Partition
     dirt: Dirt
     first_dirty_offset: int
@@ -100,7 +100,7 @@ class Cleaner:
 
     # -- what is next ------------------------------------------------------------------------------------------------
 
-    async def _due(self) -> list[Due]:
+    async def _due(self) -> list[DirtyLog]:
         """The dirtiest first."""
         found = []
         now = self._now()
@@ -117,7 +117,7 @@ class Cleaner:
                 await asyncio.sleep(0)
         return sorted(found, key=lambda each: -each.dirt.ratio)
 
-    def _look(self, partition: Partition, now: Now) -> Due | None:
+    def _look(self, partition: Partition, now: Now) -> DirtyLog | None:
         name, store, config = partition.written_as, partition.log, partition.config
         if now.mono < self._not_before.get(name, 0.0):
             return None
@@ -136,7 +136,7 @@ class Cleaner:
         if (are_tombstones_due and self._may_forget(partition)) or is_due(
             found, config.min_cleanable_dirty_ratio, oldest_ms, now.wall - max_lag_ms
         ):
-            return Due(partition, found, first_dirty)
+            return DirtyLog(partition, found, first_dirty)
         return None
 
     def _now(self) -> Now:
@@ -149,7 +149,7 @@ class Cleaner:
 
     # -- doing it ----------------------------------------------------------------------------------------------------
 
-    async def _clean(self, due: Due) -> None:
+    async def _clean(self, due: DirtyLog) -> None:
         partition = due.partition
         began = time.monotonic()
         old = [segment for segment in partition.log.segments[:-1] if segment.next_offset <= due.dirt.end_offset]
@@ -179,7 +179,7 @@ class Cleaner:
             {**partition.id._asdict(), "cause": error or "time is up", "retry_s": RETRY_SECONDS},
         )
 
-    def _job(self, due: Due, old: list[Segment]) -> CleanJob:
+    def _job(self, due: DirtyLog, old: list[Segment]) -> CleanJob:
         partition, config = due.partition, self._view.config
         store, topic = partition.log, due.partition.config
         self._number += 1
