@@ -17,8 +17,8 @@ from bench.topics import topic
 from bench.workload import BULK_1K, SINGLE
 
 METRICS_PORT_SHIFT = 1000
-SINGLE_RECORDS = 20_000
-SYNCED_RECORDS = 8_000
+SINGLE_RECORDS = 60_000
+SYNCED_RECORDS = 40_000
 
 Play = Callable[[Stage, float], float]
 

@@ -6,7 +6,7 @@ resend waits again.
 """
 
 from collections import deque
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 SWEPT_FROM: Final = 1000
 REACHED: Final = 0
@@ -23,12 +23,9 @@ class Waiter(Protocol):
     def on_lost(self, part: Any, code: int) -> None: ...
 
 
-class Told(NamedTuple):
-    """The news for a waiter: REACHED, or the error code of why its offset never will be."""
-
-    waiter: Waiter
-    part: Any
-    code: int
+# News: a waiter, the part it waits with, and REACHED or the error code of why its offset never will be. A plain tuple,
+# since there is one for every request that waits.
+Told = tuple[Waiter, Any, int]
 
 
 class OffsetWaiters:
@@ -57,15 +54,15 @@ class OffsetWaiters:
     def reach(self, offset: int) -> list[Told]:
         """Takes out whoever waits for an end up to `offset`."""
         queue = self._queue
-        told = []
+        told: list[Told] = []
         while queue and queue[0][0] <= offset:
             _, waiter, part = queue.popleft()
-            told.append(Told(waiter, part, REACHED))
+            told.append((waiter, part, REACHED))
         return told
 
     def lose_all(self, code: int) -> list[Told]:
         queue, self._queue = self._queue, deque()
-        return [Told(waiter, part, code) for _, waiter, part in queue]
+        return [(waiter, part, code) for _, waiter, part in queue]
 
     def __len__(self) -> int:
         return len(self._queue)

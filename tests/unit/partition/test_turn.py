@@ -8,7 +8,7 @@ from headrace.base.probe import Probes
 from headrace.broker.disk.flusher import Flusher
 from headrace.broker.turn import Turn
 from headrace.partition.ready import Ready
-from headrace.partition.waiters import REACHED, Told
+from headrace.partition.waiters import REACHED
 from headrace.replica.leader import Proposal
 from headrace.wire.codes import ErrorCode
 from quiet_loop import QuietLoop
@@ -71,7 +71,7 @@ def test_nothing_is_done_inside_a_call_and_all_of_it_in_its_order_when_the_turn_
     for _ in range(3):
         stage.ready.wake_reader(reader)
         stage.ready.wake_copier(copier)
-    stage.ready.tell([Told(stage, "first", REACHED), Told(stage, "second", 6)])
+    stage.ready.tell([(stage, "first", REACHED), (stage, "second", 6)])
     stage.ready.owe_sync(stage)
     assert stage.seen == []
     stage.loop.run_ready()
@@ -95,7 +95,7 @@ def test_what_that_causes_is_due_at_the_end_of_the_next_turn() -> None:
 def test_a_bug_of_one_is_counted_and_the_others_are_answered() -> None:
     stage = Stage()
     stage.ready.wake_copier(Broken(stage, "broken"))
-    stage.ready.tell([Told(None, "nobody", REACHED), Told(stage, "first", REACHED)])  # type: ignore[arg-type]
+    stage.ready.tell([(None, "nobody", REACHED), (stage, "first", REACHED)])
     stage.loop.run_ready()
     assert stage.seen == [("first", "reached")]
     assert stage.probes.handler_failures == 2
@@ -121,7 +121,7 @@ def test_a_bug_that_leaves_a_turn_half_carried_out_stops_the_broker() -> None:
         raise bug
 
     stage.ask_for_lease = fence
-    stage.ready.tell([Told(stage, "first", REACHED)])
+    stage.ready.tell([(stage, "first", REACHED)])
     stage.loop.run_ready()
     assert stage.seen == [bug]
 
@@ -129,7 +129,7 @@ def test_a_bug_that_leaves_a_turn_half_carried_out_stops_the_broker() -> None:
 def test_without_a_lease_nobody_is_told_that_an_offset_was_reached() -> None:
     stage = Stage()
     stage.has_lease = False
-    stage.ready.tell([Told(stage, "first", REACHED), Told(stage, "second", 7)])
+    stage.ready.tell([(stage, "first", REACHED), (stage, "second", 7)])
     stage.loop.run_ready()
     assert stage.seen == [("first", ErrorCode.NOT_LEADER_OR_FOLLOWER), ("second", 7)]
 

@@ -18,8 +18,8 @@ class Waiter:
 
 
 def parts(told: list[Told]) -> list[object]:
-    assert {each.code for each in told} <= {REACHED}
-    return [each.part for each in told]
+    assert {code for _, _, code in told} <= {REACHED}
+    return [part for _, part, _ in told]
 
 
 def test_told_at_the_offset_and_not_before() -> None:
@@ -43,7 +43,7 @@ def test_all_are_lost_at_once_and_those_who_come_later_are_not() -> None:
     waiters, waiter = OffsetWaiters(), Waiter()
     waiters.add(5, waiter, "a")
     waiters.add(6, waiter, "b")
-    assert waiters.lose_all(6) == [Told(waiter, "a", 6), Told(waiter, "b", 6)]
+    assert waiters.lose_all(6) == [(waiter, "a", 6), (waiter, "b", 6)]
     waiters.add(7, waiter, "c")
     assert parts(waiters.reach(7)) == ["c"]
 
