@@ -99,6 +99,24 @@ def a_setting_changes_while_a_joiner_is_on_its_way(cluster: BusyCluster) -> None
     cluster.until(lambda: len(cluster.state.isr) == 3)
 
 
+def the_metadata_are_loaded_anew_while_a_joiner_is_on_its_way(cluster: BusyCluster) -> None:
+    """Somebody asks the leader for more replicas than there are brokers, so it looks whether it has missed news, and it has:
+    of something else. The joiner has no link to its leader any more, and is behind when it is in sync."""
+    joiner = cluster.kill_a_follower()
+    assert cluster.leader.store is not None
+    held = HeldCommit(cluster.leader.store, cluster.rng.uniform(0.5, 1.0))
+    cluster.world.start(joiner)
+    cluster.until(lambda: held.is_sent)
+    cluster.cut_off(joiner, cluster.leader)
+    news = cluster.hold_news(cluster.leader)
+    cluster.set_topic(retention_ms="86400000")
+    cluster.ask_for_too_many_replicas(cluster.leader)
+    news.let_go()
+    cluster.until(lambda: joiner.id in cluster.state.isr)
+    cluster.world.network.mend_all()
+    cluster.until(lambda: len(cluster.state.isr) == 3)
+
+
 def a_joiner_is_another_life_when_its_commit_lands(cluster: BusyCluster) -> None:
     """And does not reach its leader: what waited for the joiner has to be looked at again, and nobody comes to do it."""
     joiner = cluster.kill_a_follower()
@@ -238,6 +256,7 @@ NO_ANSWER = Story(the_store_does_not_answer_and_the_joiner_dies)
 LATE_JOINER = Story(the_commit_of_a_dead_joiner_lands_late)
 LATE_NEWS = Story(the_news_of_a_commit_comes_late)
 SETTING = Story(a_setting_changes_while_a_joiner_is_on_its_way)
+LOADED = Story(the_metadata_are_loaded_anew_while_a_joiner_is_on_its_way)
 LATE_LEADER = Story(the_commit_of_a_dead_leader_lands_late)
 OTHER_LIFE = Story(a_joiner_is_another_life_when_its_commit_lands)
 LOST_POWER = Story(a_joiner_loses_power_before_its_commit_lands, topic_config=RELAXED)
@@ -256,6 +275,7 @@ ISR_STORIES = (
     LATE_JOINER,
     LATE_NEWS,
     SETTING,
+    LOADED,
     LATE_LEADER,
     OTHER_LIFE,
     LOST_POWER,

@@ -4,7 +4,9 @@ from typing import Any
 
 from pytest import MonkeyPatch
 
+from headrace.broker.membership import metadata
 from headrace.broker.replication.isr_keeper import IsrKeeper
+from headrace.cluster.image import Image
 from headrace.partition.in_sync import InSync
 from headrace.replica.leader import LeaderReplica
 from sim.isr_stories import SETTING
@@ -21,6 +23,15 @@ def settings_end_proposals(patch: MonkeyPatch) -> None:
         self._end_proposal()
 
     patch.setattr(LeaderReplica, "on_min_isr", careless)
+
+
+def a_loaded_image_is_all_new(patch: MonkeyPatch) -> None:
+    """Metadata that are loaded anew end no proposal that is on its way: what did not change is no newer state."""
+
+    async def as_it_came(image: Image, known: Image) -> Image:
+        return image
+
+    patch.setattr(metadata, "sharing", as_it_came)
 
 
 def doubtful_proposals_are_given_up(patch: MonkeyPatch) -> None:

@@ -20,12 +20,14 @@ from headrace.cluster import elect
 from headrace.cluster.entities import PartitionState
 from headrace.cluster.records import TopicRecord, encode, partition_key, topic_key
 from headrace.cluster.store import Conflict
-from sim.clients import Producer
+from headrace.wire.messages.topics import CreatableTopic, CreateTopicsRequest
+from sim.clients import CREATE_TOPICS, Producer
 from sim.cluster import TOPIC, Cluster
-from sim.host import Host
+from sim.host import PORT, Host
 from sim.liveness import Liveness
 from sim.store import SimStore
 from sim.storm import Outcome, Plan, heard, outcome_of
+from sim.wireclient import WireClient
 from sim.world import World
 
 LOOK_SECONDS = 0.25
@@ -218,6 +220,18 @@ class BusyCluster(Cluster):
     def hold_news(self, host: Host) -> HeldNews:
         assert host.store is not None
         return HeldNews(host.store)
+
+    def ask_for_too_many_replicas(self, host: Host) -> None:
+        """Refused, after the broker has loaded the metadata to see who is there."""
+        request = CreateTopicsRequest([CreatableTopic("never", 1, 99)], timeout_ms=3000)
+        loop = self.world.client_loop("optimist")
+
+        async def ask() -> None:
+            link = await WireClient.open(loop, (host.address, PORT))
+            await link.ask(request, CREATE_TOPICS, 5.0)
+            link.close()
+
+        self.until(self.world.spawn(loop, ask()).done)
 
     # -- what is decided -----------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from sim import handover_stories, isr_stories
 from sim.handover_stories import HANDOVER_STORIES
 from sim.isr_stories import ISR_STORIES
 from sim.isr_teeth import (
+    a_loaded_image_is_all_new,
     any_conflict_ends_a_proposal,
     doubtful_proposals_are_given_up,
     nobody_looks_after_a_proposal_was_given_up,
@@ -36,6 +37,7 @@ def tails_are_taken_for_the_leaders(patch: pytest.MonkeyPatch) -> None:
         (nobody_looks_after_a_proposal_was_given_up, isr_stories.NO_ANSWER, "goes-on"),
         (doubtful_proposals_are_given_up, isr_stories.LATE_JOINER, "in-sync"),
         (any_conflict_ends_a_proposal, isr_stories.LATE_NEWS, "synced-ack"),
+        (a_loaded_image_is_all_new, isr_stories.LOADED, "in-sync"),
         (tails_are_taken_for_the_leaders, handover_stories.UNSYNCED, "identical"),
     ],
     ids=lambda each: getattr(each, "__name__", ""),

@@ -1,8 +1,9 @@
 """The whole metadata of the cluster at one revision, immutable: every decision is a calculation over an image.
 
-A change makes a new image that shares every untouched topic with the old one, so `is` tells what changed. A partition
-key whose topic does not exist, or does not count it, is an orphan: of a creation or a deletion that is not finished.
-Orphans are kept aside, unseen by look-ups, until their topic counts them or a sweep removes them.
+A change makes a new image that shares every untouched topic with the old one, so `is` tells what changed; one that is
+loaded anew is made to share them (`shared`). A partition key whose topic does not exist, or does not count it, is an
+orphan: of a creation or a deletion that is not finished. Orphans are kept aside, unseen by look-ups, until their topic
+counts them or a sweep removes them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -93,6 +94,17 @@ def changed_topics(old: Image, new: Image) -> Iterator[tuple[Topic | None, Topic
         known = old.topics.get(name)
         if known is not after:
             yield (known if known is not None and known.id == after.id else None), after
+
+
+def shared(topic: Topic, known: Topic | None) -> Topic:
+    """`topic`, with each partition that is as in `known` the very object of `known`; `known` itself, if all of it is."""
+    if known is None or known.id != topic.id:
+        return topic
+    if known == topic:
+        return known
+    pairs = zip(topic.partitions, known.partitions, strict=False)
+    partitions = [before if before == after else after for after, before in pairs]
+    return topic._replace(partitions=(*partitions, *topic.partitions[len(partitions) :]))
 
 
 class _Draft:

@@ -1,15 +1,18 @@
 """Changing metadata: planned on what is known, compared with what is stored, planned again after somebody else's change."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 
 from headrace.base.clock import Now
-from headrace.base.errors import Refused
+from headrace.base.errors import Refused, StoreUnreachable
 from headrace.broker.membership.metadata import CHANGE_TRIES, Metadata
+from headrace.cluster.entities import PartitionState
 from headrace.cluster.image import Image
+from headrace.cluster.records import TopicRecord, encode, partition_key, topic_key
 from headrace.cluster.registration import found_cluster
-from headrace.cluster.store import Commit
+from headrace.cluster.store import Changes, Commit, Snapshot
 from headrace.stores.memory import MemoryShelf, MemoryStore
 from headrace.wire.codes import ErrorCode
 from quiet_loop import QuietLoop
@@ -35,6 +38,16 @@ class World:
         self.store = MemoryStore(self.shelf, Clock())
         self.shown: list[int] = []
         self.is_slow = False
+        self.hears = asyncio.Event()
+        self.hears.set()
+        hear = self.store.watch
+
+        async def watch(after: int) -> AsyncIterator[Changes]:
+            async for changes in hear(after):
+                await self.hears.wait()
+                yield changes
+
+        self.store.watch = watch  # type: ignore[method-assign]
         self.metadata = Metadata(self.store, self._on_image, self.loop.time)
         self.shelf.commit(found_cluster("x" * 22).puts, {})
         self.loop.run(self.metadata.load())
@@ -48,6 +61,11 @@ class World:
 
     def commit_as_other(self) -> None:
         self.shelf.commit({"someone-elses": b"{}"}, {})
+
+    def run_out_of_history(self) -> None:
+        """Whoever lags behind has to load everything."""
+        self.commit_as_other()
+        self.shelf.history.clear()
 
 
 @pytest.fixture
@@ -130,3 +148,71 @@ def test_news_that_is_not_applied_yet_makes_the_image_old(world: World) -> None:
     assert world.metadata.as_of() == since
     world.loop.pass_time(SLOW_SECONDS)
     assert world.metadata.as_of() == world.loop.time()
+
+
+def test_a_gap_in_the_history_is_bridged_by_a_load(world: World) -> None:
+    world.run_out_of_history()
+    world.loop.pass_time(1.0)
+    assert world.metadata.image.revision == world.shelf.revision
+
+
+async def _out_of_reach() -> Snapshot:
+    raise StoreUnreachable("cut off")
+
+
+def test_a_gap_while_the_store_is_cut_off_is_bridged_when_it_is_back(world: World) -> None:
+    world.run_out_of_history()
+    reach, world.store.load = world.store.load, _out_of_reach  # type: ignore[method-assign]
+    world.loop.pass_time(10.0)
+    world.store.load = reach  # type: ignore[method-assign]
+    world.loop.pass_time(1.0)
+    assert world.metadata.image.revision == world.shelf.revision
+    world.commit_as_other()
+    world.loop.pass_time(1.0)
+    assert world.metadata.image.revision == world.shelf.revision
+
+
+def test_without_a_watch_the_image_is_loaded_when_there_is_news(world: World) -> None:
+    """Some ways to a store carry calls and no streams."""
+
+    async def ends_at_once(after: int) -> AsyncIterator[Changes]:
+        raise StoreUnreachable("no stream comes through")
+        yield
+
+    world.store.watch = ends_at_once  # type: ignore[method-assign]
+    world.run_out_of_history()
+    world.loop.pass_time(1.0)
+    before = len(world.shown)
+    world.loop.pass_time(5.0)
+    assert len(world.shown) == before, "there is no news"
+    world.commit_as_other()
+    world.loop.pass_time(1.0)
+    assert world.metadata.image.revision == world.shelf.revision
+
+
+TOPIC_ID = b"t" * 16
+
+
+def put_topic(world: World) -> None:
+    one = PartitionState((1,), (1,), 1)
+    puts = {topic_key("t"): encode(TopicRecord(TOPIC_ID, 2, {}))}
+    puts |= {partition_key(TOPIC_ID, index): encode(one) for index in (0, 1)}
+    world.shelf.commit(puts, {})
+    world.loop.pass_time(1.0)
+
+
+def test_what_is_loaded_again_and_did_not_change_is_the_same_object(world: World) -> None:
+    """Another one would be taken for a newly committed state, and end a change of the in-sync set that is on its way."""
+    put_topic(world)
+    known = world.metadata.image.topics["t"].partitions
+    world.hears.clear()
+    world.shelf.commit({partition_key(TOPIC_ID, 1): encode(PartitionState((1, 2), (1,), 1))}, {})
+    world.loop.run(world.metadata.load())
+    first, second = world.metadata.image.topics["t"].partitions
+    assert first is known[0]
+    assert second.replicas == (1, 2)
+    topic = world.metadata.image.topics["t"]
+    world.commit_as_other()
+    world.loop.run(world.metadata.load())
+    assert world.metadata.image.revision == world.shelf.revision
+    assert world.metadata.image.topics["t"] is topic

@@ -10,9 +10,10 @@ the moment up to which the image is known to be the newest: a lease is worth no 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from headrace.base.errors import Refused, StoreUnreachable
-from headrace.broker.membership.image_turns import applied, image_of
+from headrace.broker.membership.image_turns import applied, image_of, sharing
 from headrace.cluster.image import Image
 from headrace.cluster.store import Commit, Compacted, Conflict, MetaStore, commit_all
 from headrace.wire.codes import ErrorCode
@@ -43,7 +44,7 @@ class Metadata:
         image = await image_of(await self.store.load())
         async with self._showing:
             if image.revision > self.image.revision or self.image.cluster is None:
-                await self._show(image)
+                await self._show(await sharing(image, self.image))
 
     async def begin(self, image: Image) -> None:
         """With what was just loaded; the watch goes on from there."""
@@ -60,13 +61,19 @@ class Metadata:
                         if changes.revision > self.image.revision:
                             await self._show(await applied(self.image, changes.changes, changes.revision))
                     self._behind_since = None
-            except Compacted as gap:
-                logger.warning("the metadata is loaded anew: %(cause)s", {"cause": gap})
+            except (Compacted, StoreUnreachable) as cause:
+                logger.warning("the watch on the metadata ended: %(cause)s", {"cause": cause})
+            await asyncio.sleep(RETRY_SECONDS)
+            await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        """Loads what is new since the watch ended: it may not come back for long, or not know any more what followed."""
+        with suppress(StoreUnreachable):
+            asked = self._mono()
+            if await self.store.commit({}, {}) > self.image.revision:
+                self._behind_since = asked
                 await self.load()
-                await asyncio.sleep(RETRY_SECONDS)
-            except StoreUnreachable as error:
-                logger.warning("cannot follow the metadata: %(cause)s", {"cause": error})
-                await asyncio.sleep(RETRY_SECONDS)
+            self._behind_since = None
 
     async def show_again(self) -> None:
         """Shows the image again: work that it asks for and that failed then may succeed now."""
