@@ -11,6 +11,8 @@ from headrace.cluster.store import Entry
 from headrace.partition.partition import Partition
 from sim.cluster import Cluster
 from sim.host import Host
+from sim.storm import plan_for, run_storm
+from sim.teeth import SEEDS
 
 # Longer than a checkpoint takes to come.
 WRITTEN_DOWN_SECONDS = 7.0
@@ -31,13 +33,8 @@ class RestoredCluster(Cluster):
         self._copy = shelf.revision, dict(shelf.entries)
 
     def stop_and_restore(self) -> None:
-        """All are killed, and leases of before the copy have run out."""
         self.kill(*self.world.hosts)
-        shelf = self.world.shelf
-        shelf.revision, entries = self._copy
-        shelf.entries = dict(entries)
-        shelf.history.clear()
-        shelf.leases.clear()
+        self.world.restore_store(*self._copy)
         self.checks.on_restored()
 
     def kill(self, *hosts: Host) -> None:
@@ -106,7 +103,23 @@ def a_later_leader_wrote_nothing(cluster: RestoredCluster) -> None:
     cluster.check_all_acked()
 
 
-STORIES = (all_were_in_sync, a_later_leader_wrote_nothing)
+def the_same_copy_is_restored_again_and_again(cluster: RestoredCluster) -> None:
+    """As by somebody who is not sure that it worked. What was used after one time is not used again after the next."""
+    cluster.back_up()
+    for first in cluster.world.hosts:
+        for _ in range(4):
+            cluster.change_leader()
+        cluster.run(WRITTEN_DOWN_SECONDS)
+        cluster.stop_and_restore()
+        cluster.world.start(first)
+        cluster.until(lambda first=first: cluster.state.leader == first.id)
+        cluster.start()
+        cluster.until_all_in_sync()
+        cluster.produce(1.0)
+    cluster.check_all_acked()
+
+
+STORIES = (all_were_in_sync, a_later_leader_wrote_nothing, the_same_copy_is_restored_again_and_again)
 
 
 @pytest.fixture
@@ -143,6 +156,11 @@ def nobody_knows_that_it_went_back(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SeenRevision, "compare", lambda self, revision: None)
 
 
+def every_restore_skips_alike(patch: pytest.MonkeyPatch) -> None:
+    """How many numbers are taken as used since the copy is drawn by chance: the same copy may be restored again."""
+    patch.setattr(membership, "_stretch", lambda broker: 1)
+
+
 @pytest.mark.parametrize(
     ("breaks", "story", "invariants"),
     [
@@ -150,6 +168,7 @@ def nobody_knows_that_it_went_back(patch: pytest.MonkeyPatch) -> None:
         (epochs_go_back, all_were_in_sync, ("in-sync", "one-leader")),
         (nobody_knows_that_it_went_back, all_were_in_sync, ("no-duplicate",)),
         (nobody_knows_that_it_went_back, a_later_leader_wrote_nothing, ("one-leader",)),
+        (every_restore_skips_alike, the_same_copy_is_restored_again_and_again, ("no-duplicate", "one-leader")),
     ],
     ids=lambda each: each[0] if isinstance(each, tuple) else each.__name__,
 )
@@ -165,3 +184,18 @@ def test_without_the_rule_the_story_ends_in_a_breach(
         story(cluster)
     assert cluster.checks.breach is not None
     assert cluster.checks.breach.invariant in invariants
+
+
+@pytest.mark.parametrize(
+    ("breaks", "invariants"),
+    [(epochs_go_back, ("in-sync", "one-leader")), (nobody_knows_that_it_went_back, ("no-duplicate", "one-leader"))],
+    ids=lambda each: each[0] if isinstance(each, tuple) else each.__name__,
+)
+def test_without_the_rule_some_storm_ends_in_a_breach(
+    breaks: Callable[[pytest.MonkeyPatch], None], invariants: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaks(monkeypatch)
+    breaches = (run_storm(plan_for(seed, "restores", 3)).breach for seed in range(1, SEEDS + 1))
+    breach = next((each for each in breaches if each is not None), None)
+    assert breach is not None
+    assert breach.invariant in invariants

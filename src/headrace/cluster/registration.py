@@ -88,10 +88,12 @@ def next_producer_ids(image: Image) -> ProducerIdBlock:
     return ProducerIdBlock(range(first, record.next_id), commit)
 
 
-def skip_producer_ids(image: Image) -> Commit:
+def skip_producer_ids(image: Image, stretches: int) -> Commit:
     """Skips all producer ids that may have been given out since the copy that the store was restored from.
 
-    An id given twice makes the records of the second producer look like retries of the first's.
+    An id given twice makes the records of the second producer look like retries of the first's. `stretches` is drawn by
+    chance: a copy that is restored again knows nothing of what was given out after the first time.
     """
     next_id, revision = image.producer_ids
-    return Commit({PRODUCER_IDS: encode(ProducerIds(next_id + PRODUCER_IDS_APART))}, {PRODUCER_IDS: revision})
+    record = ProducerIds(next_id + stretches * PRODUCER_IDS_APART)
+    return Commit({PRODUCER_IDS: encode(record)}, {PRODUCER_IDS: revision})

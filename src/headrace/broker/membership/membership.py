@@ -35,6 +35,7 @@ JOIN_PAUSE_SECONDS = 0.1
 # A broker whose disk hung again comes back after so long, twice as long each time, and at once if others are missing.
 AWAY_SECONDS = 1.0
 AWAY_SECONDS_MAX = 16.0
+STRETCH_MAX = 1 << 20
 # How much earlier than the store we take our own lease as over: clocks tick apart a little.
 MARGIN_SHARE = 0.1
 
@@ -115,7 +116,8 @@ class Membership:
     async def _skip_used_producer_ids(self) -> None:
         metadata = self._broker.metadata
         if self._broker.seen_revision.store_went_back:
-            await metadata.until_visible(await commit_all(metadata.store, [skip_producer_ids(metadata.image)]))
+            skip = skip_producer_ids(metadata.image, _stretch(self._broker))
+            await metadata.until_visible(await commit_all(metadata.store, [skip]))
 
     async def look_who_is_alive(self) -> None:
         """Before we serve: who knows of nobody else tells clients so, and as the controller would elect in their place."""
@@ -233,13 +235,19 @@ def seconds_away(recent_hangs: int) -> float:
 
 
 def _epochs_known(broker: "Broker") -> dict[tuple[bytes, int], int]:
-    """The latest leader epoch in each log: above that of the store after it was restored from an older copy. Another epoch
-    may have come since with no record of it here, so if this broker had seen more, the next one is taken as used."""
-    used_since = int(broker.seen_revision.store_went_back)
+    """The latest leader epoch in each log: above that of the store after it was restored from an older copy. Other epochs
+    may have come since with no record of them here, so if this broker had seen more, the next ones are taken as used."""
+    used_since = _stretch(broker) if broker.seen_revision.store_went_back else 0
     return {
         (each.topic_id, each.id.partition): max(each.log.active_epoch, each.leader_epoch + used_since)
         for each in broker.partitions
     }
+
+
+def _stretch(broker: "Broker") -> int:
+    """How many numbers are taken as used since the copy that the store was restored from. By chance: whoever restores the
+    same copy again would use those of after the first time again, which no store knows any more."""
+    return broker.rng.randint(1, STRETCH_MAX)
 
 
 def live_epochs(leases: Mapping[str, Lease]) -> dict[int, int]:
