@@ -56,8 +56,13 @@ def left_over(host: "Host") -> str:
         queues = [queue._queue for queue in (partition.waits._committed, partition.waits._synced) if queue is not None]
         gone = sum(not waiter.is_waiting(part) for queue in queues for _, waiter, part in queue)
         verifying = len(partition.verifications)
-        if gone or verifying:
-            return f"{host.name}: {partition.id} has {gone} who wait no more, {verifying} verifications"
+        entries = [*partition.watchers, *partition.follower_watchers]
+        forgotten = sum(not entry.session.is_kept and entry.session.parked is None for entry in entries)
+        if gone or verifying or forgotten:
+            return (
+                f"{host.name}: {partition.id} has {gone} who wait no more, {verifying} verifications, {forgotten} who "
+                f"watch it for a fetch that is over"
+            )
     return ""
 
 

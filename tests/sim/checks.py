@@ -226,6 +226,7 @@ class Checks:
 
     def on_restored(self) -> None:
         """The store is an older copy of itself. Who led in which epoch stays known: no epoch is used by two."""
+        self._world.shelf.watchers[self._on_store] = None
         entries = self._world.shelf.entries.items()
         changes = [Change(key, entry.value, entry.revision) for key, entry in entries]
         self._image = Image().apply(changes, self._world.shelf.revision)

@@ -18,6 +18,7 @@ from sim.config_churn import change_configs
 from sim.disk import SimDisk
 from sim.host import Host
 from sim.loop import Entry
+from sim.restored_stores import StoreCopy, restore_store
 from sim.world import World
 
 CRASH_DOWN_SECONDS: Final = (0.1, 6.0)
@@ -34,6 +35,8 @@ class Faults:
         self.rng = rng
         self.to_replace: dict[tuple[int, str], None] = {}
         """Broker and partition with rot that only a person mends: see `topic_faults.replace_rotten`."""
+        self.store_copy: StoreCopy | None = None
+        """An older copy of the store: see `restored_stores`."""
         self._due: list[Entry] = []
         self._admins: list[asyncio.Task[Any]] = []
 
@@ -269,6 +272,17 @@ class Faults:
     def _quicken_store(self) -> None:
         self.world.slow_commits.seconds_max = self.world.slow_commits.news_seconds_max = 0.0
 
+    def forget_history(self) -> None:
+        """The store remembers no changes for a while: whoever lags behind has to load all of it anew."""
+        seconds = self.rng.uniform(0.5, 4.0)
+        self.world.say("store", f"forgets its history for {seconds:.2f} s")
+        self._forget_history(self.world.agenda.now + seconds)
+
+    def _forget_history(self, until: float) -> None:
+        self.world.shelf.history.clear()
+        if self.world.agenda.now < until:
+            self.harm_after(self.rng.uniform(0.01, 0.1), self._forget_history, until)
+
     # -- the calm --------------------------------------------------------------------------------------------------
 
     def heal(self) -> None:
@@ -319,9 +333,18 @@ SCENARIOS: Final[Mapping[str, Mapping[Fault, float]]] = {
         Faults.cut_store: 4,
         Faults.cut_store_from_all: 1,
         Faults.slow_store: 2,
+        Faults.forget_history: 1,
         Faults.kill_one: 1,
         Faults.bounce_follower: 1,
         Faults.isolate_one: 1,
+    },
+    "restores": {
+        restore_store: 3,
+        Faults.kill_one: 1,
+        Faults.power_off_one: 0.5,
+        Faults.bounce_follower: 1,
+        Faults.elect_preferred: 2,
+        Faults.slow_disk: 0.5,
     },
     # Changes of the in-sync set that meet everything that could end them: the storm makes the producers busier.
     "churn": {

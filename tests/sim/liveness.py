@@ -128,9 +128,7 @@ class Liveness:
         return ""
 
     def _well_replicas(self, topic: str, index: int, state: PartitionState) -> tuple[int, ...]:
-        """Those that must be able to go on by themselves; none when nothing is promised."""
-        if state.adding or state.removing:
-            return ()
+        """Those that must be able to go on by themselves, in the midst of a move too; none when nothing is promised."""
         now = self._world.agenda.now
         well = [each for each in state.replicas if now - self._unwell_at.get(each, now) > WELL_SECONDS]
         least = max(len(state.replicas) // 2 + 1, self._min_isr(topic, index, well))

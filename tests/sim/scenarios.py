@@ -8,7 +8,7 @@ reason.
 from collections.abc import Mapping
 from typing import Final
 
-from sim import directed, disk_storms, topic_faults
+from sim import directed, disk_storms, restored_stores, topic_faults
 from sim.faults import SCENARIOS as OWN
 from sim.faults import Fault, Faults
 
@@ -30,6 +30,7 @@ EVERYWHERE: Final[Mapping[Fault, float]] = {
     Faults.cut_store: 0.7,
     Faults.cut_store_from_all: 0.2,
     Faults.slow_store: 0.3,
+    Faults.forget_history: 0.2,
     Faults.bounce_follower: 0.5,
     Faults.change_configs: 0.5,
     Faults.elect_preferred: 0.3,
@@ -41,9 +42,10 @@ EVERYWHERE: Final[Mapping[Fault, float]] = {
     disk_storms.hang_disk: 0.3,
     disk_storms.fill_to_the_last_byte: 0.2,
     topic_faults.pass_topic: 0.7,
-    topic_faults.limit_size: 0.3,
+    topic_faults.limit_size: 0.8,
     topic_faults.limit_time: 0.2,
     topic_faults.rot_anywhere: 0.3,
+    restored_stores.restore_store: 0.5,
 }
 
 WIDE: Final = ("mixed", "groups", "transactions", "moves", "relaxed", "rot")

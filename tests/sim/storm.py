@@ -27,10 +27,12 @@ from sim.faults import Fault, Faults
 from sim.liveness import Liveness
 from sim.mixed_clients import BulkProducer, ImpatientProducer
 from sim.passing_clients import PassingClient
+from sim.restored_stores import copy_store
 from sim.scenarios import SCENARIOS, WIDE
 from sim.topic_faults import NAMES as PASSING
 from sim.topic_faults import pass_topic, replace_rotten
 from sim.transactions import LEDGER, CommittedReader, Ledger, TransactionalProducer
+from sim.wide_producer import WideProducer
 from sim.world import LogLines, World
 
 TOPIC = "orders"
@@ -41,10 +43,13 @@ LAST_REQUEST_SECONDS = 3.0
 CHECKPOINT_SECONDS = 8.0
 LEDGER_PARTITIONS = 2
 RESTLESS_SHARE = 1 / 3
+LARGE_SEGMENTS_SHARE = 1 / 4
 # Of all faults, where topics come and go.
 PASSING_SHARE = 0.5
 # Longer than somebody stays away.
 RESTLESS_SECONDS = 18.0
+# A broker writes down every five seconds which revision of the store it has seen.
+RESTORES_SECONDS = 25.0
 
 
 class Plan(NamedTuple):
@@ -62,7 +67,7 @@ class Plan(NamedTuple):
     topic_config: tuple[tuple[str, str], ...] = ()
     acks: int = -1
     others: tuple[str, ...] = ()
-    """Producers of other habits: see `mixed_clients`."""
+    """Producers of other habits: see `mixed_clients` and `wide_producer`."""
     is_narrow: bool = False
     """The scenario's own faults only: teeth are found sooner where nothing else happens."""
     calm: float = 90.0
@@ -74,6 +79,8 @@ class Plan(NamedTuple):
     """These four: see `limits`."""
     has_passing: bool = False
     """Topics that come and go are written and read too."""
+    has_large_segments: bool = False
+    """Of the default size: no roll in a storm, and cuts in the midst of a segment that holds the whole log."""
 
     @property
     def command(self) -> str:
@@ -88,7 +95,10 @@ def plan_for(seed: int, scenario: str, brokers: int) -> Plan:
         producers_max=rng.choice((0, 0, 0, 24)),
         sessions_max=rng.choice((0, 0, 0, 2)),
         has_passing=scenario in WIDE and rng.random() < 0.5,
+        has_large_segments=scenario in WIDE and rng.random() < LARGE_SEGMENTS_SHARE,
     )
+    if scenario == "restores":
+        return plan._replace(seconds=RESTORES_SECONDS)
     if scenario not in ("groups", "transactions") or rng.random() > RESTLESS_SHARE:
         return plan
     if scenario == "transactions":
@@ -116,7 +126,7 @@ def _load_for(seed: int, scenario: str, brokers: int) -> Plan:
         topic_config=tuple(config.items()),
         # Alone, a broker's own sync is all there is.
         acks=rng.choice((-1, 1)) if brokers == 1 else -1,
-        others=rng.choice(((), ("bulk",), ("impatient",), ("bulk", "impatient"))),
+        others=rng.choice(((), ("bulk",), ("impatient",), ("wide",), ("bulk", "impatient"), ("bulk", "wide"))),
     )
 
 
@@ -210,7 +220,7 @@ class Storm:
         self._rng: Random = world.rng("storm")
         self._faults = Faults(world, checks, self._rng)
         self._liveness = Liveness(world, checks)
-        self._producers: list[Producer | BulkProducer] = []
+        self._producers: list[Producer | BulkProducer | WideProducer] = []
         self._consumers: list[Consumer] = []
         self._transactional: list[TransactionalProducer] = []
         self._committed_readers: list[CommittedReader] = []
@@ -272,15 +282,17 @@ class Storm:
         if plan.scenario == "transactions":
             self._start_transactions()
 
-    def _other_producers(self) -> list[Producer | BulkProducer]:
+    def _other_producers(self) -> list[Producer | BulkProducer | WideProducer]:
         """Of other habits, at a slower pace: the storm must stay short."""
         world, plan, checks = self._world, self._plan, self._checks
         pace = max(0.1, plan.pace) * 2
-        found: list[Producer | BulkProducer] = []
+        found: list[Producer | BulkProducer | WideProducer] = []
         if "bulk" in plan.others:
             found.append(BulkProducer(world, checks, 0, TOPIC, plan.partitions, pace))
         if "impatient" in plan.others:
             found.append(ImpatientProducer(world, checks, 90, TOPIC, plan.partitions, pace, plan.acks))
+        if "wide" in plan.others:
+            found.append(WideProducer(world, checks, 0, TOPIC, plan.partitions, pace))
         return found
 
     def _start_transactions(self) -> None:
@@ -313,6 +325,7 @@ class Storm:
         self._run(rng.uniform(0.5, 2.0))
         end = world.agenda.now + plan.seconds
         due = world.agenda.now
+        copy_store(self._faults)
         if plan.is_restless and plan.brokers > 1:
             self._faults.stay_away()
         while world.agenda.now < end and not self._is_over:
@@ -425,6 +438,8 @@ class Storm:
 
     def _read_all(self) -> None:
         """The last word: the leader's log, record by record, against everything that was sent and acknowledged."""
+        # Retention goes on, also since the last look.
+        self._checks.inspect()
         topics = self._checks.image().topics
         labels = {TOPIC: TOPIC} | {name: label(name, topics[name].id) for name in PASSING if name in topics}
         for name, labelled in labels.items():
@@ -447,5 +462,6 @@ def _records(partition: Any) -> dict[int, bytes]:
 
 
 def _topic_config(plan: Plan) -> dict[str, str]:
-    """Segments that last seconds, so that rolls happen under fire."""
-    return {"segment.ms": "2500", **dict(plan.topic_config)}
+    """Segments that last seconds, so that rolls happen under fire; or of the default size."""
+    rolls = {} if plan.has_large_segments else {"segment.ms": "2500"}
+    return {**rolls, **dict(plan.topic_config)}

@@ -15,7 +15,7 @@ from typing import Any
 
 from headrace.base.errors import StoreUnreachable
 from headrace.cluster.broker_settings import settings_for
-from headrace.cluster.store import LeaseHeld, LeaseLost
+from headrace.cluster.store import Entry, LeaseHeld, LeaseLost
 from headrace.stores.memory import MemoryShelf
 from sim.host import Host, SimClock
 from sim.loop import Agenda, HostLoop
@@ -126,6 +126,14 @@ class World:
             self.say(host.name, "is asked to stop")
             host.is_stopping = True
             host.loop.create_task(host.node.stop())
+
+    def restore_store(self, revision: int, entries: Mapping[str, Entry]) -> None:
+        """An older copy of the store takes its place, while nobody is up. What was on its way to it is lost, and so are
+        leases."""
+        assert not any(host.is_up for host in self.hosts)
+        self.shelf = MemoryShelf()
+        self.shelf.revision = revision
+        self.shelf.entries = dict(entries)
 
     def pause(self, host: Host, seconds: float) -> None:
         if host.is_up and not host.loop.is_paused:
