@@ -361,7 +361,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument(
-        "--only", nargs="*", default=[], metavar="FAULT", help="names of functions, kill_leader for one"
+        "--only",
+        nargs="*",
+        default=[],
+        metavar="FAULT",
+        choices=[fault.play.__name__ for fault in FAULTS],
+        help="names of functions, kill_leader for one",
     )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
