@@ -163,7 +163,8 @@ def made(kind: Callable[[dict[str, Any]], Made], config: dict[str, Any]) -> Made
     try:
         return kind({"logger": _LibrdkafkaLog(), "error_cb": _tell_outage, **config})
     except KafkaException as failure:
-        raise _refused(str(failure.args[0]), config) from None
+        error = failure.args[0]
+        raise _refused(error.str() if isinstance(error, KafkaError) else str(error)) from None
     except (TypeError, ValueError) as failure:
         raise ApiError(f"a setting is refused: {failure}", "see docs/python.md for the settings") from None
 
@@ -202,7 +203,7 @@ def _dotted(name: str) -> str:
     return name if name in WELL_KNOWN else name.replace("_", ".")
 
 
-def _refused(said: str, config: Mapping[str, object]) -> ApiError:
+def _refused(said: str) -> ApiError:
     if not (found := _NO_SUCH.search(said)):
         return ApiError(f"a setting is refused: {said}", "correct its value")
     hint = near(found[1], WELL_KNOWN) or "names are those of librdkafka, see docs/python.md"

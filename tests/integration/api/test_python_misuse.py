@@ -441,6 +441,9 @@ def test_names_that_are_none_and_settings_with_a_place_elsewhere(client: headrac
         "join_group\\(\\) names the group": [lambda: headrace.connect("127.0.0.1:1", group_id="g")],
         "is a setting of consumers": [lambda: client.producer(config={"auto.offset.reset": "latest"})],
         "is a setting of producers": [lambda: client.join_group("g", "a", config={"linger.ms": 1})],
+        'refused: Invalid value "first" for': [
+            lambda: client.join_group("g", "a", config={"auto.offset.reset": "first"})
+        ],
         "config is": [lambda: client.producer(config=["linger.ms"])],  # type: ignore[arg-type]
     }
     for match, calls in wrong.items():
