@@ -10,7 +10,6 @@ ALLOWED = {
     "headrace.broker.coordinators.group.GroupCoordinator",
     "headrace.broker.coordinators.groups.GroupCoordinators",
     "headrace.broker.coordinators.transaction.TransactionCoordinator",
-    "headrace.broker.coordinators.transactions.TransactionCoordinators",
     "headrace.client.cluster_client.ClusterClient",
     "headrace.client.writer_client.WriterClient",
     "headrace.partition.partition.Partition",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from headrace.broker.coordinators.group import GroupCoordinator
-from headrace.broker.coordinators.led import LedCoordinators
+from headrace.broker.coordinators.led import LedCoordinators, replicas_of
 from headrace.cluster.changes import NewTopic
 from headrace.groups.coordinator import Groups
 from headrace.groups.settings import MINUTE_MS, GroupSettings
@@ -68,14 +68,9 @@ class GroupCoordinators(LedCoordinators[GroupCoordinator]):
             for coordinator in self:
                 coordinator.forget_deleted_topics()
 
-    def expire(self) -> None:
-        for coordinator in self:
-            coordinator.expire()
-
     def _new_topic(self) -> NewTopic:
         config = self._broker.view.config
-        # A cluster that gives its topics fewer replicas, such as one broker alone, gives this one no more.
-        replicas = min(config.number("offsets.topic.replication.factor"), config.number("default.replication.factor"))
+        replicas = replicas_of("offsets.topic.replication.factor", config)
         settings = {
             "cleanup.policy": "compact",
             "compression.type": "producer",

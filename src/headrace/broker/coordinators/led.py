@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from headrace.base.errors import Refused
 from headrace.broker.coordinators.logged import LoggedCoordinator
+from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.changes import NewTopic
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.entities import Topic
@@ -31,6 +32,11 @@ class Home(NamedTuple):
 
     partition: int
     broker: Registration
+
+
+def replicas_of(setting: str, config: BrokerConfig) -> int:
+    """The replicas of an internal topic: no more than the cluster gives other topics, so one where there is one broker."""
+    return min(config.number(setting), config.number("default.replication.factor"))
 
 
 class LedCoordinators(ABC, Generic[C]):

@@ -71,6 +71,10 @@ class LoggedCoordinator(ABC, Generic[Decided]):
     def _apply(self, outcome: Decided) -> None: ...
 
     @abstractmethod
+    def expire(self) -> None:
+        """Forgets what nobody has used for long."""
+
+    @abstractmethod
     def _refusal(self, request: Any, version: int, code: ErrorCode) -> Any: ...
 
     # -- beginning and end -------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """The transaction coordinators of this broker, one for each partition of `__transaction_state` that it leads."""
 
-from headrace.broker.coordinators.led import LedCoordinators
+from headrace.broker.coordinators.led import LedCoordinators, replicas_of
 from headrace.broker.coordinators.transaction import TransactionCoordinator
 from headrace.cluster.changes import NewTopic
 from headrace.partition.partition import Partition
@@ -20,16 +20,9 @@ class TransactionCoordinators(LedCoordinators[TransactionCoordinator]):
         )
         return TransactionCoordinator(self._broker, partition, Transactions(settings))
 
-    def expire(self) -> None:
-        for coordinator in self:
-            coordinator.expire()
-
     def _new_topic(self) -> NewTopic:
         config = self._broker.view.config
-        # A cluster that gives its topics fewer replicas, such as one broker alone, gives this one no more.
-        replicas = min(
-            config.number("transaction.state.log.replication.factor"), config.number("default.replication.factor")
-        )
+        replicas = replicas_of("transaction.state.log.replication.factor", config)
         settings = {
             "cleanup.policy": "compact",
             "compression.type": "producer",

@@ -7,9 +7,11 @@ and then: producers nobody heard of for a day, and committed offsets that have h
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from headrace.base.errors import DiskFull
+from headrace.broker.coordinators.logged import LoggedCoordinator
 from headrace.broker.net.connection_limits import connection_limits
 
 if TYPE_CHECKING:
@@ -40,10 +42,10 @@ class Janitor:
             if ticks % CHECKPOINT_TICKS == 0:
                 await self._save_checkpoints()
             if ticks % self._offsets_ticks() == 0:
-                self._broker.coordinators.expire()
+                _expire_all(self._broker.coordinators)
             if ticks % EXPIRY_TICKS == 0:
                 await self._expire_producers()
-                self._broker.transactions.expire()
+                _expire_all(self._broker.transactions)
 
     def _offsets_ticks(self) -> int:
         return max(
@@ -79,3 +81,8 @@ class Janitor:
             partition.log.expire_producers(now)
             if count % PER_TURN == 0:
                 await asyncio.sleep(0)
+
+
+def _expire_all(coordinators: Iterable[LoggedCoordinator[Any]]) -> None:
+    for coordinator in coordinators:
+        coordinator.expire()
