@@ -117,7 +117,7 @@ def parse_config(path: str, text: str) -> ConfigFile:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise Failure(f"{path}: this is not TOML: {error}", _fix_of(text), ExitCode.USAGE) from None
+        raise _no_toml(path, text, error) from None
     file = ConfigFile(path, lines=dict(_lines(text)))
     for name, table in tables.items():
         _check_section(file, name, table)
@@ -146,14 +146,22 @@ def _text(path: str) -> str:
         raise Failure(f"--config {path}: {reason}", "name a TOML file that you may read", ExitCode.USAGE) from None
 
 
-def _fix_of(text: str) -> str:
-    """The fix for what is no TOML: `max.connections` cannot be a number there and begin `max.connections.per.ip` too."""
-    names = [name for name, _ in _lines(text)]
-    for section, longer in names:
-        is_quoted = f'"{longer}"' in text or f"'{longer}'" in text
-        if not is_quoted and any(longer.startswith(f"{name}.") for where, name in names if where == section):
-            return f'put the longer name in quotes: "{longer}" = …'
-    return "see docs/config-file.md"
+def _no_toml(path: str, text: str, error: tomllib.TOMLDecodeError) -> Failure:
+    """The failure of a text that TOML cannot read, with its line also where the parser has none."""
+    lines: dict[tuple[str, str], int] = {}
+    for (section, name), line in _lines(text):
+        if section and (section, name) in lines:
+            first = lines[section, name]
+            cause = f"{path}:{line}: {name} stands in [{section}] twice, first in line {first}"
+            return Failure(cause, "leave one of them out", ExitCode.USAGE)
+        lines[section, name] = line
+    for (section, name), line in lines.items():
+        # To TOML `max.connections` cannot be a number and begin `max.connections.per.ip` too.
+        is_quoted = f'"{name}"' in text or f"'{name}'" in text
+        if not is_quoted and any(name.startswith(f"{other}.") for where, other in lines if where == section):
+            cause = f"{path}:{line}: {name} begins with another name that stands there"
+            return Failure(cause, f'put the longer name in quotes: "{name}" = …', ExitCode.USAGE)
+    return Failure(f"{path}: this is not TOML: {error}", "see docs/config-file.md", ExitCode.USAGE)
 
 
 def _check_section(file: ConfigFile, name: str, table: object) -> None:
@@ -162,6 +170,8 @@ def _check_section(file: ConfigFile, name: str, table: object) -> None:
     if isinstance(table, dict) and ("", name) in file.lines:
         hint = nearest(name, SECTIONS, f"there are {', '.join(f'[{each}]' for each in SECTIONS)}")
         raise file.refused("", name, f"there is no section [{name}]", hint)
+    if isinstance(table, list):
+        raise Failure(f"{file.path}: [[{name}]] is a list of sections", f"write [{name}]", ExitCode.USAGE)
     key, line = next(((key, line) for key, line in file.lines.items() if name in key), (("", name), 0))
     dotted = ".".join(filter(None, key))
     raise Failure(

@@ -73,9 +73,19 @@ def test_every_option_of_serve_may_stand_in_a_file() -> None:
         ("[up]\nend-stopped-after = -0.5", "f.toml:2: end-stopped-after cannot be -0.5", "a number from 0"),
         ("[serve]\nstore = 'ectd://a:2379/x'", "f.toml:2: there is no metadata store ectd://", "etcd://HOST:PORT"),
         ("[serve]\nstore = 'etcd://a:b/x'", "f.toml:2: etcd://a:b/x: 'a:b' is not HOST:PORT", "Write it like etcd://"),
+        ("[serve]\nport = 1\n\nport = 2", "f.toml:4: port stands in [serve] twice, first in line 2", "leave one"),
+        ("[[broker]]\nnum.partitions = 1", "f.toml: [[broker]] is a list of sections", "write [broker]"),
         ("a b", "f.toml: this is not TOML", "docs/config-file.md"),
-        ("[broker]\nmax.connections = 9\nmax.connections.per.ip = 3", "f.toml: this is not TOML", PER_IP),
-        ("[broker]\nmax.connections.per.ip = 3\nmax.connections = 9", "f.toml: this is not TOML", PER_IP),
+        (
+            "[broker]\nmax.connections = 9\nmax.connections.per.ip = 3",
+            "f.toml:3: max.connections.per.ip begins",
+            PER_IP,
+        ),
+        (
+            "[broker]\nmax.connections.per.ip = 3\nmax.connections = 9",
+            "f.toml:2: max.connections.per.ip begins",
+            PER_IP,
+        ),
         ('[broker]\nmax.connections = 9\n"max.connections.per.ip" = 3\na b', "is not TOML", "docs/config-file.md"),
     ],
 )
