@@ -4,9 +4,12 @@ Unlike SIGSTOP it shows in no state of the process, and nobody can wake it with 
 of ours is made for the time it lasts, and the process goes back to where it was.
 """
 
+import errno
 import os
 import time
 from pathlib import Path
+
+from eventually import until
 
 FREEZE_SECONDS = 10.0
 
@@ -33,7 +36,17 @@ class Freezer:
         self._order("0")
         for pid in (self._group / "cgroup.procs").read_text().split():
             (self._before / "cgroup.procs").write_text(pid)
-        self._group.rmdir()
+        # A process that was killed counts as being in its group for as long as it takes to die.
+        until(self._remove, seconds=FREEZE_SECONDS, otherwise="the group is not empty")
+
+    def _remove(self) -> bool:
+        try:
+            self._group.rmdir()
+        except OSError as busy:
+            if busy.errno != errno.EBUSY:
+                raise
+            return False
+        return True
 
     def _order(self, frozen: str) -> None:
         (self._group / "cgroup.freeze").write_text(frozen)

@@ -9,7 +9,7 @@ from headrace.broker.replication.isr_keeper import IsrKeeper
 from headrace.cluster.image import Image
 from headrace.partition.in_sync import InSync
 from headrace.replica.leader import LeaderReplica
-from sim.isr_stories import SETTING
+from sim.isr_stories import LOADED, SETTING
 from sim.mutant import edit
 from sim.storm import plan_for
 from sim.teeth import Tooth
@@ -92,6 +92,7 @@ SEEDS = 40
 # Those that a directed story shows are in `test_isr_found`.
 ISR_TEETH = (
     Tooth("settings-end-proposals", settings_end_proposals, UNSAFE, SETTING.plan, play=SETTING.play),
+    Tooth("loaded-images-are-all-new", a_loaded_image_is_all_new, UNSAFE, LOADED.plan, play=LOADED.play),
     Tooth("the-smaller-set-counts", the_smaller_set_counts, UNSAFE, CHURN),
     Tooth("joiners-need-only-the-watermark", joiners_need_only_the_watermark, UNSAFE, CHURN),
 )

@@ -13,7 +13,7 @@ from sim.isr_stories import DARK
 from sim.mutant import edit
 from sim.mutants.plans import SAFETY
 from sim.mutants.plays import by_story, by_test
-from sim.test_restored_store import epochs_go_back, nobody_knows_that_it_went_back
+from sim.test_restored_store import epochs_go_back, every_restore_skips_alike, nobody_knows_that_it_went_back
 
 RECOVERY = "tests/unit/log/test_log_recovery.py"
 DIRECTORY = "tests/unit/broker/test_broker_directory.py"
@@ -212,6 +212,11 @@ OPENINGS = (
     by_test(
         "restored-stores-are-not-noticed",
         nobody_knows_that_it_went_back,
+        f"{RESTORED}::test_acknowledged_records_outlive_a_restored_store",
+    ),
+    by_test(
+        "every-restore-skips-alike",
+        every_restore_skips_alike,
         f"{RESTORED}::test_acknowledged_records_outlive_a_restored_store",
     ),
 )
