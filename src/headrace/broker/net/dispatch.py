@@ -17,6 +17,7 @@ from headrace.base.errors import PeerError
 from headrace.base.probe import Histogram
 from headrace.broker.net.listener import Connection, Pending
 from headrace.broker.net.outbox import Chunk
+from headrace.broker.security.rights import Rights
 from headrace.wire.apis import APIS
 from headrace.wire.codec import decode
 from headrace.wire.codes import ErrorCode
@@ -74,6 +75,10 @@ class Request:
     @property
     def principal(self) -> str:
         return self.connection.principal
+
+    @property
+    def rights(self) -> Rights:
+        return self.connection.rights
 
     def defer(self) -> Pending:
         """Owe the reply: the handler returns this and completes it later."""

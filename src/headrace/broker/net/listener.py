@@ -24,6 +24,7 @@ from headrace.broker.net.budget import Budget
 from headrace.broker.net.connection_limits import KERNELS_CHOICE, SocketBuffers
 from headrace.broker.net.descriptors import Descriptors
 from headrace.broker.net.outbox import Chunk, Outbox, SocketOutbox, TransportOutbox, release_ranges
+from headrace.broker.security.rights import ANONYMOUS, EVERY_RIGHT, Rights, every_right
 
 logger = logging.getLogger("headrace.listener")
 
@@ -103,6 +104,7 @@ class Connection(asyncio.BufferedProtocol):
         "outbox",
         "peer",
         "principal",
+        "rights",
     )
 
     def __init__(self, listener: "Listener") -> None:
@@ -123,7 +125,8 @@ class Connection(asyncio.BufferedProtocol):
         self._task: asyncio.Task[None] | None = None
         self._transport: asyncio.Transport | None = None
         self.peer = self.ip = "?"
-        self.principal = "User:ANONYMOUS"
+        self.principal = ANONYMOUS
+        self.rights = EVERY_RIGHT
         self.client_software = ""
         self.last_active = self.frame_since = listener.loop.time()
 
@@ -136,6 +139,7 @@ class Connection(asyncio.BufferedProtocol):
         if peer:
             self.ip, self.peer = peer[0], f"{peer[0]}:{peer[1]}"
         self.outbox = self._listener.open_outbox(transport, self._read_frames)
+        self.sign_in(ANONYMOUS)
         self._listener.on_open(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -153,6 +157,11 @@ class Connection(asyncio.BufferedProtocol):
         self._listener.budget.forget(self)
         self.shrink()
         self._listener.on_closed(self)
+
+    def sign_in(self, principal: str) -> None:
+        """From here on requests are those of this principal, with its rights."""
+        self.principal = principal
+        self.rights = self._listener.rights_of(principal, self.ip)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._view[self._end :]
@@ -426,7 +435,9 @@ class Listener:
         backlog: int = 1024,
         socket_buffers: SocketBuffers = KERNELS_CHOICE,
         on_disk_failed: Callable[[DiskFailed], None],
+        rights_of: Callable[[str, str], Rights] = every_right,
     ) -> None:
+        """`rights_of` tells the rights of a principal that comes from an address."""
         self.loop = loop
         self.dispatcher = dispatcher
         self.probes = probes
@@ -437,6 +448,7 @@ class Listener:
         self.is_draining = False
         self.addresses: list[tuple[str, int]] = []
         self.on_disk_failed = on_disk_failed
+        self.rights_of = rights_of
         self._readers = readers
         self._connections_max = connections_max
         self._connections_per_ip_max = connections_per_ip_max
