@@ -71,10 +71,10 @@ $(BIN)/python:
 
 $(RUN_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing Headrace into $(VENV) (once)"
-	@$(PIP) -e '.[gateway]'
+	@$(PIP) -e '.[gateway,secure]'
 	@touch $@
 
 $(DEV_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing Headrace and its development tools into $(VENV) (once)"
-	@$(PIP) -e '.[gateway,traces,etcd,spark,dev]'
+	@$(PIP) -e '.[gateway,secure,traces,etcd,spark,dev]'
 	@touch $(RUN_STAMP) $@

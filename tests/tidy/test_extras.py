@@ -24,6 +24,7 @@ NEEDS = {
     "headrace.stores.etcd": ("etcd",),
     "headrace.testing.plugin": ("pytest",),
     # The commands whose work is a client's: each says so when it is called, and no other command loads them.
+    "headrace.cli.certificates": ("secure",),
     "headrace.cli.connection": ("client",),
     "headrace.cli.delete_records": ("client",),
     "headrace.cli.explain": ("client",),
@@ -123,7 +124,7 @@ def test_what_is_imported_later_is_told_with_its_extra() -> None:
     assert [name for name, extra in EXTRA_OF.items() if not homes()[name] & brought(extra)] == []
 
 
-@pytest.mark.parametrize("extra", ["", "client", "avro", "etcd", "gateway", "spark", "traces"])
+@pytest.mark.parametrize("extra", ["", "client", "avro", "etcd", "gateway", "secure", "spark", "traces"])
 def test_nothing_is_installed_for_nobody(extra: str) -> None:
     libraries = {library for module in imports.modules() for library in imports.may_use(module, with_optional=True)}
     used = {home for library in libraries for home in homes().get(library, ())}

@@ -7,6 +7,7 @@ from typing import Final
 
 EXTRA_OF: Final = {
     "confluent_kafka": "client",
+    "cryptography": "secure",
     "deltalake": "spark",
     "fastapi": "gateway",
     "fastavro": "avro",

@@ -13,6 +13,7 @@ from headrace.base.errors import UserError
 from headrace.base.extras import installation_of
 from headrace.cli import (
     backup,
+    certs,
     cluster,
     consume,
     doctor,
@@ -44,6 +45,7 @@ _GROUPS = {
     "backup": backup.app,
     "pipeline": pipeline.app,
     "config": live_config.app,
+    "certs": certs.app,
 }
 
 app = typer.Typer(
@@ -68,6 +70,7 @@ app.add_typer(cluster.app, name="cluster")
 app.add_typer(backup.app, name="backup")
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(live_config.app, name="config")
+app.add_typer(certs.app, name="certs")
 app.command("spark")(spark.spark)
 app.command("produce")(produce.produce)
 app.command("consume")(consume.consume)
