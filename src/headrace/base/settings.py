@@ -6,7 +6,7 @@ in Kafka; there are no units to parse. The value that somebody set, and who did,
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from enum import IntEnum
 from typing import Final, NamedTuple
@@ -47,7 +47,7 @@ class SettingError(UserError):
 class UnknownSetting(UserError):
     """The error for an unknown setting; the message offers the nearest name that exists, unless a fix is known."""
 
-    def __init__(self, name: str, known: Mapping[str, object], fix: str = "") -> None:
+    def __init__(self, name: str, known: Collection[str], fix: str = "") -> None:
         near = [] if fix else get_close_matches(name, known, n=1)
         super().__init__(f"there is no setting {name}", f"Did you mean {near[0]}?" if near else fix)
         self.name = name
@@ -70,6 +70,8 @@ class Setting(NamedTuple):
     """A pattern every word of a list must match."""
     dynamic: bool = False
     """Whether it can change while the broker runs; otherwise it is read once, at start."""
+    per_listener: bool = False
+    """Whether one listener of a broker can have its own value."""
 
     @property
     def sensitive(self) -> bool:

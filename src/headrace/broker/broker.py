@@ -30,9 +30,10 @@ from headrace.broker.membership.new_leaders import NewLeaders
 from headrace.broker.membership.seen_revision import SeenRevision
 from headrace.broker.membership.view import View
 from headrace.broker.net.deadlines import Deadlines
+from headrace.broker.net.dialler import Dialler
 from headrace.broker.net.dispatch import Dispatch
 from headrace.broker.net.hung_peers import HungPeers
-from headrace.broker.net.listener import Listener
+from headrace.broker.net.listeners import Listeners
 from headrace.broker.net.peers import Peers
 from headrace.broker.partitions import Partitions
 from headrace.broker.replication.fetchers import Fetchers
@@ -59,7 +60,7 @@ OPEN_SECONDS_MAX = 5.0
 
 
 class Broker:
-    listener: Listener
+    listeners: Listeners
     membership: Membership
     partitions: Partitions
     disk_room: DiskRoom
@@ -81,12 +82,14 @@ class Broker:
         rng: random.Random,
         probes: Probes,
         tasks: Tasks,
+        dialler: Dialler,
     ) -> None:
         # Types are said where the table of handlers asks for them: it is looked at first.
         self.id = broker_id
         self.tasks: Tasks = tasks
         self.clock = clock
         self.disk: Disk = disk
+        self.dialler = dialler
         self.rng = rng
         self.probes: Probes = probes
         self.fetch_bytes_max = config.number("fetch.max.bytes")
@@ -104,9 +107,9 @@ class Broker:
         self.loading = asyncio.Lock()
         self.coordinators: GroupCoordinators = GroupCoordinators(self)
         self.transactions: TransactionCoordinators = TransactionCoordinators(self)
-        self.peers: Peers = Peers(self.view)
+        self.peers: Peers = Peers(self.view, dialler)
         self.transaction_checks: TransactionChecks = TransactionChecks(self.view, self.peers, self.transactions)
-        self.new_leaders: NewLeaders = NewLeaders(self.view, tasks)
+        self.new_leaders: NewLeaders = NewLeaders(self.view, tasks, dialler)
         self.markers: Markers = Markers(self)
         self.controller = Controller(self.view, probes)
         self.leaderless = Leaderless()

@@ -37,15 +37,18 @@ from headrace.broker.membership.room_to_lead import RoomToLead
 from headrace.broker.membership.seen_revision import SeenRevision
 from headrace.broker.metrics.loop_lag import LoopLag
 from headrace.broker.metrics.server import MetricsServer
-from headrace.broker.net.connection_limits import SocketBuffers, connection_limits
+from headrace.broker.net.budget import Budget
+from headrace.broker.net.connection_limits import KEPT_FOR_BROKERS, ConnectionCount, SocketBuffers, connection_limits
 from headrace.broker.net.descriptors import Descriptors, descriptor_limit
 from headrace.broker.net.dispatch import Dispatch
 from headrace.broker.net.hung_peers import HungPeers
 from headrace.broker.net.listener import Listener
+from headrace.broker.net.listeners import Listeners
 from headrace.broker.net.traces import Traces, open_traces
 from headrace.broker.partitions import Partitions
 from headrace.broker.replication.doubtful_copies import DoubtfulCopies
 from headrace.broker.replication.stall_watch import StallWatch
+from headrace.broker.security.opening import look_at_certificates, open_dialler, open_tls
 from headrace.broker.tasks import Tasks
 from headrace.broker.turn import Turn
 from headrace.broker.upkeep.clean_process import Cleaning
@@ -55,6 +58,7 @@ from headrace.broker.upkeep.retention import Retention
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.image import Image
+from headrace.cluster.listeners import PlannedListener, plan_listeners
 from headrace.cluster.registration import found_cluster
 from headrace.cluster.store import Conflict, MetaStore
 from headrace.log.clean_job import CleanJob
@@ -108,6 +112,7 @@ class Node:
         self._begin_cleaning = begin_cleaning
         self._open_syncs = open_syncs
         self._config = BrokerConfig(settings.overrides)
+        self._plan = plan_listeners(self._config, settings.host, settings.port, settings.advertised_host)
         self._directory = DataDirectory(disk, settings.data)
         self._descriptors = Descriptors(descriptor_limit())
         self._metrics: MetricsServer | None = None
@@ -126,6 +131,7 @@ class Node:
         self._read_threads = ThreadPoolExecutor(READ_THREADS, "read")
         self._syncs = self._open_syncs(self.settings.data, SyncThreads(loop, self._clock, self._sync_threads).run)
         self._tasks = Tasks(self._on_failure)
+        self._tls = open_tls(self._plan, lambda: self.broker.view.config if hasattr(self, "broker") else self._config)
         self.broker = Broker(
             self.settings.broker_id,
             loop=loop,
@@ -136,6 +142,7 @@ class Node:
             rng=self._rng,
             probes=self.probes,
             tasks=self._tasks,
+            dialler=open_dialler(self._plan, self._config, self._tls),
         )
         self._traces = open_traces(self.broker.view)
         if self._traces is not None:
@@ -233,30 +240,47 @@ class Node:
         raise UserError("the metadata store takes no writes", "Look at the store's own log.")
 
     async def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
-        settings, config = self.settings, self._config
-        listener = self.broker.listener = Listener(
+        broker, plan = self.broker, self._plan
+        count = ConnectionCount(self._descriptors)
+        count.kept = min(KEPT_FOR_BROKERS, self._descriptors.left // 4) if plan.is_apart else 0
+        buffers = Budget(self._config.number("queued.max.request.bytes"))
+        opened = [self._listener(each, loop, count, buffers) for each in plan.listeners]
+        listeners = broker.listeners = Listeners(plan, opened, count, self._on_failure)
+        broker.hung_peers = HungPeers(broker.view, self._tasks, broker.partitions, listeners, broker.dialler)
+        self.port = await listeners.bind()
+        await self._join()
+        await listeners.serve()
+        if self._tls:
+            self._tasks.start("certificates", look_at_certificates(self._tls, self._read_threads))
+        self._tasks.start("janitor", Janitor(self.broker).run())
+        self._tasks.start("stall watch", StallWatch(self.broker.view, self.broker.partitions).run())
+        self._tasks.start("loop lag", LoopLag(self.probes).run())
+        self._keep_tidy()
+
+    def _listener(
+        self, plan: PlannedListener, loop: asyncio.AbstractEventLoop, count: ConnectionCount, buffers: Budget
+    ) -> Listener:
+        config = self._config
+        for_brokers = self._plan.is_apart and plan.name == self._plan.between_brokers
+        return Listener(
+            plan=plan,
+            for_brokers=for_brokers,
             loop=loop,
             dispatcher=self.broker.dispatch,
             probes=self.probes,
             readers=self._read_threads,
             frame_bytes_max=config.number("socket.request.max.bytes"),
-            buffer_bytes_max=config.number("queued.max.request.bytes"),
-            **connection_limits(self.broker.view.config),
-            descriptors=self._descriptors,
-            backlog=config.number("socket.listen.backlog.size"),
+            budget=Budget(buffers.bytes_max) if for_brokers else buffers,
+            count=count,
+            limits=connection_limits(self.broker.view.config, plan.name),
             socket_buffers=SocketBuffers(
-                config.number("socket.send.buffer.bytes"), config.number("socket.receive.buffer.bytes")
+                config.number("socket.send.buffer.bytes"),
+                config.number("socket.receive.buffer.bytes"),
+                config.number("socket.listen.backlog.size"),
             ),
             on_disk_failed=self._on_failure,
+            tls=self._tls.get(plan.name),
         )
-        self.broker.hung_peers = HungPeers(self.broker.view, self._tasks, self.broker.partitions, listener)
-        self.port = await listener.bind(settings.host, settings.port)
-        await self._join()
-        await listener.serve()
-        self._tasks.start("janitor", Janitor(self.broker).run())
-        self._tasks.start("stall watch", StallWatch(self.broker.view, self.broker.partitions).run())
-        self._tasks.start("loop lag", LoopLag(self.probes).run())
-        self._keep_tidy()
 
     def _keep_tidy(self) -> None:
         broker = self.broker
@@ -276,16 +300,18 @@ class Node:
 
     async def _join(self) -> None:
         broker, settings, boot_id = self.broker, self.settings, self._clock.boot_id()
+        called = broker.listeners.for_brokers
         me = Registration(
             settings.broker_id,
             epoch=0,
-            host=settings.advertised_host or settings.host,
-            port=self.port,
+            host=called.host,
+            port=called.port,
             rack=settings.rack or cast(str | None, self._config.value("broker.rack")) or None,
             metrics_port=self.metrics_port,
             boot_id=boot_id,
             directory_id=self._directory.id,
             disk_id=f"{boot_id}/{self._disk.device(settings.data)}" if boot_id else "",
+            endpoints=() if self._plan.is_plain else broker.listeners.endpoints,
         )
         before = broker.image.brokers.get(settings.broker_id)
         lost_page_cache = before is not None and not self._is_same_boot(broker.image) and not self._was_clean
@@ -341,13 +367,13 @@ class Node:
 
     async def _drain(self) -> None:
         """Finishes and answers all requests that were read; reads no more."""
-        listener = self.broker.listener
-        listener.stop_accepting()
-        listener.stop_reading()
+        listeners = self.broker.listeners
+        listeners.stop_accepting()
+        listeners.stop_reading()
         await self._until_synced()
         # One turn for the replies that the last round made ready.
         await asyncio.sleep(0.01)
-        listener.close_connections()
+        listeners.close_connections()
         await self._tasks.stop()
         with contextlib.suppress(StoreUnreachable):
             await self.broker.controller.leave()
@@ -394,9 +420,9 @@ class Node:
         await self._tasks.stop()
         self.broker.peers.close()
         self.broker.new_leaders.close()
-        if hasattr(self.broker, "listener"):
-            self.broker.listener.stop_accepting()
-            self.broker.listener.close_connections()
+        if hasattr(self.broker, "listeners"):
+            self.broker.listeners.stop_accepting()
+            self.broker.listeners.close_connections()
         if self._metrics is not None:
             self._metrics.stop()
         if self._traces is not None:
@@ -415,7 +441,7 @@ class Node:
         self._stopping = True
         fields = {"broker": self.settings.broker_id, "cause": error}
         logger.critical("broker %(broker)d must stop: %(cause)s", fields, exc_info=error)
-        if hasattr(self.broker, "listener"):
-            self.broker.listener.stop_accepting()
-            self.broker.listener.close_connections()
+        if hasattr(self.broker, "listeners"):
+            self.broker.listeners.stop_accepting()
+            self.broker.listeners.close_connections()
         self._end(error)

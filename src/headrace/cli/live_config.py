@@ -83,10 +83,10 @@ def _alter(changes: dict[str, str | None], broker: int | None, bootstrap: str, a
 
 
 def _require_known(names: Sequence[str] | dict[str, str | None], known: Sequence[str] = ()) -> None:
-    from headrace.cluster.broker_settings import BROKER_SETTINGS
+    from headrace.cluster.broker_settings import broker_setting
     from headrace.cluster.kafka_settings import unknown_broker_setting
 
     for name in names:
-        if name not in BROKER_SETTINGS and name not in known:
+        if broker_setting(name) is None and name not in known:
             unknown = unknown_broker_setting(name)
             raise Failure(unknown.cause, unknown.fix or "docs/configuration.md lists them all", ExitCode.USAGE)

@@ -14,7 +14,7 @@ from headrace.broker.node import Node
 from headrace.cli.new_options import NewOptions
 from headrace.cli.serve_options import ServeOptions
 from headrace.cluster.broker_config import BrokerConfig
-from headrace.cluster.broker_settings import BROKER_SETTINGS
+from headrace.cluster.broker_settings import broker_setting
 
 logger = logging.getLogger("headrace.serve")
 
@@ -29,7 +29,7 @@ class Reloaded(NamedTuple):
 
 def compared(before: dict[str, str], after: dict[str, str]) -> Reloaded:
     changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-    now = [name for name in changed if BROKER_SETTINGS[name].dynamic]
+    now = [name for name in changed if (setting := broker_setting(name)) is not None and setting.dynamic]
     settings = {**before, **{name: after[name] for name in now if name in after}}
     for name in now:
         if name not in after:

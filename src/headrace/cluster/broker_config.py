@@ -11,8 +11,9 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from headrace.base.settings import Setting, SettingError, Value, render
-from headrace.cluster.broker_settings import BROKER_SETTINGS
+from headrace.cluster.broker_settings import BROKER_SETTINGS, broker_setting
 from headrace.cluster.kafka_settings import unknown_broker_setting
+from headrace.cluster.listener_settings import PREFIX, unprefixed
 from headrace.cluster.topic_settings import Synonym
 
 _NOTHING: Mapping[str, str] = {}
@@ -80,8 +81,13 @@ class BrokerConfig:
         try:
             return self._values[name]
         except KeyError:
-            value = self._values[name] = self._resolve(BROKER_SETTINGS[name])
+            value = self._values[name] = self._resolve(_declared(name))
             return value
+
+    def of_listener(self, listener: str, name: str) -> Value:
+        """The value for one listener: its own, or that of all. The name may begin with a SASL mechanism."""
+        own = f"{PREFIX}{listener.lower()}.{name}"
+        return self.value(own if any(self.found(own)) else unprefixed(own))
 
     def number(self, name: str) -> int:
         value = self.value(name)
@@ -106,7 +112,7 @@ class BrokerConfig:
 
     def found(self, name: str) -> Iterable[Found]:
         """The places that set a setting, the one in force first; without the declared default."""
-        setting = BROKER_SETTINGS[name]
+        setting = _declared(name)
         for source, layer in self._layers:
             text = layer.get(name)
             if text is not None and self._counts(setting, text, source):
@@ -126,15 +132,28 @@ class BrokerConfig:
         return setting.dynamic and parses(setting, text)
 
     def effective(self) -> dict[str, Effective]:
-        return {name: self._effective(setting) for name, setting in BROKER_SETTINGS.items()}
+        return {name: self._effective(setting) for name, setting in {**BROKER_SETTINGS, **self._of_listeners()}.items()}
+
+    def _of_listeners(self) -> dict[str, Setting]:
+        """The settings that are given for one listener."""
+        given = sorted({name for _, layer in self._layers for name in layer if name.startswith(PREFIX)})
+        return {name: setting for name in given if (setting := broker_setting(name)) is not None}
 
     def _effective(self, setting: Setting) -> Effective:
+        found = [each._replace(text=None) if setting.sensitive else each for each in self.found(setting.name)]
         default = Found(setting.name, render(setting.default), Source.DEFAULT)
-        return Effective(setting, self.value(setting.name), (*self.found(setting.name), default))
+        return Effective(setting, self.value(setting.name), (*found, default))
+
+
+def _declared(name: str) -> Setting:
+    setting = broker_setting(name)
+    if setting is None:
+        raise KeyError(name)
+    return setting
 
 
 def parse_broker_setting(name: str, text: str) -> Value:
-    setting = BROKER_SETTINGS.get(name)
+    setting = broker_setting(name)
     if setting is None:
         raise unknown_broker_setting(name)
     return setting.parse(text)

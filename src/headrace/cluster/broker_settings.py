@@ -5,9 +5,11 @@ default of ours differs from Kafka's, its meaning says why.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 from headrace.base.settings import INT_MAX, LONG_MAX, Kind, Setting, Value
+from headrace.cluster.listener_settings import LISTENER_SETTINGS, PREFIX, unprefixed
 from headrace.cluster.topic_settings import DAY_MS, HOUR_MS, MIB, MINUTE_MS, TOPIC_SETTINGS, Synonym, TopicSetting
 
 
@@ -83,8 +85,6 @@ _CONNECTIONS: Final = (
     _int("socket.send.buffer.bytes", -1, "Send buffer of a connection; -1 leaves it to the kernel.", low=-1),
     _int("socket.receive.buffer.bytes", -1, "Receive buffer of a connection; -1 leaves it to the kernel.", low=-1),
     _long("connections.max.idle.ms", 10 * MINUTE_MS, "A connection silent for this long is closed.", dynamic=True),
-    _int("max.connections", INT_MAX, "The most connections at a time.", low=0, dynamic=True),
-    _int("max.connections.per.ip", INT_MAX, "The most connections at a time from one address.", low=0, dynamic=True),
     _long(
         "queued.max.request.bytes",
         128 * MIB,
@@ -274,9 +274,28 @@ def _topic_default(topic_setting: TopicSetting, synonym: Synonym) -> Setting:
 
 BROKER_SETTINGS: Final[Mapping[str, Setting]] = {
     setting.name: setting
-    for group in (_BROKER, _TOPICS, _CONNECTIONS, _REPLICATION, _LOG, _GROUPS, _TRANSACTIONS, tuple(_topic_defaults()))
+    for group in (
+        _BROKER,
+        _TOPICS,
+        _CONNECTIONS,
+        LISTENER_SETTINGS,
+        _REPLICATION,
+        _LOG,
+        _GROUPS,
+        _TRANSACTIONS,
+        tuple(_topic_defaults()),
+    )
     for setting in group
 }
+
+
+@lru_cache(maxsize=1024)
+def broker_setting(name: str) -> Setting | None:
+    """The declaration of a setting, of one listener's too; None for a name that is none."""
+    if not name.startswith(PREFIX):
+        return BROKER_SETTINGS.get(name)
+    declared = BROKER_SETTINGS.get(unprefixed(name))
+    return declared._replace(name=name) if declared is not None and declared.per_listener else None
 
 
 def settings_for(brokers: int) -> dict[str, str]:

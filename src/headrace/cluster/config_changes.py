@@ -8,7 +8,7 @@ from typing import NamedTuple
 from headrace.base.errors import Refused
 from headrace.base.settings import Kind, Setting, SettingError, UnknownSetting, render
 from headrace.cluster.broker_config import BrokerConfig, parse_broker_setting
-from headrace.cluster.broker_settings import BROKER_SETTINGS
+from headrace.cluster.broker_settings import broker_setting
 from headrace.cluster.changes import check_topic_overrides, known_topic
 from headrace.cluster.entities import BrokerOverrides
 from headrace.cluster.image import Image
@@ -53,8 +53,9 @@ def replace_topic_config(image: Image, name: str, config: Mapping[str, str], def
 
 def alter_broker_config(image: Image, broker_id: int | None, edits: Sequence[Edit], effective: BrokerConfig) -> Commit:
     """Changes the settings of one broker, or with None of all. `effective` has the lists that are appended to."""
-    current = {each: render(effective.value(each)) or "" for each in _lists_edited(edits, BROKER_SETTINGS)}
-    config = _edited(image.overrides_of(broker_id), edits, BROKER_SETTINGS, current)
+    declared = {each.name: setting for each in edits if (setting := broker_setting(each.name)) is not None}
+    current = {each: render(effective.value(each)) or "" for each in _lists_edited(edits, declared)}
+    config = _edited(image.overrides_of(broker_id), edits, declared, current)
     return replace_broker_config(image, broker_id, config)
 
 
@@ -74,7 +75,8 @@ def _check_broker_setting(name: str, text: str) -> None:
         parse_broker_setting(name, text)
     except (SettingError, UnknownSetting) as error:
         raise Refused(ErrorCode.INVALID_REQUEST, str(error)) from error
-    if not BROKER_SETTINGS[name].dynamic:
+    declared = broker_setting(name)
+    if declared is None or not declared.dynamic:
         raise Refused(ErrorCode.INVALID_REQUEST, f"{name} is read when a broker starts; it cannot change while it runs")
 
 

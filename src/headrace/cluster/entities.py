@@ -5,6 +5,9 @@ from typing import Final, NamedTuple
 
 NO_LEADER: Final = -1
 
+PLAINTEXT: Final = "PLAINTEXT"
+"""The listener, and the protocol, of a broker for which nothing else was set."""
+
 FENCED: Final = -1
 """The epoch of a registration between two lives of a broker. No lease and no fetch carries it."""
 
@@ -22,6 +25,15 @@ class ControllerClaim(NamedTuple):
     broker_id: int
     epoch: int
     revision: int = 0
+
+
+class BrokerEndpoint(NamedTuple):
+    """Where clients of one of a broker's listeners connect to."""
+
+    listener: str
+    host: str
+    port: int
+    protocol: str = PLAINTEXT
 
 
 class Broker(NamedTuple):
@@ -46,7 +58,15 @@ class Broker(NamedTuple):
     """Whether its disk has no room for clients' writes: it leads only where no other in-sync replica has room."""
     disk_id: str = ""
     """The file system of its data: brokers with the same one run out of room together."""
+    endpoints: tuple[BrokerEndpoint, ...] = ()
+    """The addresses of its listeners, unless there is only the one named PLAINTEXT. Other brokers use `host` and `port`."""
     revision: int = 0
+
+    def endpoint(self, listener: str) -> BrokerEndpoint | None:
+        """The address for who came in on, or calls from, a listener of this name; None if the broker has no such."""
+        if not self.endpoints:
+            return BrokerEndpoint(PLAINTEXT, self.host, self.port) if listener == PLAINTEXT else None
+        return next((each for each in self.endpoints if each.listener == listener), None)
 
 
 class PartitionState(NamedTuple):

@@ -23,6 +23,7 @@ from headrace.base.ids import format_id, parse_id
 from headrace.base.other_format import other_format
 from headrace.cluster.entities import (
     Broker,
+    BrokerEndpoint,
     BrokerOverrides,
     Cluster,
     ControllerClaim,
@@ -209,7 +210,8 @@ def _read_topic(fields: dict[str, Any], revision: int) -> TopicRecord:
 
 def _read_broker(fields: dict[str, Any], revision: int) -> Broker:
     known = {name: value for name, value in fields.items() if name in Broker._fields}
-    return Broker(**{**known, "revision": revision})
+    endpoints = tuple(BrokerEndpoint(*each) for each in fields.get("endpoints", ()))
+    return Broker(**{**known, "endpoints": endpoints, "revision": revision})
 
 
 _READERS: Final[Mapping[str, Callable[[dict[str, Any], int], Record]]] = {

@@ -6,6 +6,8 @@ import pytest
 
 from headrace.base.errors import DiskFailed, PeerError
 from headrace.base.probe import Probes
+from headrace.broker.net.budget import Budget
+from headrace.broker.net.connection_limits import ConnectionCount, ConnectionLimits
 from headrace.broker.net.descriptors import Descriptors
 from headrace.broker.net.listener import (
     KEEP_BUFFER_SECONDS,
@@ -18,9 +20,11 @@ from headrace.broker.net.listener import (
     Listener,
     Pending,
 )
+from headrace.cluster.listeners import PlannedListener
 from quiet_loop import QuietLoop, Wire
 
 MIB = 1 << 20
+ROOMY = ConnectionLimits(broker_max=1000, listener_max=1000, per_ip_max=1000, idle_seconds_max=600.0)
 
 
 class Echo:
@@ -48,26 +52,22 @@ class Echo:
 class Room:
     """A listener without an address, and connections to it."""
 
-    def __init__(self, **limits: int) -> None:
+    def __init__(self, buffer_bytes_max: int = 128 * MIB, **limits: int) -> None:
         self.loop = QuietLoop()
         self.echo = Echo()
         self.probes = Probes()
         self.failures: list[DiskFailed] = []
-        settings = {
-            "frame_bytes_max": 100 * MIB,
-            "buffer_bytes_max": 128 * MIB,
-            "connections_max": 1000,
-            "connections_per_ip_max": 1000,
-            "idle_seconds_max": 600.0,
-        }
         self.listener = Listener(
+            plan=PlannedListener("PLAINTEXT", "PLAINTEXT", "", 0, None),
             loop=self.loop,
             dispatcher=self.echo,
             probes=self.probes,
             readers=None,
-            descriptors=Descriptors(100_000),
+            frame_bytes_max=100 * MIB,
+            budget=Budget(buffer_bytes_max),
+            count=ConnectionCount(Descriptors(100_000)),
+            limits=ROOMY._replace(**limits),
             on_disk_failed=self.failures.append,
-            **{**settings, **limits},
         )
 
     def connect(self) -> tuple[Connection, Wire]:
@@ -371,18 +371,18 @@ def test_a_reply_for_a_connection_that_is_gone_is_dropped(room: Room) -> None:
 
 
 def test_too_many_of_one_address_are_refused_until_one_goes() -> None:
-    room = Room(connections_per_ip_max=2)
+    room = Room(per_ip_max=2)
     opened = [room.connect() for _ in range(3)]
     assert [wire.is_aborted for _, wire in opened] == [False, False, True]
     lose(opened[0][0])
     assert not room.connect()[1].is_aborted
-    room.listener.set_limits(connections_max=1000, connections_per_ip_max=1, idle_seconds_max=600.0)
+    room.listener.set_limits(ROOMY._replace(per_ip_max=1))
     assert room.connect()[1].is_aborted
     assert not opened[1][1].is_aborted
 
 
 def test_too_many_connections_are_refused() -> None:
-    room = Room(connections_max=2)
+    room = Room(broker_max=2)
     wires = [room.connect()[1] for _ in range(3)]
     assert [wire.is_aborted for wire in wires] == [False, False, True]
     assert (room.probes.connections_open, room.probes.connections_refused) == (2, 1)

@@ -205,7 +205,7 @@ class LoggedCoordinator(ABC, Generic[Decided]):
             if not isinstance(bug, DiskFailed):
                 raise
             # Also where no client's connection would tell it: at the end of a turn, and when a timer goes off.
-            self._broker.listener.on_disk_failed(bug)
+            self._broker.listeners.on_disk_failed(bug)
             return
         for timer in outcome.timers:
             self._timers.set(timer)

@@ -182,7 +182,7 @@ HANDLERS = (
     Handler(OffsetForLeaderEpochRequest, takes.partitions(handle_offset_for_leader_epoch), Access("Describe", "Topic")),
     Handler(
         DescribeConfigsRequest,
-        lambda broker, request: handle_describe_configs(broker.view, broker.listener, broker.partitions, request),
+        lambda broker, request: handle_describe_configs(broker.view, broker.listeners, broker.partitions, request),
         Access("DescribeConfigs", "Topic"),
     ),
     Handler(AlterConfigsRequest, takes.view(handle_alter_configs), Access("AlterConfigs", "Topic")),

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from headrace.base.errors import Refused
+from headrace.broker.handlers.addresses import addresses, controller_for
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.cluster.image import Image
@@ -26,10 +27,10 @@ def handle_describe_cluster(view: View, request: Request) -> DescribeClusterResp
     return DescribeClusterResponse(
         0,
         cluster_id=image.cluster_id,
-        controller_id=view.controller_id,
+        controller_id=controller_for(view, request.listener),
         brokers=[
-            DescribeClusterBroker(each.id, each.host, each.port, each.rack, each.id not in view.live)
-            for each in image.brokers.values()
+            DescribeClusterBroker(*each, each.id not in view.live)
+            for each in addresses(image.brokers.values(), request.listener)
             if each.id in view.live or request.body.include_fenced_brokers
         ],
     )

@@ -8,7 +8,7 @@ from headrace.broker.handlers.static_settings import static_settings
 from headrace.broker.membership.metadata import Plan
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
-from headrace.broker.net.listener import Listener
+from headrace.broker.net.listeners import Listeners
 from headrace.broker.partitions import Partitions
 from headrace.cluster.broker_config import BrokerConfig, Effective
 from headrace.cluster.config_changes import (
@@ -42,10 +42,10 @@ Static = Callable[[], Mapping[str, Effective]]
 
 
 def handle_describe_configs(
-    view: View, listener: Listener, partitions: Partitions, request: Request
+    view: View, listeners: Listeners, partitions: Partitions, request: Request
 ) -> DescribeConfigsResponse:
     body = request.body
-    static = partial(static_settings, view, listener, partitions)
+    static = partial(static_settings, view, listeners, partitions)
     # Once each: a small request that repeats itself must not become a huge reply.
     wanted = {(resource.resource_type, resource.resource_name): resource for resource in body.resources}
     results = [

@@ -205,7 +205,7 @@ class ActiveFetch:
         self._collected = []
         response = FetchResponse(0, 0, session.id, list(topics.values()))
         if hinted and self._request.version >= HINTS_SINCE:
-            response.node_endpoints = node_endpoints(self._broker.image)
+            response.node_endpoints = node_endpoints(self._broker.image, self._request.listener)
         return response
 
     # -- waiting ---------------------------------------------------------------------------------------------------

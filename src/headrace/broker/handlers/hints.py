@@ -1,5 +1,6 @@
 """Where else to ask: the leader of a partition and the brokers' addresses, as replies carry them (KIP-951)."""
 
+from headrace.broker.handlers.addresses import addresses
 from headrace.cluster.image import Image
 from headrace.wire.messages.leader_hints import LeaderIdAndEpoch, NodeEndpoint
 
@@ -11,5 +12,5 @@ def leader_hint(image: Image, topic: str, index: int) -> LeaderIdAndEpoch | None
     return LeaderIdAndEpoch(state.leader, state.leader_epoch)
 
 
-def node_endpoints(image: Image) -> list[NodeEndpoint]:
-    return [NodeEndpoint(broker.id, broker.host, broker.port, broker.rack) for broker in image.brokers.values()]
+def node_endpoints(image: Image, listener: str) -> list[NodeEndpoint]:
+    return [NodeEndpoint(*each) for each in addresses(image.brokers.values(), listener)]

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Collection, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.base.errors import Refused
 from headrace.base.ids import ZERO_ID
+from headrace.broker.handlers.addresses import addresses, controller_for, unreachable
 from headrace.broker.membership.new_leaders import NewLeaders
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
@@ -15,6 +16,7 @@ from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.topic_names import check_topic_name
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.metadata import (
+    MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 
 PARTITIONS_PER_TURN = 1000
+LISTENER_NOT_FOUND_SINCE = 6
 # For this request waits whatever its client asks next.
 AUTO_CREATE_SECONDS_MAX = 5.0
 
@@ -35,26 +38,26 @@ def handle_metadata(broker: "Broker", request: Request) -> MetadataResponse | Co
     body = request.body
     wanted: list[MetadataRequestTopic] | None = body.topics
     if wanted is None or (request.version == 0 and not wanted):
-        return _answer_all(broker)
+        return _answer_all(broker, request)
     # Once each: a small request that repeats a large topic must not become a huge reply.
     wanted = list({(each.topic_id, each.name): each for each in wanted}.values())
     missing = _missing(broker, wanted) if body.allow_auto_topic_creation else []
     if missing:
-        return _create_and_answer(broker, wanted, missing)
-    return _answer(broker, [_find(broker, each, {}) for each in wanted])
+        return _create_and_answer(broker, request, wanted, missing)
+    return _answer(broker, request, [_find(broker, request, each, {}) for each in wanted])
 
 
-async def _answer_all(broker: "Broker") -> MetadataResponse:
+async def _answer_all(broker: "Broker", request: Request) -> MetadataResponse:
     """A hundred thousand partitions are described in a quarter of a second: others have their turn in between."""
-    listed = _listed(broker.view)
+    known = known_brokers(broker.view, request)
     described, looked_at = [], 0
     for topic in list(broker.image.topics.values()):
-        described.append(_describe(broker, listed, topic))
+        described.append(_describe(broker, known, topic))
         looked_at += len(topic.partitions)
         if looked_at >= PARTITIONS_PER_TURN:
             looked_at = 0
             await asyncio.sleep(0)
-    return _answer(broker, described)
+    return _answer(broker, request, described)
 
 
 def _missing(broker: "Broker", wanted: list[MetadataRequestTopic]) -> list[str]:
@@ -66,7 +69,7 @@ def _missing(broker: "Broker", wanted: list[MetadataRequestTopic]) -> list[str]:
 
 
 async def _create_and_answer(
-    broker: "Broker", wanted: list[MetadataRequestTopic], missing: list[str]
+    broker: "Broker", request: Request, wanted: list[MetadataRequestTopic], missing: list[str]
 ) -> MetadataResponse:
     refusals: dict[str, int] = {}
     for name in missing:
@@ -76,28 +79,30 @@ async def _create_and_answer(
             if refusal.code != ErrorCode.TOPIC_ALREADY_EXISTS:
                 refusals[name] = refusal.code
     await broker.new_leaders.until_usable(missing, AUTO_CREATE_SECONDS_MAX)
-    return _answer(broker, [_find(broker, each, refusals) for each in wanted])
+    return _answer(broker, request, [_find(broker, request, each, refusals) for each in wanted])
 
 
-def _answer(broker: "Broker", topics: list[MetadataResponseTopic]) -> MetadataResponse:
-    image = broker.image
-    listed = [*broker.view.listed_brokers(), *_dead_leaders(broker.view, topics)]
-    brokers = [MetadataResponseBroker(each.id, each.host, each.port, each.rack) for each in listed]
-    return MetadataResponse(0, brokers, image.cluster_id, broker.view.controller_id, topics)
+def _answer(broker: "Broker", request: Request, topics: list[MetadataResponseTopic]) -> MetadataResponse:
+    view, listener = broker.view, request.listener
+    listed = [*view.listed_brokers(), *_dead_leaders(view, topics)]
+    brokers = [MetadataResponseBroker(*each) for each in addresses(listed, listener)]
+    return MetadataResponse(0, brokers, view.image.cluster_id, controller_for(view, listener), topics)
 
 
-def _find(broker: "Broker", wanted: MetadataRequestTopic, refusals: dict[str, int]) -> MetadataResponseTopic:
+def _find(
+    broker: "Broker", request: Request, wanted: MetadataRequestTopic, refusals: dict[str, int]
+) -> MetadataResponseTopic:
     image = broker.image
     if wanted.topic_id != ZERO_ID:
         name = image.topic_names.get(wanted.topic_id)
         if name is None:
             # Not null: before version 12 a name may not be.
             return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, "", wanted.topic_id)
-        return _describe(broker, _listed(broker.view), image.topics[name])
+        return _describe(broker, known_brokers(broker.view, request), image.topics[name])
     name = wanted.name or ""
     topic = image.topics.get(name)
     if topic is not None:
-        return _describe(broker, _listed(broker.view), topic)
+        return _describe(broker, known_brokers(broker.view, request), topic)
     if name in refusals:
         return MetadataResponseTopic(refusals[name], name)
     try:
@@ -121,22 +126,31 @@ def _listed(view: View) -> set[int]:
     return {each.id for each in view.listed_brokers()}
 
 
-def _describe(broker: "Broker", listed: Collection[int], topic: Topic) -> MetadataResponseTopic:
-    parts = _describe_partitions(broker.view, broker.new_leaders, listed, topic, range(len(topic.partitions)))
+class KnownBrokers(NamedTuple):
+    """The brokers as one client knows them."""
+
+    registered: Collection[int]
+    listed: Collection[int]
+    unreachable: Collection[int]
+    """Brokers that lack the listener on which the client came in."""
+    unreachable_code: ErrorCode
+
+
+def known_brokers(view: View, request: Request) -> KnownBrokers:
+    says_why = not isinstance(request.body, MetadataRequest) or request.version >= LISTENER_NOT_FOUND_SINCE
+    code = ErrorCode.LISTENER_NOT_FOUND if says_why else ErrorCode.LEADER_NOT_AVAILABLE
+    return KnownBrokers(view.image.brokers, _listed(view), unreachable(view.image, request.listener), code)
+
+
+def _describe(broker: "Broker", known: KnownBrokers, topic: Topic) -> MetadataResponseTopic:
+    parts = describe_partitions(broker.new_leaders, known, topic, range(len(topic.partitions)))
     return MetadataResponseTopic(0, topic.name, topic.id, topic.internal, parts)
 
 
 def describe_partitions(
-    view: View, new_leaders: NewLeaders, topic: Topic, indexes: range
+    new_leaders: NewLeaders, known: KnownBrokers, topic: Topic, indexes: range
 ) -> list[MetadataResponsePartition]:
-    return _describe_partitions(view, new_leaders, _listed(view), topic, indexes)
-
-
-def _describe_partitions(
-    view: View, new_leaders: NewLeaders, listed: Collection[int], topic: Topic, indexes: range
-) -> list[MetadataResponsePartition]:
-    registered = view.image.brokers
-    parts = [_partition(registered, listed, index, topic.partitions[index]) for index in indexes]
+    parts = [_partition(known, index, topic.partitions[index]) for index in indexes]
     awaited = new_leaders.awaited(topic.id)
     for part in parts if awaited else ():
         if part.partition_index in awaited:
@@ -144,18 +158,18 @@ def _describe_partitions(
     return parts
 
 
-def _partition(
-    registered: Collection[int], listed: Collection[int], index: int, state: PartitionState
-) -> MetadataResponsePartition:
+def _partition(known: KnownBrokers, index: int, state: PartitionState) -> MetadataResponsePartition:
     """A dead leader is named until there is another, as Kafka does: some clients give up what is sent to a partition without
     one. A leader that nobody knows would crash clients, so it is told as none (error 5)."""
-    has_leader = state.leader in registered
+    code = ErrorCode.NONE if state.leader in known.registered else ErrorCode.LEADER_NOT_AVAILABLE
+    if state.leader in known.unreachable:
+        code = known.unreachable_code
     return MetadataResponsePartition(
-        0 if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
+        code,
         index,
-        state.leader if has_leader else -1,
+        -1 if code else state.leader,
         state.leader_epoch,
         list(state.replicas),
         list(state.isr),
-        [replica for replica in state.replicas if replica not in listed],
+        [replica for replica in state.replicas if replica not in known.listed],
     )

@@ -125,7 +125,7 @@ class ProduceAnswer:
             ]
         if refusal.code == ErrorCode.NOT_LEADER_OR_FOLLOWER and name is not None:
             result.current_leader = leader_hint(self._broker.image, name, index)
-            self.response.node_endpoints = node_endpoints(self._broker.image)
+            self.response.node_endpoints = node_endpoints(self._broker.image, self._request.listener)
         return result
 
     def result(self) -> ProduceResponse | Pending | None:

@@ -11,6 +11,7 @@ Who keeps copies of the metadata is the store's affair (one SQLite file, or the 
 import asyncio
 
 from headrace.base.ids import ZERO_ID, parse_id
+from headrace.broker.handlers.addresses import addresses
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.broker.net.peers import Peers
@@ -52,7 +53,7 @@ async def handle_describe_quorum(view: View, peers: Peers, request: Request) -> 
         )
         for topic in asked
     ]
-    return DescribeQuorumResponse(ErrorCode.NONE, "", topics, _nodes(view))
+    return DescribeQuorumResponse(ErrorCode.NONE, "", topics, _nodes(view, request.listener))
 
 
 def _is_metadata(topic: TopicAsked, part: PartitionAsked) -> bool:
@@ -78,9 +79,10 @@ def _metadata(view: View, voters: list[QuorumReplica]) -> QuorumPartition:
     return told
 
 
-def _nodes(view: View) -> list[QuorumNode]:
+def _nodes(view: View, listener: str) -> list[QuorumNode]:
     return [
-        QuorumNode(each.id, [QuorumListener("PLAINTEXT", each.host, each.port)]) for each in view.image.brokers.values()
+        QuorumNode(each.id, [QuorumListener(listener, each.host, each.port)])
+        for each in addresses(view.image.brokers.values(), listener)
     ]
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from headrace.base.errors import Refused
-from headrace.broker.handlers.metadata import describe_partitions
+from headrace.broker.handlers.metadata import KnownBrokers, describe_partitions, known_brokers
 from headrace.broker.membership.new_leaders import NewLeaders
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.cluster.entities import PartitionState, Topic
+from headrace.cluster.image import Image
 from headrace.cluster.topic_names import check_topic_name
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.metadata import (
@@ -37,23 +38,24 @@ def handle_describe_topic_partitions(
     if cursor is not None:
         names = [name for name in names if name >= cursor.topic_name]
         first = cursor.partition_index if names[:1] == [cursor.topic_name] else 0
-    return _page(view, new_leaders, names, first, max(1, min(body.response_partition_limit, PARTITIONS_MAX)))
+    room = max(1, min(body.response_partition_limit, PARTITIONS_MAX))
+    return _page(view.image, new_leaders, known_brokers(view, request), names, first, room)
 
 
 def _page(
-    view: View, new_leaders: NewLeaders, names: Sequence[str], first: int, room: int
+    image: Image, new_leaders: NewLeaders, known: KnownBrokers, names: Sequence[str], first: int, room: int
 ) -> DescribeTopicPartitionsResponse:
     response = DescribeTopicPartitionsResponse()
     for name in names:
         if room == 0:
             response.next_cursor = Cursor(name, 0)
             break
-        topic = view.image.topics.get(name)
+        topic = image.topics.get(name)
         if topic is None:
             response.topics.append(_answer(name, _why_unknown(name)))
             continue
         end = min(first + room, len(topic.partitions))
-        response.topics.append(_describe(view, new_leaders, topic, range(first, end)))
+        response.topics.append(_describe(new_leaders, known, topic, range(first, end)))
         room -= max(0, end - first)
         if end < len(topic.partitions):
             response.next_cursor = Cursor(name, end)
@@ -63,13 +65,13 @@ def _page(
 
 
 def _describe(
-    view: View, new_leaders: NewLeaders, topic: Topic, indexes: range
+    new_leaders: NewLeaders, known: KnownBrokers, topic: Topic, indexes: range
 ) -> DescribeTopicPartitionsResponseTopic:
     answer = _answer(topic.name, ErrorCode.NONE)
     answer.topic_id, answer.is_internal = topic.id, topic.internal
     answer.partitions = [
         _partition(part, topic.partitions[part.partition_index])
-        for part in describe_partitions(view, new_leaders, topic, indexes)
+        for part in describe_partitions(new_leaders, known, topic, indexes)
     ]
     return answer
 

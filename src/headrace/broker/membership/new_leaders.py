@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from headrace.broker.membership.view import View
+from headrace.broker.net.dialler import Dialler
 from headrace.broker.net.peers import Peers
 from headrace.broker.tasks import Tasks
 from headrace.client.connection import Disconnected
@@ -52,11 +53,11 @@ class _Awaited:
 
 
 class NewLeaders:
-    def __init__(self, view: View, tasks: Tasks) -> None:
+    def __init__(self, view: View, tasks: Tasks, dialler: Dialler) -> None:
         self._view = view
         self._tasks = tasks
         # Connections of our own: on those of transactions an answer may wait behind a marker that nobody commits.
-        self._peers = Peers(view)
+        self._peers = Peers(view, dialler)
         self._seen: Image | None = None
         self._awaited: dict[bytes, _Awaited] = {}
         self._asking: set[int] = set()

@@ -50,7 +50,7 @@ def _place_in_the_cluster(broker: "Broker") -> Iterator[Check]:
     yield Check(
         "registered", is_registered, f"in epoch {broker.view.epoch}" if is_registered else "not yet, or not any more"
     )
-    is_leaving = broker.listener.is_draining or (registered is not None and registered.leaving)
+    is_leaving = broker.listeners.is_draining or (registered is not None and registered.leaving)
     yield Check("staying", not is_leaving, "it hands over and stops" if is_leaving else "yes")
     is_hung = broker.disk_watch.is_hung
     yield Check("disk", not is_hung, "completes nothing" if is_hung else "answers")

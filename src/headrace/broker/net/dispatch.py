@@ -73,6 +73,11 @@ class Request:
         self._latency = latency
 
     @property
+    def listener(self) -> str:
+        """The name of the listener that it came in on: replies name addresses of this one."""
+        return self.connection.listener_name
+
+    @property
     def principal(self) -> str:
         return self.connection.principal
 

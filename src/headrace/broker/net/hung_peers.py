@@ -15,14 +15,16 @@ wait with it.
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Mapping
 from typing import Final
 
 from headrace.broker.membership.view import View
-from headrace.broker.net.listener import Listener
+from headrace.broker.net.dialler import Dialler
+from headrace.broker.net.listeners import Listeners
 from headrace.broker.partitions import Partitions
 from headrace.broker.tasks import Tasks
-from headrace.client.connection import ClientConnection, Disconnected
+from headrace.client.connection import Disconnected
 from headrace.cluster.entities import Broker as Registration
 from headrace.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
@@ -39,11 +41,14 @@ TURN_SECONDS: Final = 0.05
 
 
 class HungPeers:
-    def __init__(self, view: View, tasks: Tasks, partitions: Partitions, listener: Listener) -> None:
+    def __init__(
+        self, view: View, tasks: Tasks, partitions: Partitions, listeners: Listeners, dialler: Dialler
+    ) -> None:
         self._view = view
         self._tasks = tasks
         self._partitions = partitions
-        self._listener = listener
+        self._listeners = listeners
+        self._dialler = dialler
 
     def on_live(self, before: Mapping[int, int], after: Mapping[int, int]) -> None:
         """Looks at each broker that lost its lease and did not say that it leaves."""
@@ -55,12 +60,12 @@ class HungPeers:
                 self._tasks.start(f"look at broker {broker_id}", self._look(peer))
 
     async def _look(self, peer: Registration) -> None:
-        if await _leaves_nobody_waiting(peer):
+        if await self._leaves_nobody_waiting(peer):
             return
         await asyncio.sleep(APART_SECONDS * sum(each < self._view.id for each in self._view.live))
         if self._partitions.is_fenced:
             return
-        connections = [each for each in self._listener.connections if GAINS in each.client_software]
+        connections = [each for each in self._listeners.connections if GAINS in each.client_software]
         logger.warning(
             "broker %(other_broker)d hangs: %(connections)d clients are made to look for new leaders",
             {"other_broker": peer.id, "connections": len(connections)},
@@ -70,18 +75,18 @@ class HungPeers:
                 connection.close_when_answered()
             await asyncio.sleep(TURN_SECONDS)
 
-
-async def _leaves_nobody_waiting(peer: Registration) -> bool:
-    """Whether clients of the peer learn that it leads no more: it answers and says so, or its connections are reset."""
-    try:
-        async with asyncio.timeout(ANSWER_SECONDS):
-            connection = await ClientConnection.open(peer.host, peer.port, "look", 2 * ANSWER_SECONDS)
-            try:
-                await connection.ask(ApiVersionsRequest(), ApiVersionsResponse, API_VERSIONS, 2 * ANSWER_SECONDS)
-            finally:
-                connection.close()
-    except TimeoutError:
-        return False
-    except Disconnected as error:
-        return error.__cause__ is None or isinstance(error.__cause__, ConnectionError)
-    return True
+    async def _leaves_nobody_waiting(self, peer: Registration) -> bool:
+        """Whether clients of the peer learn that it leads no more: it answers and says so, or its connections are reset."""
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                connection = await self._dialler.connect(peer, "look", 2 * ANSWER_SECONDS)
+                try:
+                    await connection.ask(ApiVersionsRequest(), ApiVersionsResponse, API_VERSIONS, 2 * ANSWER_SECONDS)
+                finally:
+                    connection.close()
+        except TimeoutError:
+            return False
+        except Disconnected as error:
+            # A certificate that we do not like is an answer, too.
+            return error.__cause__ is None or isinstance(error.__cause__, (ConnectionError, ssl.SSLError))
+        return True

@@ -20,11 +20,16 @@ from typing import Any, Protocol, cast
 
 from headrace.base.errors import DiskFailed, PeerError
 from headrace.base.probe import Probes
+from headrace.base.settings import INT_MAX
+from headrace.broker.net.acceptor import Acceptor
 from headrace.broker.net.budget import Budget
-from headrace.broker.net.connection_limits import KERNELS_CHOICE, SocketBuffers
-from headrace.broker.net.descriptors import Descriptors
+from headrace.broker.net.connection_limits import KERNELS_CHOICE, ConnectionCount, ConnectionLimits, SocketBuffers
 from headrace.broker.net.outbox import Chunk, Outbox, SocketOutbox, TransportOutbox, release_ranges
+from headrace.broker.net.tls_outbox import TlsOutbox
+from headrace.broker.security.certificates import NoPrincipal
 from headrace.broker.security.rights import ANONYMOUS, EVERY_RIGHT, Rights, every_right
+from headrace.broker.security.tls import ListenerTls
+from headrace.cluster.listeners import PlannedListener
 
 logger = logging.getLogger("headrace.listener")
 
@@ -35,6 +40,8 @@ PIPELINE_BUFFER = 32768
 # A client may have this many requests unanswered, or this many reply bytes unread; beyond it we stop reading from it.
 OWED_REPLIES_MAX = 1000
 QUEUED_REPLY_BYTES_MAX = 8 << 20
+# A frame that was begun is to be whole by then.
+FRAME_SECONDS_MAX = 30.0
 # How much of one connection is worked off before it is somebody else's turn: so many small requests, fewer large replies.
 TURN_FRAMES = 64
 REPLY_BYTES_PER_FRAME = 4096
@@ -141,6 +148,7 @@ class Connection(asyncio.BufferedProtocol):
         self.outbox = self._listener.open_outbox(transport, self._read_frames)
         self.sign_in(ANONYMOUS)
         self._listener.on_open(self)
+        self._sign_in_by_certificate()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
@@ -157,6 +165,17 @@ class Connection(asyncio.BufferedProtocol):
         self._listener.budget.forget(self)
         self.shrink()
         self._listener.on_closed(self)
+
+    def _sign_in_by_certificate(self) -> None:
+        if self._transport is None:
+            return
+        try:
+            principal = self._listener.principal_of(self._transport)
+        except NoPrincipal as error:
+            self.close_bad_peer(str(error))
+            return
+        if principal != ANONYMOUS:
+            self.sign_in(principal)
 
     def sign_in(self, principal: str) -> None:
         """From here on requests are those of this principal, with its rights."""
@@ -177,8 +196,16 @@ class Connection(asyncio.BufferedProtocol):
     def eof_received(self) -> bool:
         return False
 
+    def pause_writing(self) -> None:
+        self.outbox.on_full()
+
     def resume_writing(self) -> None:
+        self.outbox.on_writable()
         self._read_frames()
+
+    @property
+    def listener_name(self) -> str:
+        return self._listener.plan.name
 
     # -- frames in -----------------------------------------------------------------------------------------------
 
@@ -421,28 +448,29 @@ class Listener:
     def __init__(
         self,
         *,
+        plan: PlannedListener,
+        for_brokers: bool = False,
         loop: asyncio.AbstractEventLoop,
         dispatcher: Dispatcher,
         probes: Probes,
         readers: Executor,
         frame_bytes_max: int,
-        buffer_bytes_max: int,
-        connections_max: int,
-        connections_per_ip_max: int,
-        descriptors: Descriptors,
-        idle_seconds_max: float,
-        frame_seconds_max: float = 30.0,
-        backlog: int = 1024,
+        budget: Budget,
+        count: ConnectionCount,
+        limits: ConnectionLimits,
         socket_buffers: SocketBuffers = KERNELS_CHOICE,
         on_disk_failed: Callable[[DiskFailed], None],
         rights_of: Callable[[str, str], Rights] = every_right,
+        tls: ListenerTls | None = None,
     ) -> None:
-        """`rights_of` tells the rights of a principal that comes from an address."""
+        """`rights_of` tells the rights of a principal that comes from an address. `for_brokers`: clients have another."""
+        self.plan = plan
+        self.for_brokers = for_brokers
         self.loop = loop
         self.dispatcher = dispatcher
         self.probes = probes
         self.frame_bytes_max = frame_bytes_max
-        self.budget = Budget(buffer_bytes_max)
+        self.budget = budget
         # Ordered: whom a stop closes first must not depend on addresses, or no simulation could be replayed.
         self.connections: dict[Connection, None] = {}
         self.is_draining = False
@@ -450,31 +478,37 @@ class Listener:
         self.on_disk_failed = on_disk_failed
         self.rights_of = rights_of
         self._readers = readers
-        self._connections_max = connections_max
-        self._connections_per_ip_max = connections_per_ip_max
-        self._descriptors = descriptors
-        self._idle_seconds_max = idle_seconds_max
-        self._backlog = backlog
+        self._count = count
+        self._limits = limits
+        self._tls = tls
         self._socket_buffers = socket_buffers
-        self._connections_of: dict[str, int] = {}
-        self._frame_seconds_max = frame_seconds_max
         self._reclaiming = False
-        self._server: asyncio.Server | None = None
+        self._server: asyncio.Server | Acceptor | None = None
 
-    async def bind(self, host: str, port: int) -> int:
+    async def bind(self) -> int:
         """Take the address, without answering yet; the port that it became."""
-        self._server = await self.loop.create_server(
-            lambda: Connection(self), host, port, backlog=self._backlog, start_serving=False
-        )
+        host, port = self.plan.host or None, self.plan.port
+        if self._tls is None and self._limits.creation_rate_max == INT_MAX:
+            self._server = await self.loop.create_server(
+                lambda: Connection(self), host, port, backlog=self._socket_buffers.backlog, start_serving=False
+            )
+        else:
+            self._server = Acceptor(
+                self.loop,
+                lambda: Connection(self),
+                self._tls,
+                self._limits.creation_rate_max,
+                self.probes,
+                self._count.descriptors,
+                self._socket_buffers.backlog,
+            )
+            self._server.bind(host, port)
         self.addresses = [each.getsockname()[:2] for each in self._server.sockets]
-        bound: int = self._server.sockets[0].getsockname()[1]
-        return bound
+        return self.addresses[0][1]
 
-    def set_limits(self, connections_max: int, connections_per_ip_max: int, idle_seconds_max: float) -> None:
+    def set_limits(self, limits: ConnectionLimits) -> None:
         """Applies to new connections only."""
-        self._connections_max = connections_max
-        self._connections_per_ip_max = connections_per_ip_max
-        self._idle_seconds_max = idle_seconds_max
+        self._limits = limits
 
     async def serve(self) -> None:
         assert self._server is not None, "bind first"
@@ -498,37 +532,35 @@ class Listener:
         plain = transport.get_extra_info("socket")
         if plain is not None:
             self._socket_buffers.apply(plain)
-        if plain is None or transport.get_extra_info("sslcontext") is not None or not hasattr(os, "sendfile"):
+        if self._tls is not None:
+            return TlsOutbox(transport, self.loop, self._readers, self.probes, on_drained, self.on_disk_failed)
+        if plain is None or not hasattr(os, "sendfile"):
             return TransportOutbox(transport, self.probes)
         return SocketOutbox(
-            transport, self.loop, self._readers, self.probes, self._descriptors, on_drained, self.on_disk_failed
+            transport, self.loop, self._readers, self.probes, self._count.descriptors, on_drained, self.on_disk_failed
         )
 
     def on_open(self, connection: Connection) -> None:
         self.probes.connections_accepted += 1
-        if len(self.connections) >= self._connections_max:
-            self._refuse(connection, "max.connections is reached")
-        elif self._connections_of.get(connection.ip, 0) >= self._connections_per_ip_max:
-            self._refuse(connection, "max.connections.per.ip is reached")
-        elif not self._descriptors.take():
-            self._refuse(connection, "no descriptors are left (ulimit -n)")
-        else:
-            self.connections[connection] = None
-            self._connections_of[connection.ip] = self._connections_of.get(connection.ip, 0) + 1
-            self.probes.connections_open = len(self.connections)
+        cause = self._count.enter(connection.ip, self._limits, len(self.connections), self.for_brokers)
+        if cause:
+            self.probes.connections_refused += 1
+            connection.close_because(cause)
+            return
+        self.connections[connection] = None
+        self.probes.connections_open += 1
 
-    def _refuse(self, connection: Connection, cause: str) -> None:
-        self.probes.connections_refused += 1
-        connection.close_because(cause)
+    def principal_of(self, transport: asyncio.Transport) -> str:
+        """The principal of a connection that nobody has logged in on: that of its certificate, if it showed one."""
+        if self._tls is None or self.plan.has_sasl:
+            return ANONYMOUS
+        return self._tls.principal_of(transport.get_extra_info("ssl_object"))
 
     def on_closed(self, connection: Connection) -> None:
         if connection in self.connections:
             del self.connections[connection]
-            self._connections_of[connection.ip] -= 1
-            if not self._connections_of[connection.ip]:
-                del self._connections_of[connection.ip]
-            self._descriptors.give_back()
-            self.probes.connections_open = len(self.connections)
+            self._count.leave(connection.ip, self.for_brokers)
+            self.probes.connections_open -= 1
 
     def reclaim(self) -> None:
         """Takes back buffers that are not in use, soon: a connection waits for space."""
@@ -547,9 +579,9 @@ class Listener:
         for connection in list(self.connections):
             # A frame that comes slowly does no harm, unless its memory is what others wait for.
             since = connection.frame_since if self.budget.is_waited_for else connection.last_active
-            if connection.is_mid_frame and now - since > self._frame_seconds_max:
-                connection.close_bad_peer(f"a frame was begun and not finished in {self._frame_seconds_max:.0f} s")
-            elif connection.is_idle and now - connection.last_active > self._idle_seconds_max:
+            if connection.is_mid_frame and now - since > FRAME_SECONDS_MAX:
+                connection.close_bad_peer(f"a frame was begun and not finished in {FRAME_SECONDS_MAX:.0f} s")
+            elif connection.is_idle and now - connection.last_active > self._limits.idle_seconds_max:
                 connection.close()
             else:
                 connection.end_if_answered()

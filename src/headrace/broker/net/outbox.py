@@ -6,7 +6,7 @@
 Writes go around the transport, straight to a duplicate of its socket: the transport only reads. So nothing can be
 half-written in a transport buffer when `sendfile` starts, and uvloop, which refuses to watch a descriptor that its own
 transport owns, watches the duplicate instead. It is made for the first reply: who never asks costs one descriptor only.
-`TransportOutbox` is for what has no plain socket: TLS, the simulator.
+`TransportOutbox` is for what has no plain socket, as the simulator; TLS has one of its own (`tls_outbox`).
 """
 
 import asyncio
@@ -17,6 +17,7 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
+from typing import Protocol
 
 from headrace.base.errors import DiskFailed
 from headrace.base.probe import Probes
@@ -34,6 +35,21 @@ COPIED_BYTES_MAX = 8192
 _SENDMSG_CHUNKS = 64
 _NOWAIT = getattr(os, "RWF_NOWAIT", None)
 _MORE: int = getattr(socket, "MSG_MORE", 0)
+
+
+class Outbox(Protocol):
+    @property
+    def queued_bytes(self) -> int: ...
+
+    def send(self, chunks: list[Chunk]) -> None: ...
+
+    def on_full(self) -> None:
+        """The transport has too much to send."""
+
+    def on_writable(self) -> None:
+        """The transport takes more again."""
+
+    def close(self) -> None: ...
 
 
 class SocketOutbox:
@@ -72,7 +88,7 @@ class SocketOutbox:
         for chunk in chunks:
             self.queued_bytes += len(chunk)
             if isinstance(chunk, FileRange) and chunk.length <= COPIED_BYTES_MAX:
-                chunk = _copied(chunk)
+                chunk = copied(chunk)
             self._queue.append(chunk)
         if not self._resting:
             self._pump()
@@ -88,6 +104,12 @@ class SocketOutbox:
         release_ranges(self._queue)
         self._queue.clear()
         self.queued_bytes = 0
+
+    def on_full(self) -> None:
+        """The transport only reads: it has nothing to say about writing."""
+
+    def on_writable(self) -> None:
+        """See `on_full`."""
 
     def _pump(self) -> None:
         self._resting = False
@@ -225,7 +247,7 @@ def _descriptor(head: FileRange) -> int:
     return descriptor
 
 
-def _copied(chunk: FileRange) -> Chunk:
+def copied(chunk: FileRange) -> Chunk:
     """The range's bytes, if they are in memory and all there; otherwise the range itself, for the way that copes with
     that.
     """
@@ -264,6 +286,12 @@ class TransportOutbox:
     def queued_bytes(self) -> int:
         return self._transport.get_write_buffer_size()
 
+    def on_full(self) -> None:
+        """Does nothing: senders look at `queued_bytes`."""
+
+    def on_writable(self) -> None:
+        """Nothing is kept back here."""
+
     def send(self, chunks: list[Chunk]) -> None:
         parts = [chunk.read() if isinstance(chunk, FileRange) else chunk for chunk in chunks]
         release_ranges(chunks)
@@ -273,9 +301,6 @@ class TransportOutbox:
 
     def close(self) -> None:
         return
-
-
-Outbox = SocketOutbox | TransportOutbox
 
 
 def release_ranges(chunks: "list[Chunk] | deque[Chunk]") -> None:

@@ -7,6 +7,7 @@ import asyncio
 from typing import TypeVar
 
 from headrace.broker.membership.view import View
+from headrace.broker.net.dialler import Dialler
 from headrace.client.connection import ClientConnection, Disconnected
 from headrace.wire.schema import Request, Response
 
@@ -16,8 +17,9 @@ R = TypeVar("R", bound=Response)
 
 
 class Peers:
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, dialler: Dialler) -> None:
         self._view = view
+        self._dialler = dialler
         self._connections: dict[int, ClientConnection] = {}
         self._opening: dict[int, asyncio.Lock] = {}
 
@@ -34,7 +36,7 @@ class Peers:
             if peer is None:
                 raise Disconnected(f"there is no broker {broker_id}")
             name = f"broker-{self._view.id}"
-            opened = await ClientConnection.open(peer.host, peer.port, name, CONNECT_SECONDS_MAX)
+            opened = await self._dialler.open(peer, name, CONNECT_SECONDS_MAX)
             self._connections[broker_id] = opened
             return opened
 

@@ -107,9 +107,8 @@ class Fetcher:
         if leader is None:
             raise Disconnected("the leader is not registered")
         self._forget_session()
-        self._connection = await ClientConnection.open(
-            leader.host, leader.port, f"broker-{self._broker.id}-fetcher", CONNECT_SECONDS_MAX
-        )
+        name = f"broker-{self._broker.id}-fetcher"
+        self._connection = await self._broker.dialler.open(leader, name, CONNECT_SECONDS_MAX)
 
     def _forget_session(self) -> None:
         # The next fetch begins another and names the old one, so that the leader lets go of it.

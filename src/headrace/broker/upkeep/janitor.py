@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.base.errors import DiskFull
 from headrace.broker.coordinators.logged import LoggedCoordinator
-from headrace.broker.net.connection_limits import connection_limits
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -34,8 +33,8 @@ class Janitor:
         while True:
             await asyncio.sleep(TICK_SECONDS)
             ticks += 1
-            self._broker.listener.set_limits(**connection_limits(self._broker.view.config))
-            self._broker.listener.sweep()
+            self._broker.listeners.set_limits(self._broker.view.config)
+            self._broker.listeners.sweep()
             self._broker.disk_room.look()
             await self._open_left_over()
             await self._tick_partitions()
