@@ -71,6 +71,7 @@ class Cluster:
                 ServeOptions(
                     id=host.id,
                     host=host.address,
+                    allow_insecure_network=True,
                     rack=host.rack,
                     port=free_port(LOOPBACK),
                     metrics_port=free_port(LOOPBACK),

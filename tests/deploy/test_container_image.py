@@ -64,6 +64,7 @@ def test_the_image_starts_a_broker_for_others_to_reach(instructions: list[dict[s
     assert words_of(instructions, "ENTRYPOINT") == ["headrace"]
     options = serve_options(words_of(instructions, "CMD"))
     assert (options.host, options.data, options.log_format) == ("0.0.0.0", "/var/lib/headrace", "json")
+    assert options.allow_insecure_network and gateway_of(["gateway", f"--config={IMAGE_FILE}"]).allow_insecure_network
     exposed = next(each["text"] for each in instructions if each["name"] == "EXPOSE")
     gateway = gateway_of(["gateway", f"--config={IMAGE_FILE}"])
     assert {str(port) for port in (options.port, options.metrics_port, gateway.port)} == set(exposed.split()[1:])

@@ -1,12 +1,15 @@
 """TLS and SASL from Kafka's options, against Apache Kafka: our brokers have neither yet."""
 
 import asyncio
+import io
+import json
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+import headrace
 from clients.build import MissingTool, java_classpath
 from eventually import until
 from headrace.base.errors import Refused, UserError
@@ -165,6 +168,64 @@ def test_the_java_clients_spelling(kafka):
     jaas = f'{_LOGIN}.scram.ScramLoginModule required username="{USER}" password="{PASSWORD}";'
     options = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": jaas}
     assert ask(kafka.address("SASL"), security_from(options))
+
+
+@pytest.fixture
+def run(kafka, tmp_path, monkeypatch, capsys):
+    """The command line with a file for the listener that wants TLS and a password."""
+    from headrace.cli import app
+
+    path = tmp_path / "client.properties"
+    settings = {**sasl("SASL_SSL", "SCRAM-SHA-512"), "ssl.ca.location": str(kafka.certificate)}
+    settings["bootstrap.servers"] = kafka.address("SASLTLS")
+    path.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    path.chmod(0o600)
+    monkeypatch.setenv("HEADRACE_CONFIG", str(path))
+
+    def ran(*words, text="", **changes):
+        for name, value in changes.items():
+            path.write_text(path.read_text().replace(settings[name.replace("_", ".")], value))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        code = app.run(words)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return ran
+
+
+def test_the_command_line_with_a_file_of_settings(kafka, run, tmp_path):
+    assert run("topic", "create", "cli", "--partitions", "1")[0] == 0
+    assert run("produce", "cli", text="hello\n")[0] == 0
+    assert run("consume", "cli") == (0, "hello\n", "")
+    assert run("consume", "cli", "--group", "readers")[1] == "hello\n"
+    assert "readers" in run("group", "list")[1]
+    assert json.loads(run("cluster", "status", "--json")[1])["brokers"]
+    assert run("txn", "list")[0] == run("config", "get")[0] == run("doctor")[0] == 0
+    assert run("backup", "create", str(tmp_path / "backup"), "--topics", "cli")[0] == 0
+    assert run("topic", "delete", "cli", "--yes")[0] == 0
+
+
+def test_import_headrace_with_a_file_of_settings(kafka, run):
+    with headrace.connect() as client:
+        client.create_topic("api", partitions=1)
+        assert client.produce("api", "hello").offset == 0
+        assert [message.text for message in client.fetch("api")] == ["hello"]
+
+
+def test_a_wrong_password_is_told_at_once_and_never_shown(kafka, run):
+    for words in (["topic", "list"], ["cluster", "status", "--json"], ["produce", "cli"]):
+        code, out, err = run(*words, sasl_password="do-not-show-me")
+        assert (code, out) == (4, "")
+        assert "invalid credentials" in err
+        assert f"user {USER}" in err
+        assert "do-not-show-me" not in err
+
+
+def test_no_file_at_a_door_that_wants_one(kafka, run, monkeypatch):
+    monkeypatch.delenv("HEADRACE_CONFIG")
+    for listener in ("SASLTLS", "SASL", "TLS"):
+        code, _, err = run("topic", "list", "--bootstrap", kafka.address(listener))
+        assert (code, "--client-config" in err) == (5, True)
 
 
 def test_a_plain_client_at_a_door_that_is_not(kafka):

@@ -6,11 +6,10 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-import typer
 from documents import ROOT, Code, sources
 from typer.core import TyperGroup
 
-from headrace.cli.app import app
+from headrace.cli.app import command_tree
 from headrace.cli.serve_options import _parser
 
 CALL = re.compile(r"(?<![\w./-])(?:[\w./]*bin/)?headrace +(?=[a-z-])")
@@ -23,9 +22,7 @@ NO_COMMAND = re.compile(r"(from|import|role|user|install|useradd|build|grant-per
 
 @cache
 def tree() -> TyperGroup:
-    group = typer.main.get_command(app)
-    assert isinstance(group, TyperGroup)
-    return group
+    return command_tree()
 
 
 @cache

@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self, TypeVar, Unpack
 from headrace.api.checks import check_bootstrap, check_name, check_partition
 from headrace.api.consumer import Consumer
 from headrace.api.delivery import Delivered
+from headrace.api.environment import required_bootstrap, settings_of_environment, usable
 from headrace.api.errors import ApiError, Closed, UnknownOption
 from headrace.api.fetching import Fetching, fetched
 from headrace.api.message import Message
@@ -48,7 +49,7 @@ Made = TypeVar("Made", bound=_Closable)
 
 
 def connect(
-    bootstrap: str,
+    bootstrap: str | None = None,
     *,
     gateway: str = "http://127.0.0.1:8080",
     traces: bool = False,
@@ -57,6 +58,7 @@ def connect(
 ) -> "Client":
     """A client of the cluster at `bootstrap`, "host:port" or several with commas.
 
+    The file that HEADRACE_CONFIG names, if it does, has the settings that are not given here, `bootstrap.servers` too.
     Settings are librdkafka's, for all that the client makes: `connect(…, security_protocol="ssl", client_id="shop")`.
     `traces` carries OpenTelemetry's context in headers. `stop_on_signals` ends loops after the body they are in when
     SIGINT or SIGTERM comes, so that a `with` block closes everything cleanly; a second signal does what it would do
@@ -65,13 +67,28 @@ def connect(
     for name in config:
         if hint := near(name, OWN_OPTIONS, OWN_CUTOFF):
             raise UnknownOption(f"connect() has no option {name}", hint)
-    return Client(bootstrap, gateway=gateway, traces=traces, stop_on_signals=stop_on_signals, config=config)
+    of_file = settings_of_environment()
+    at = required_bootstrap(bootstrap, of_file)
+    return Client(
+        at, gateway=gateway, traces=traces, stop_on_signals=stop_on_signals, config=config, of_file=usable(of_file)
+    )
 
 
 class Client:
-    def __init__(self, bootstrap: str, *, gateway: str, traces: bool, stop_on_signals: bool, config: Config) -> None:
+    """`of_file` are settings of whoever runs the program; those of the program, `config`, count more."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        *,
+        gateway: str,
+        traces: bool,
+        stop_on_signals: bool,
+        config: Config,
+        of_file: Config | None = None,
+    ) -> None:
         own = {"bootstrap.servers": check_bootstrap(bootstrap)}
-        self._config = kafka_config({"client.id": "headrace-python"}, checked(config), own)
+        self._config = kafka_config({"client.id": "headrace-python"}, of_file, checked(config), own)
         self._outputs = Outputs()
         self._gateway = gateway
         self._inject = injector() if traces else None

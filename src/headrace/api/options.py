@@ -110,7 +110,7 @@ OF_PRODUCERS = frozenset(
     }
 )  # fmt: skip
 # Settings with a place of their own in the API.
-_ELSEWHERE = {
+ELSEWHERE = {
     "bootstrap.servers": "it is the first argument of connect()",
     "group.id": "join_group() names the group",
     "transactional.id": "transactional_producer() takes the id",
@@ -135,8 +135,8 @@ def checked(
         raise ApiError(f"config is {config!r}", 'pass a dict: {"linger.ms": 5}')
     given = kafka_config(config)
     for name in given:
-        if name in _ELSEWHERE:
-            raise ApiError(f"{name} is no setting here", _ELSEWHERE[name])
+        if name in ELSEWHERE:
+            raise ApiError(f"{name} is no setting here", ELSEWHERE[name])
         if name in others:
             raise UnknownOption(f"{name} is a setting of {whose}", f"pass it to what makes {whose}, or to connect()")
     return given

@@ -21,6 +21,7 @@ from headrace.backup.manifest import Backup, SavedFile, damaged, decode, encode
 from headrace.base.errors import UserError
 from headrace.base.headed_text import newer_version
 from headrace.base.other_format import other_format
+from headrace.base.private_files import make_directory, opener
 from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_header
 
 VERSION: Final = 1
@@ -87,7 +88,7 @@ class Folder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """The kernel lets go of it when the process ends, however it does."""
-        with open(self.path / "lock", "w") as file:
+        with open(self.path / "lock", "w", opener=opener) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -104,9 +105,9 @@ class BatchFile:
         self._folder = folder
         self._prefix = prefix
         directory = folder.path_of(prefix)
-        directory.mkdir(parents=True, exist_ok=True)
+        make_directory(directory)
         self._path = directory / f"{first:020d}.partial"
-        self._file = open(self._path, "wb")  # noqa: SIM115  # closed by `seal` or `abandon`
+        self._file = open(self._path, "wb", opener=opener)  # noqa: SIM115  # closed by `seal` or `abandon`
         self._digest = hashlib.sha256()
 
     def add(self, data: memoryview) -> None:
@@ -142,13 +143,13 @@ def make_folder(where: str) -> Folder:
     """One that is new, empty, or has backups already."""
     path = _local(where)
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        make_directory(path)
         if not (path / _MARK).exists():
             if any(path.iterdir()):
                 raise UserError(f"{path} is not empty, and holds no backups", "name a new or an empty folder")
             _write_whole(path / _MARK, _MARK_CONTENT)
         _check_mark(path)
-        (path / "backups").mkdir(exist_ok=True)
+        make_directory(path / "backups")
         _sync_directory(path)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}", "name a folder that you may write to") from None
@@ -172,7 +173,7 @@ def _check_mark(path: Path) -> None:
 
 def _write_whole(path: Path, content: bytes) -> None:
     partial = path.with_name(f"{path.name}.partial")
-    with open(partial, "wb") as file:
+    with open(partial, "wb", opener=opener) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

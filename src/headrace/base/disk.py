@@ -16,6 +16,7 @@ from typing import Protocol
 
 from headrace.base.errors import DiskFailed, DiskFull, UserError
 from headrace.base.file_sync import FileSync, Job, full_sync
+from headrace.base.private_files import FILE_MODE, make_directory, opener
 
 Chunk = bytes | bytearray | memoryview
 
@@ -186,7 +187,7 @@ class RealDisk:
     def open(self, path: str, create: bool = False) -> RealFile:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         with _translated(path):
-            return RealFile(os.open(path, flags, 0o644), path)
+            return RealFile(os.open(path, flags, FILE_MODE), path)
 
     def listdir(self, path: str) -> list[str]:
         with _translated(path):
@@ -201,7 +202,7 @@ class RealDisk:
 
     def mkdir(self, path: str) -> None:
         with _translated(path):
-            Path(path).mkdir(parents=True, exist_ok=True)
+            make_directory(Path(path))
 
     def rename(self, source: str, target: str) -> None:
         with _translated(source):
@@ -222,7 +223,7 @@ class RealDisk:
     def write_atomic(self, path: str, content: bytes) -> None:
         temporary = f"{path}.tmp"
         with _translated(path):
-            with open(temporary, "wb") as file:
+            with open(temporary, "wb", opener=opener) as file:
                 file.write(content)
                 file.flush()
                 full_sync(file.fileno())
@@ -248,7 +249,7 @@ class RealDisk:
 
     def lock(self, path: str) -> Job:
         with _translated(path):
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

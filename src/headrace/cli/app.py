@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 
 import typer
+from typer.core import TyperGroup
 from typer.models import CommandInfo
 
 from headrace.base.errors import UserError
@@ -32,6 +33,7 @@ from headrace.cli import (
     version,
     webhook,
 )
+from headrace.cli.client_file import offer_client_file
 from headrace.cli.failure import ExitCode, Failure, show_failure
 
 STDOUT = 1
@@ -86,10 +88,18 @@ def serve() -> None:
     raise AssertionError("main() takes `serve` before typer is imported")
 
 
+def command_tree() -> TyperGroup:
+    """All commands as they are offered, with what several of them have in common."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    offer_client_file(group)
+    return group
+
+
 def run(arguments: Sequence[str]) -> int:
     as_json = "--json" in arguments
     try:
-        outcome = app(args=list(arguments), prog_name="headrace", standalone_mode=False)
+        outcome = command_tree()(args=list(arguments), prog_name="headrace", standalone_mode=False)
         return outcome if isinstance(outcome, int) else ExitCode.OK
     except (KeyboardInterrupt, typer.Abort):
         return ExitCode.INTERRUPTED

@@ -19,9 +19,11 @@ from headrace.backup.tally import Tally
 from headrace.base.errors import UserError
 from headrace.base.units import size_text
 from headrace.cli.backup_progress import showing
+from headrace.cli.client_file import client_settings
 from headrace.cli.cluster_admin import with_admin
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.output import count_of, remark, show_json, show_rows
+from headrace.client.security import security_from
 from headrace.client.writer_client import WriterClient
 
 T = TypeVar("T")
@@ -130,7 +132,7 @@ def names_of(topics: str) -> list[str]:
 
 def _with_clients(bootstrap: str, work: Callable[[Admin, WriterClient], Awaitable[T]]) -> T:
     async def with_both(admin: Admin) -> T:
-        client = WriterClient(bootstrap, client_id="headrace-backup")
+        client = WriterClient(bootstrap, client_id="headrace-backup", security=security_from(client_settings()))
         try:
             return await work(admin, client)
         finally:

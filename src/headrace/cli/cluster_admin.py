@@ -7,9 +7,11 @@ from typing import TypeVar
 from headrace.admin.admin import Admin
 from headrace.admin.reset import NothingToShift
 from headrace.base.errors import Refused
+from headrace.cli.client_file import client_settings
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.reachable import parse_bootstrap, require_reachable
 from headrace.client.connection import Disconnected
+from headrace.client.security import security_from
 from headrace.wire.codes import ErrorCode, advice_for
 
 T = TypeVar("T")
@@ -39,7 +41,7 @@ def with_admin(bootstrap: str, work: Callable[[Admin], Awaitable[T]]) -> T:
 
 
 async def _with_admin(bootstrap: str, work: Callable[[Admin], Awaitable[T]]) -> T:
-    admin = Admin(parse_bootstrap(bootstrap), "headrace-cli")
+    admin = Admin(parse_bootstrap(bootstrap), "headrace-cli", security_from(client_settings()))
     try:
         return await work(admin)
     finally:

@@ -6,6 +6,7 @@ from headrace.base.system_clock import SystemClock
 from headrace.broker.disk.syncs import RealSyncs
 from headrace.broker.node import Node, NodeSettings
 from headrace.broker.upkeep.clean_process import CleanProcess
+from headrace.cli.open_network import Door, require_safe
 from headrace.cli.preflight import require_port
 from headrace.cli.serve_options import ServeOptions
 from headrace.stores.open import open_store
@@ -13,6 +14,8 @@ from headrace.stores.open import open_store
 
 async def start_node(options: ServeOptions) -> Node:
     """Serving when it returns; the node closes the store when it stops."""
+    if not options.allow_insecure_network:
+        require_safe(_doors(options))
     require_port(options.host, options.port)
     require_port(options.host, options.metrics_port, "--metrics-port")
     clock = SystemClock()
@@ -36,6 +39,10 @@ async def start_node(options: ServeOptions) -> Node:
             f"cannot start: {error}", "Free space, or see to the metadata store, and start again."
         ) from error
     return node
+
+
+def _doors(options: ServeOptions) -> list[Door]:
+    return [Door("PLAINTEXT", "PLAINTEXT", options.host, options.port)]
 
 
 def _settings(options: ServeOptions) -> NodeSettings:

@@ -68,6 +68,7 @@ OPTIONS: Mapping[str, Mapping[str, Kind]] = {
         "store": TEXT,
         "metrics-port": PORT_OR_ANY,
         "rack": TEXT,
+        "allow-insecure-network": FLAG,
         **LOG_OPTIONS,
     },
     "up": {
@@ -77,6 +78,7 @@ OPTIONS: Mapping[str, Mapping[str, Kind]] = {
         "metrics-port": PORT,
         "data": TEXT,
         "no-gateway": FLAG,
+        "allow-insecure-network": FLAG,
         "end-stopped-after": Kind(float),
         "restart": FLAG,
         "log-level": Kind(str, LEVELS),

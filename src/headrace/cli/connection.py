@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
 
+from headrace.cli.client_file import client_settings
 from headrace.cli.explain import explained
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.reachable import CONNECT_SECONDS, require_reachable
@@ -21,8 +22,9 @@ T = TypeVar("T")
 
 def client_config(bootstrap: str, on_error: Callable[[Any], None] | None = None) -> dict[str, Any]:
     return {
-        "bootstrap.servers": bootstrap,
         "client.id": "headrace-cli",
+        **client_settings(),
+        "bootstrap.servers": bootstrap,
         "log_level": 0,
         "socket.connection.setup.timeout.ms": int(CONNECT_SECONDS * 1000),
         "error_cb": on_error or (lambda _: None),

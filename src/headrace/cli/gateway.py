@@ -17,8 +17,18 @@ def gateway(
     context: typer.Context,
     config: ConfigOption = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    client_config: Annotated[
+        str,
+        typer.Option("--client-config", metavar="FILE", help="The gateway's own settings as a client of the brokers."),
+    ] = "",
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8080,
+    allow_insecure_network: Annotated[
+        bool,
+        typer.Option(
+            "--allow-insecure-network", help="Listen on more than this machine, though callers need no login."
+        ),
+    ] = False,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A setting of docs/rest.md; may be repeated."),
@@ -41,9 +51,10 @@ def gateway(
     import os
 
     from headrace.cli.config_file import read_config
-    from headrace.cli.gateway_config import gateway_settings
+    from headrace.cli.gateway_config import gateway_settings, of_client_file
     from headrace.cli.gateway_reload import reload_on_sighup
     from headrace.cli.logs import LogOptions, configure_logs
+    from headrace.cli.open_network import require_loopback
     from headrace.cli.output import remark, show_json
     from headrace.cli.service_notice import READY, keep_telling, tell_service_manager
     from headrace.cli.status_line import Failed, ReadyStatus, StatusPipe
@@ -54,10 +65,15 @@ def gateway(
     configure_logs(logs, None)
     status = StatusPipe(ready_fd)
     options = {"bootstrap": bootstrap, "host": host, "port": port}
-    given = {name: value for name, value in options.items() if is_given(context, name)}
+    given = of_client_file(client_config) if client_config else {}
+    given |= {name: value for name, value in options.items() if is_given(context, name)}
     given |= parse_pairs(settings or (), "--set")
     given_level = log_level if is_given(context, "log_level") else None
+    if allow_insecure_network:
+        given["allow_insecure_network"] = True
     told = gateway_settings(config_of(context), given)
+    if not told.allow_insecure_network:
+        require_loopback("the gateway", told.host, told.port)
 
     def read_again() -> tuple[GatewaySettings, str]:
         """The command line wins again, and what was taken out of the file goes back to its default."""

@@ -6,8 +6,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from headrace.cli.client_file import settings_of_file
 from headrace.cli.config_file import LOG_OPTIONS, ConfigFile, nearest
 from headrace.cli.failure import ExitCode, Failure
+from headrace.client.property_names import is_secret
 from headrace.gateway.settings import GatewaySettings
 
 # Options of the command, and no settings.
@@ -30,6 +32,13 @@ def gateway_settings(file: ConfigFile, given: Mapping[str, Any]) -> GatewaySetti
         raise Failure(cause, fix, ExitCode.USAGE) from None
 
 
+def of_client_file(path: str) -> dict[str, Any]:
+    """The settings of a gateway that a file of client settings stands for."""
+    settings = settings_of_file(path)
+    bootstrap = settings.pop("bootstrap.servers", "")
+    return {"kafka": settings, **({"bootstrap": bootstrap} if bootstrap else {})}
+
+
 def gateway_rows(file: ConfigFile, every: bool) -> Iterator[tuple[str, Any, str]]:
     """Name, value and source of what the file sets, or of every setting."""
     settings = gateway_settings(file, {})
@@ -37,12 +46,19 @@ def gateway_rows(file: ConfigFile, every: bool) -> Iterator[tuple[str, Any, str]
         if name in file.gateway:
             written = _written(file, name)
             source = f"HEADRACE_GATEWAY_{name.upper()}" if _in_environment(name) else file.place("gateway", written)
-            yield written, getattr(settings, name), source
+            yield written, _shown(getattr(settings, name)), source
         elif every:
             yield name, getattr(settings, name), "default"
     for name in filter(file.gateway.__contains__, _OPTIONS):
         written = _written(file, name)
         yield written, file.gateway[name], file.place("gateway", written)
+
+
+def _shown(value: Any) -> Any:
+    """The value without passwords of Kafka's clients."""
+    if not isinstance(value, Mapping):
+        return value
+    return {name: "***" if is_secret(name) else each for name, each in value.items()}
 
 
 def _check_names(file: ConfigFile) -> None:

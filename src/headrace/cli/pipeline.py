@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from headrace.cli.client_file import security_settings, settings_of_file
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap, TopicName, parse_pairs
+from headrace.client.property_names import security_only
 
 if TYPE_CHECKING:
     from headrace.pipelines.progress import Listener
@@ -67,7 +69,7 @@ def lake(
             topic,
             to,
             bootstrap=bootstrap,
-            options=parse_pairs(option or (), "--option"),
+            options=_options(option),
             format=format,
             decode=decode,
             schema_file=schema,
@@ -97,7 +99,7 @@ def replay(
     _require_spark(bootstrap)
     from headrace.pipelines.replay import replay as run
 
-    settings = parse_pairs(option or (), "--option")
+    settings = _options(option)
     _report(
         lambda listener: run(
             path,
@@ -131,10 +133,19 @@ def mirror(
     target_option: Annotated[
         list[str] | None, typer.Option("--to-option", metavar="NAME=VALUE", help="A client setting of the target.")
     ] = None,
+    source_config: Annotated[
+        str, typer.Option("--from-config", metavar="FILE", help="Client settings of the source, as --client-config.")
+    ] = "",
+    target_config: Annotated[
+        str, typer.Option("--to-config", metavar="FILE", help="Client settings of the target.")
+    ] = "",
     master: Master = "local[*]",
     as_json: AsJson = False,
 ) -> None:
     """Topics of one cluster into another, each record once, offsets mapped; run it again to go on."""
+    source_settings, target_settings = (
+        security_only(settings_of_file(path)) if path else {} for path in (source_config, target_config)
+    )
     _require_spark(source, target)
     from headrace.pipelines.mirror import mirror as run
 
@@ -143,8 +154,8 @@ def mirror(
             source,
             target,
             topics,
-            source_options=parse_pairs(source_option or (), "--from-option"),
-            target_options=parse_pairs(target_option or (), "--to-option"),
+            source_options=source_settings | parse_pairs(source_option or (), "--from-option"),
+            target_options=target_settings | parse_pairs(target_option or (), "--to-option"),
             prefix=prefix,
             groups=group or (),
             follow=follow,
@@ -184,7 +195,7 @@ def traffic(
         report = run(
             topic,
             bootstrap=bootstrap,
-            options=parse_pairs(option or (), "--option"),
+            options=_options(option),
             window_seconds=window,
             event_time=event_time,
             to=to,
@@ -232,7 +243,7 @@ def clean(
             join=join,
             on=on,
             bootstrap=bootstrap,
-            options=parse_pairs(option or (), "--option"),
+            options=_options(option),
             follow=follow,
             batch_rows=batch_rows,
             allow_data_loss=allow_data_loss,
@@ -261,7 +272,7 @@ def sql(
     from headrace.pipelines.sql import text_of
 
     with in_plain_words():
-        found = run(query, bootstrap=bootstrap, options=parse_pairs(option or (), "--option"), master=master)
+        found = run(query, bootstrap=bootstrap, options=_options(option), master=master)
         if to is not None:
             found.write.mode("error").parquet(str(to))
             return
@@ -272,6 +283,11 @@ def sql(
         show_rows(rows[:limit], {name: name for name in found.columns}, empty="no rows")
     if len(rows) > limit:
         remark(f"and more: --limit shows more than {limit:,}, --to PATH writes all")
+
+
+def _options(pairs: list[str] | None) -> dict[str, str]:
+    """The client settings of a job: those of --client-config, and what the command line adds."""
+    return security_settings() | parse_pairs(pairs or (), "--option")
 
 
 def _require_spark(*bootstraps: str) -> None:

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from headrace.base.errors import UserError
+from headrace.base.private_files import make_directory
 from headrace.base.units import size_text
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.ports import free_port, is_free, port_holder
@@ -69,7 +70,7 @@ def require_data_root(data: Path) -> None:
     if data.exists() and not data.is_dir():
         raise Failure(f"{data} is a file", "name a directory with --data")
     try:
-        data.mkdir(parents=True, exist_ok=True)
+        make_directory(data)
         names = sorted(entry.name for entry in data.iterdir())
     except OSError as error:
         raise Failure(

@@ -1,10 +1,22 @@
-"""Whether anybody listens at `--bootstrap`, tried with a bare connect: a client library would go on trying for long."""
+"""Whether anybody answers at `--bootstrap`, and takes us: a client library would go on trying for long.
 
+A bare connect comes first, then a hello with the command's own identity: a wrong password, a certificate that is not
+trusted and a listener that wants TLS are told at once, in the broker's words.
+"""
+
+import asyncio
 import socket
 
+from headrace.base.errors import Refused
+from headrace.cli.client_file import client_settings
 from headrace.cli.failure import ExitCode, Failure
+from headrace.client.connection import Disconnected
+from headrace.client.peer import Peer
+from headrace.client.security import MECHANISMS, security_from
+from headrace.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 CONNECT_SECONDS = 3.0
+SECURED = "a cluster with TLS or logins needs --client-config FILE or HEADRACE_CONFIG (docs/security.md)"
 
 
 def parse_bootstrap(text: str) -> list[tuple[str, int]]:
@@ -26,11 +38,40 @@ def require_reachable(bootstrap: str) -> None:
     for host, port in parse_bootstrap(bootstrap):
         try:
             socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
-            return
         except OSError as error:
             reasons.append(f"{host}:{port}: {(error.strerror or str(error)).lower()}")
+            continue
+        _require_welcome(host, port)
+        return
     raise Failure(
         f"no broker answers ({'; '.join(reasons)})",
         "start one with `headrace up`, or name yours with --bootstrap HOST:PORT",
         ExitCode.UNREACHABLE,
     )
+
+
+def _require_welcome(host: str, port: int) -> None:
+    """Fails if the broker turns us away. One that takes its time is left to the command's own deadline."""
+    settings = client_settings()
+    is_sasl = settings.get("security.protocol", "").upper().startswith("SASL")
+    if is_sasl and settings.get("sasl.mechanism", settings.get("sasl.mechanisms", "")).upper() not in MECHANISMS:
+        return  # librdkafka's own affair
+    try:
+        asyncio.run(_greet(host, port))
+    except TimeoutError:
+        pass
+    except Refused as refusal:
+        fix = "see sasl.username and sasl.password in the file of --client-config"
+        raise Failure(f"{host}:{port}: {refusal.message}", fix, ExitCode.REFUSED) from None
+    except Disconnected as error:
+        raise Failure(f"{host}:{port}: {error}", SECURED, ExitCode.UNREACHABLE) from None
+
+
+async def _greet(host: str, port: int) -> None:
+    async with asyncio.timeout(CONNECT_SECONDS):
+        peer = await Peer.open((host, port), "headrace-cli", security_from(client_settings()))
+        try:
+            # Before a login brokers answer ApiVersions only, and close at anything else.
+            await peer.ask(MetadataRequest(topics=[]), MetadataResponse)
+        finally:
+            peer.connection.close()

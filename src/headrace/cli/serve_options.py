@@ -27,6 +27,7 @@ class ServeOptions:
     store: str = ""
     metrics_port: int = METRICS_PORT
     rack: str = ""
+    allow_insecure_network: bool = False
     settings: dict[str, str] = field(default_factory=dict)
     log_format: str = "text"
     log_level: str = "info"
@@ -54,7 +55,8 @@ class ServeOptions:
         for name, default in vars(ServeOptions()).items():
             value = getattr(self, name)
             if name != "settings" and value != default:
-                words += [f"--{name.replace('_', '-')}={value}"]
+                option = f"--{name.replace('_', '-')}"
+                words.append(option if value is True else f"{option}={value}")
         return words + [f"--set={name}={value}" for name, value in self.settings.items()]
 
 
@@ -118,6 +120,11 @@ def _parser() -> argparse.ArgumentParser:
         help="port of /metrics, 0 takes a free one (%(default)s)",
     )
     add("--rack", default="", help="where this broker stands; replicas are spread over racks")
+    add(
+        "--allow-insecure-network",
+        action="store_true",
+        help="listen on more than this machine also without TLS and logins: docs/security.md",
+    )
     add(
         "--set",
         action="append",

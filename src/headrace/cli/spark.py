@@ -1,11 +1,13 @@
 """`headrace spark`: a PySpark shell in which topics are tables; a script or one line of code with --file and -c."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headrace.cli.client_file import security_settings
 from headrace.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, parse_pairs
 from headrace.cli.pipeline import Master, Options
 
@@ -27,34 +29,32 @@ def spark(
     check_spark()
     require_reachable(bootstrap)
     from headrace.pipelines.failure import in_plain_words
+    from headrace.pipelines.kafka import Kafka
     from headrace.pipelines.sql import session_with_topics
 
     with in_plain_words():
-        session = session_with_topics(bootstrap, options=parse_pairs(option or (), "--option"), master=master)
-        names = _names(session, bootstrap)
+        options = security_settings() | parse_pairs(option or (), "--option")
+        session = session_with_topics(bootstrap, options=options, master=master)
+        names = _names(session, Kafka(bootstrap, options).source_options())
         if code is not None or file is not None:
             exec(compile(code if code is not None else _text(file), str(file or "-c"), "exec"), names)
             return
     _interact(names, session)
 
 
-def _names(session: "SparkSession", bootstrap: str) -> dict[str, Any]:
+def _names(session: "SparkSession", options: Mapping[str, str]) -> dict[str, Any]:
     from pyspark.sql import functions
 
     def topic(name: str) -> Any:
         """A topic as a DataFrame."""
-        return session.read.format("headrace").options(**_options(bootstrap, name)).load()
+        return session.read.format("headrace").options(**{**options, "subscribe": name}).load()
 
     def stream(name: str) -> Any:
         """A topic as a streaming DataFrame, from its beginning."""
-        options = _options(bootstrap, name) | {"startingOffsets": "earliest"}
-        return session.readStream.format("headrace").options(**options).load()
+        chosen = {**options, "subscribe": name, "startingOffsets": "earliest"}
+        return session.readStream.format("headrace").options(**chosen).load()
 
     return {"__name__": "__main__", "spark": session, "F": functions, "topic": topic, "stream": stream}
-
-
-def _options(bootstrap: str, topic: str) -> dict[str, str]:
-    return {"kafka.bootstrap.servers": bootstrap, "subscribe": topic}
 
 
 def _text(file: Path | None) -> str:

@@ -33,6 +33,13 @@ def up(
     metrics_port: Annotated[int, typer.Option(help="Port of broker 1's /metrics.", min=1, max=PORT_MAX)] = METRICS_PORT,
     data: Annotated[Path, typer.Option(help="Where everything is kept.")] = Path("data"),
     no_gateway: Annotated[bool, typer.Option("--no-gateway", help="Brokers only.")] = False,
+    allow_insecure_network: Annotated[
+        bool,
+        typer.Option(
+            "--allow-insecure-network",
+            help="Let --set listeners=… reach beyond this machine also without TLS and logins: docs/security.md.",
+        ),
+    ] = False,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A broker setting by Kafka's name; may be repeated."),
@@ -88,6 +95,7 @@ def up(
                 port=port + number - 1,
                 data=str(data),
                 metrics_port=preflight.metrics_port(HOST, metrics_port + number - 1),
+                allow_insecure_network=allow_insecure_network,
                 settings=file.options.settings,
                 log_format="json" if as_json else "text",
                 log_level=file.options.log_level,

@@ -53,7 +53,7 @@ def security_from(options: Mapping[str, str]) -> Security | None:
 
 
 def _tls_from(options: Mapping[str, str]) -> ssl.SSLContext:
-    location = options.get("ssl.ca.location") or _pem_store(options, "truststore")
+    location = options.get("ssl.ca.location") or pem_store(options, "truststore")
     certificates = options.get("ssl.ca.pem") or options.get("ssl.truststore.certificates")
     try:
         context = ssl.create_default_context(cafile=location, cadata=certificates)
@@ -62,7 +62,7 @@ def _tls_from(options: Mapping[str, str]) -> ssl.SSLContext:
         if options.get("enable.ssl.certificate.verification", "true").lower() == "false":
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        chain = options.get("ssl.certificate.location") or _pem_store(options, "keystore")
+        chain = options.get("ssl.certificate.location") or pem_store(options, "keystore")
         if chain:
             context.load_cert_chain(chain, options.get("ssl.key.location"), options.get("ssl.key.password"))
     except (OSError, ssl.SSLError) as error:
@@ -73,7 +73,8 @@ def _tls_from(options: Mapping[str, str]) -> ssl.SSLContext:
     return context
 
 
-def _pem_store(options: Mapping[str, str], store: str) -> str | None:
+def pem_store(options: Mapping[str, str], store: str) -> str | None:
+    """The PEM file of a Java client's store; UserError for a store in a Java format."""
     location = options.get(f"ssl.{store}.location")
     kind = options.get(f"ssl.{store}.type", "JKS" if location else "PEM").upper()
     if kind != "PEM":
@@ -86,15 +87,23 @@ def _sasl_from(options: Mapping[str, str]) -> Sasl:
     mechanism = (options.get("sasl.mechanism") or options.get("sasl.mechanisms") or "").upper()
     if mechanism not in MECHANISMS:
         raise UserError(f"sasl.mechanism={mechanism or '(not set)'} is not offered", f"use {', '.join(MECHANISMS)}")
-    said = _JAAS.findall(options.get("sasl.jaas.config", ""))
-    jaas = {name: re.sub(r"\\(.)", r"\1", quoted or single) for name, quoted, single in said}
-    username = options.get("sasl.username") or jaas.get("username")
-    password = options.get("sasl.password") or jaas.get("password")
+    jaas = options.get("sasl.jaas.config")
+    username, password = jaas_login(jaas) if jaas else (options.get("sasl.username"), options.get("sasl.password"))
     if not username or password is None:
         raise UserError(
             f"{mechanism} needs a user name and a password", "set sasl.username and sasl.password, or sasl.jaas.config"
         )
     return Sasl(mechanism, username, password)
+
+
+def jaas_login(text: str) -> tuple[str, str]:
+    """User and password of a Java client's `sasl.jaas.config`."""
+    said = {name: re.sub(r"\\(.)", r"\1", quoted or single) for name, quoted, single in _JAAS.findall(text)}
+    if not said.get("username") or "password" not in said:
+        raise UserError(
+            "sasl.jaas.config names no username and password", "or set sasl.username and sasl.password instead"
+        )
+    return said["username"], said["password"]
 
 
 async def authenticate(connection: ClientConnection, sasl: Sasl, seconds_max: float) -> None:

@@ -24,6 +24,9 @@ class GatewaySettings(BaseSettings):
     kafka: Options = Field({}, description="Options of Kafka's clients, such as security.protocol, as JSON.")
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    allow_insecure_network: bool = Field(
+        False, description="Listen on more than this machine, though callers need no login."
+    )
     broker_metrics: Words = Field((), description="Where brokers serve /metrics, as HOST:PORT,…")
 
     allowed_hosts: Words = Field((), description="Names beside loopback and `host` that requests may address us by.")

@@ -5,6 +5,7 @@ from typing import Final
 
 from headrace.base.clock import Clock
 from headrace.base.errors import UserError
+from headrace.base.private_files import make_directory
 from headrace.cluster.store import MetaStore
 
 ALLOWED: Final = (
@@ -46,7 +47,7 @@ async def _open_sqlite(name: str, clock: Clock) -> MetaStore:
 
     path = Path(name)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
     except OSError as error:
         fix = "Name a directory you may write to with --data or --store."
         raise UserError(f"{path.parent}: {error.strerror}", fix) from None

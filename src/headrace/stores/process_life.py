@@ -17,6 +17,8 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
+from headrace.base.private_files import FILE_MODE
+
 
 class ProcessLife:
     """The life of this process, from now until `end` or the end of the process."""
@@ -69,7 +71,7 @@ def _locked_file(path: Path) -> int:
     """Makes a file at `path` that is locked before it has that name, so nobody finds it unlocked."""
     while True:
         unnamed = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-        fd = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        fd = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
             unnamed.rename(path)

@@ -9,7 +9,7 @@ may open the file: closing a second descriptor would drop the locks of the first
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -17,6 +17,7 @@ import apsw
 
 from headrace.base.errors import DiskFailed, StoreUnreachable, UserError
 from headrace.base.other_format import other_format
+from headrace.base.private_files import touch_new
 from headrace.stores.frozen_writer import FrozenWriter
 
 SQLITE_AT_LEAST: Final = (3, 51, 3)
@@ -66,6 +67,9 @@ class SqliteFile:
 
     def _open(self, layout: Layout) -> apsw.Connection:
         with self._in_our_words():
+            # Its log and its index get the same mode. What is wrong with the place SQLite says better.
+            with suppress(OSError):
+                touch_new(self.path)
             db = apsw.Connection(str(self.path))
         try:
             db.set_busy_timeout(BUSY_TIMEOUT_MS)

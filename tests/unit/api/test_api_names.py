@@ -35,7 +35,7 @@ OBJECTS = {"client": "Client", "consumer": "Consumer", "producer": "Producer", "
 # Python's own words, and commands, which tests/tidy/test_docs.py looks at.
 OF_OPENTELEMETRY = {"tracer", "start_as_current_span"}
 SETTINGS = {*WELL_KNOWN, "max.block.ms"}
-OTHERS = re.compile(r"(make|pip|import|headrace) .*|await|async (for|with)|break|hello|acks=all")
+OTHERS = re.compile(r"(make|pip|import|headrace) .*|await|async (for|with)|break|hello|acks=all|HEADRACE_[A-Z]+")
 
 
 def named(path: str, module: object = headrace) -> object:

@@ -26,6 +26,7 @@ words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20)
         store=words,
         metrics_port=st.integers(0, 65535),
         rack=words,
+        allow_insecure_network=st.booleans(),
         settings=st.dictionaries(names, words, max_size=3),
         log_format=st.sampled_from(["text", "json"]),
         ready_fd=st.integers(-1, 10),

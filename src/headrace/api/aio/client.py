@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 def connect(
-    bootstrap: str,
+    bootstrap: str | None = None,
     *,
     gateway: str = "http://127.0.0.1:8080",
     traces: bool = False,
