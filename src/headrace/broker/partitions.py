@@ -408,7 +408,9 @@ class Partitions:
         high_watermark = self._checkpoints.high_watermarks.get(written_as, 0)
         # A relaxed log has no recovery point to speak of, but what was committed was in the page cache, and that lived.
         lacks_committed = self._kept_page_cache and store.end_offset < high_watermark
-        self._note_damage(id, topic.id, report, lacks_committed)
+        lost_page_cache = not (self._kept_page_cache or self._clean_start)
+        lost_memory = lost_page_cache and written_as in self._checkpoints.relaxed
+        self._note_damage(id, topic.id, report, lacks_committed, lost_memory)
         return Partition(
             id,
             topic.id,
@@ -421,11 +423,14 @@ class Partitions:
             self._clock.now(),
         )
 
-    def _note_damage(self, id: TopicPartition, topic_id: bytes, report: RecoveryReport, lacks_committed: bool) -> None:
+    def _note_damage(
+        self, id: TopicPartition, topic_id: bytes, report: RecoveryReport, lacks_committed: bool, lost_memory: bool
+    ) -> None:
         """A torn end is what a crash leaves. A hole in what was known to be on disk is damage, and is not led from.
 
         A sound batch behind the cut is rot if the page cache lived. If it did not, it may also be writes that a power
-        cut reordered before their sync: then others are to lead, if there are any.
+        cut reordered before their sync: then others are to lead, if there are any. `lost_memory`: acks rested on memory,
+        and that is gone, though the topic may be durable by now.
         """
         if report.cut_bytes:
             logger.warning(
@@ -440,6 +445,8 @@ class Partitions:
                 {**id._asdict(), "offset": report.cut_offset},
             )
             self._doubts[topic_id, id.partition] = Doubt.DAMAGED
+        elif lost_memory:
+            self._doubts[topic_id, id.partition] = Doubt.UNSYNCED
         elif has_hole:
             self._doubts[topic_id, id.partition] = Doubt.UNSURE
 
@@ -456,6 +463,7 @@ class Partitions:
 
     def on_doubts_told(self, told: Doubts) -> None:
         """The cluster does not count on these any more, or has nothing better."""
+        self._checkpoints.are_doubts_told = True
         for key in told:
             self._doubts.pop(key, None)
         for partition in self._hosted.values():
