@@ -104,7 +104,7 @@ def failed_syncs_count(patch: MonkeyPatch) -> None:
 
 def damage_is_not_named(patch: MonkeyPatch) -> None:
     """A broker that registers names what recovery found damaged, and leaves those in-sync sets."""
-    edit(patch, Partitions._note_damage, ("self._doubts[topic_id, id.partition] = Doubt.DAMAGED", "pass"))
+    edit(patch, Partitions._note_damage, ("self._doubts[topic.id, id.partition] = Doubt.DAMAGED", "pass"))
 
 
 def damage_below_the_recovery_point_is_not_seen(patch: MonkeyPatch) -> None:
