@@ -1,6 +1,7 @@
 """Brokers of an earlier release beside those of the working tree: its sources, and which broker runs from which.
 
-The earlier release is the newest tag that the working tree descends from; as long as there is none, a commit that landed.
+The earlier release is the newest tag that the working tree descends from and whose sources are others, since an upgrade from
+itself would show nothing; as long as there is none, a commit that landed.
 Its sources run in the environment of the tests, so a release is also held to the libraries of today.
 """
 
@@ -18,9 +19,14 @@ LANDED = "ac579a7a524ddde394f9a3e26ff62c9c21aca719"
 TODAY = CHECKOUT / "src"
 
 
-def last_release() -> str:
-    tagged = _git("describe", "--tags", "--abbrev=0")
-    return tagged.stdout.decode().strip() if tagged.returncode == 0 else LANDED
+def last_release(checkout: Path = CHECKOUT) -> str:
+    before = "HEAD"
+    while (tagged := _git("describe", "--tags", "--abbrev=0", before, checkout=checkout)).returncode == 0:
+        tag = tagged.stdout.decode().strip()
+        if _git("diff", "--quiet", tag, "--", "src", checkout=checkout).returncode:
+            return tag
+        before = f"{tag}^"
+    return LANDED
 
 
 def has_sources(release: str) -> bool:
@@ -36,8 +42,8 @@ def sources_of(release: str, folder: Path) -> Path:
     return folder / "src"
 
 
-def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(["git", *arguments], cwd=CHECKOUT, capture_output=True, check=False)
+def _git(*arguments: str, checkout: Path = CHECKOUT) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["git", *arguments], cwd=checkout, capture_output=True, check=False)
 
 
 class Versions:

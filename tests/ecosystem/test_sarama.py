@@ -1,16 +1,18 @@
-"""Sarama: an idempotent producer, and a consumer group that copies in transactions."""
+"""Sarama: an idempotent producer, one without acks to new topics, and a consumer group that copies in transactions."""
 
 from pathlib import Path
 
 import pytest
 
 from clients.build import go_program
+from ecosystem.conftest import PARTITIONS
 from ecosystem.feed import TopicFeed
 from ecosystem.judge import acknowledged, exactly_once
 from ecosystem.program import Program
 
 SARAMA = Path(__file__).resolve().parent / "sarama"
 GROUP = "copiers"
+WAIT_SECONDS = 60
 
 
 def test_what_is_acknowledged_is_there_once(three, built) -> None:
@@ -24,6 +26,17 @@ def test_what_is_acknowledged_is_there_once(three, built) -> None:
     ledger = acknowledged("sink", acks)
     assert ledger.count >= sink.count
     assert ledger.check(found, ["sarama"]) == []
+
+
+def test_new_topics_lose_nothing_that_is_sent_without_acks(three, built) -> None:
+    """A topic can be used once CreateTopics has answered: nobody would tell this producer of a leader that does not lead."""
+    topics = [f"new-{number}" for number in range(6)]
+    command = [built(go_program, SARAMA), "unacked", three.bootstrap, PARTITIONS, *topics]
+    with Program(command, three.folder / "log") as sarama:
+        sarama.wait(WAIT_SECONDS)
+    for topic in topics:
+        with three.outcome(topic) as sink:
+            sink.until(PARTITIONS, lambda: None)
 
 
 @pytest.mark.long

@@ -206,6 +206,24 @@ def all_die_and_one_of_them_loses_power(cluster: BusyCluster) -> None:
     cluster.until(lambda: len(cluster.state.isr) == 3)
 
 
+def a_topic_becomes_durable_while_most_are_down(cluster: BusyCluster) -> None:
+    """Two lose power while it is relaxed, and one of them is back when it no longer is: what its page cache had is gone all
+    the same, and the third, which is back last, has it."""
+    third, (first, second) = cluster.leader, cluster.follower_hosts
+    for host in cluster.world.hosts:
+        cluster.kill(host)
+    for dark in (first, second):
+        cluster.world.lose_power(dark)
+    cluster.world.start(first)
+    cluster.until(lambda: first.id not in cluster.state.isr)
+    cluster.set_topic(flush_messages="1")
+    cluster.run(cluster.rng.uniform(0.1, 1.0))
+    cluster.world.start(second)
+    cluster.run(cluster.rng.uniform(1.0, 3.0))
+    cluster.world.start(third)
+    cluster.until(lambda: len(cluster.state.isr) == 3)
+
+
 # -- leaders left alone --------------------------------------------------------------------------------------------------
 
 
@@ -263,6 +281,7 @@ LOST_POWER = Story(a_joiner_loses_power_before_its_commit_lands, topic_config=RE
 QUIET = Story(a_quiet_joiner_is_not_known_yet)
 LAST_LIFE = Story(a_fetch_of_the_last_life_comes_late, topic_config=RELAXED)
 DARK = Story(all_die_and_one_of_them_loses_power, topic_config=RELAXED)
+HARDENED = Story(a_topic_becomes_durable_while_most_are_down, topic_config=RELAXED)
 ALONE = Story(a_leader_is_left_alone_and_dies)
 LOWERED = Story(a_leader_alone_hears_of_a_lower_minimum_and_dies)
 
@@ -282,6 +301,7 @@ ISR_STORIES = (
     QUIET,
     LAST_LIFE,
     DARK,
+    HARDENED,
     ALONE,
     LOWERED,
 )

@@ -68,10 +68,9 @@ ONLY_THERE: dict[Fault, str] = {
     disk_storms.fill_leaders_disk: "fill_disk and fill_to_the_last_byte fill any disk, for a shorter while",
     disk_storms.add_topic: "pass_topic makes topics, and deletes them too",
 }
-_AIMED = "kills, cuts and config changes of EVERYWHERE, aimed at one rule"
-ONLY_THERE |= dict.fromkeys(
-    (directed.bounce_leader, directed.cut_off_leader, directed.leave_leader_alone, directed.lower_min_isr), _AIMED
-)
+_AIMED = "kills and cuts of EVERYWHERE, aimed at one rule"
+ONLY_THERE |= dict.fromkeys((directed.bounce_leader, directed.cut_off_leader, directed.leave_leader_alone), _AIMED)
+ONLY_THERE[directed.lower_min_isr] = "plans have a minimum of 1, 2 or 3 there; it matters to one that leads alone"
 RELAXED: Final[Mapping[Fault, float]] = {topic_faults.cut_power_relaxed: 1}
 
 

@@ -78,8 +78,10 @@ def told(cluster: Cluster, host: Host, request: Any, version: int) -> Any:
     return task.result()
 
 
-def create(cluster: Cluster, host: Host, partitions: int = PARTITIONS, factor: int = 3) -> None:
-    request = CreateTopicsRequest([CreatableTopic(TOPIC, partitions, factor)], timeout_ms=20_000)
+def create(
+    cluster: Cluster, host: Host, partitions: int = PARTITIONS, factor: int = 3, timeout_ms: int = 20_000
+) -> None:
+    request = CreateTopicsRequest([CreatableTopic(TOPIC, partitions, factor)], timeout_ms=timeout_ms)
     assert told(cluster, host, request, 7).topics[0].error_code == 0
 
 
@@ -89,9 +91,9 @@ def named_at(cluster: Cluster, host: Host) -> list[int]:
     return [part.partition_index for part in topic.partitions if part.error_code == ErrorCode.NONE]
 
 
-def make_one_late(cluster: Cluster, host: Host) -> None:
+def make_one_late(cluster: Cluster, host: Host, seconds: float = LATE_SECONDS) -> None:
     async def late() -> None:
-        await asyncio.sleep(LATE_SECONDS * Random(host.id).uniform(0.5, 1.0))
+        await asyncio.sleep(seconds * Random(host.id).uniform(0.5, 1.0))
 
     host.store._until_heard = late  # type: ignore[union-attr, method-assign]
 
@@ -123,6 +125,23 @@ def test_a_topic_that_is_created_on_mention_is_answered_with_its_leaders(cluster
     assert [part.error_code for part in made.partitions] == [0]
     for host in cluster.world.hosts:
         assert named_at(cluster, host) == [0]
+
+
+def test_who_allows_little_time_is_answered_in_it_and_told_of_no_leader_yet(cluster: Cluster) -> None:
+    cluster.start()
+    first, _, third = cluster.world.hosts
+    make_one_late(cluster, third, 1.5)
+    began = cluster.agenda.now
+    create(cluster, first, timeout_ms=300)
+    assert cluster.agenda.now - began < 0.6
+    (topic,) = told(cluster, first, by_name(), 12).topics
+    waiting = {part.partition_index for part in topic.partitions if part.error_code == ErrorCode.LEADER_NOT_AVAILABLE}
+    led = {part.partition_index for part in topic.partitions if part.error_code == ErrorCode.NONE}
+    assert len(waiting | led) == PARTITIONS and led
+    image = cluster.checks.image()
+    assert {image.partition(TOPIC, index).leader for index in waiting} == {third.id}
+    cluster.run(3.0)
+    assert named_at(cluster, first) == list(range(PARTITIONS))
 
 
 @pytest.mark.parametrize("seconds_dead", [0.0, 10.0], ids=["dead a moment ago", "dead for long"])

@@ -1,4 +1,4 @@
-"""Figures that README.md and docs/design.md name stand in the tables that they are taken from."""
+"""Figures that README.md and docs/design.md name stand in the tables that they are taken from; each answer has one."""
 
 import re
 from pathlib import Path
@@ -35,6 +35,21 @@ def is_known_ratio(ratio: float, text: str) -> bool:
 def test_figures_of_the_design_stand_in_the_bench() -> None:
     assert len(numbers(DESIGN, r"MB/s\b")) > 5 and len(numbers(DESIGN, r"ms\b")) > 10 and numbers(DESIGN, "×")
     assert lost_figures(DESIGN) == []
+
+
+def test_every_answer_of_the_design_has_a_figure_or_a_test() -> None:
+    _, *answers = DESIGN.split("\n## ")
+    assert len(answers) > 12
+    assert [answer.partition("\n")[0] for answer in answers if not is_shown(answer)] == []
+
+
+def is_shown(answer: str) -> bool:
+    units = ("MB/s", "MB", "ms", "s", "requests", "/s")
+    return "`tests/" in answer or any(numbers(answer, rf"{unit}\b") for unit in units)
+
+
+def test_an_answer_without_a_figure_is_found() -> None:
+    assert not is_shown("Pull, or push?\nPull, in the protocol, for 3 reasons.") and is_shown("It takes 2.5 ms.")
 
 
 def test_a_figure_that_is_in_no_table_is_found() -> None:

@@ -3,7 +3,8 @@
     logger.warning("%(topic)s cannot be read: %(cause)s", {"topic": topic, "cause": error})
 
 The rule: a literal message without positional values, and one dict with all that it shows. What the fields are called is a
-closed list: the table in docs/monitoring.md. So a value cannot be formatted in any other way, nor under a second name.
+closed list: the table in docs/monitoring.md. So a value cannot be formatted in any other way, nor under a second name. A
+line about a partition also has its topic and leader epoch, one about a client what it asked for.
 """
 
 import ast
@@ -24,6 +25,8 @@ LOGS = re.compile(rf"\b(logger|logging)\.({'|'.join(LEVELS)})\(")
 POSITIONAL = re.compile(r"%(?![(%])")
 # What the dict of a partition's name holds.
 SPREAD = {"_asdict": {"topic", "partition"}}
+# A line that has the first has the others too: without them it says too little to be looked for.
+TOGETHER = {"partition": {"topic", "epoch"}, "peer": {"request"}}
 OTHER_BROKERS = {"leader_id", "controller_id"}
 
 
@@ -70,6 +73,9 @@ def faults(call: Call, known: set[str]) -> Iterator[str]:
         yield f"it shows {name}, which the dict lacks"
     for name in sorted(fields - known):
         yield f"{name} is no field of docs/monitoring.md"
+    for name, others in TOGETHER.items():
+        if name in fields:
+            yield from (f"it has {name} and not {other}" for other in sorted(others - fields))
 
 
 def _fields(value: ast.expr, scope: ast.AST) -> Iterator[str]:
@@ -152,6 +158,8 @@ def test_no_module_logs_around_its_logger() -> None:
         ('logger.info("%(topic)s is gone")', "it shows topic"),
         ('logger.info("%(topic)s is gone", {"cause": 1})', "it shows topic"),
         ('logger.info("gone", {"subject": topic})', "no field of"),
+        ('logger.info("gone", {**id._asdict(), "cause": 1})', "it has partition and not epoch"),
+        ('logger.info("gone", {"peer": address})', "it has peer and not request"),
         ('logger.info("gone", {"broker": self.leader_id})', "always the one that writes"),
         ('fields = {"subject": 1}; logger.info("gone", fields)', "no field of"),
         ('logger.info("gone", fields)', "not written"),

@@ -85,6 +85,7 @@ WELL_KNOWN = [
     "ssl.key.password",
     "statistics.interval.ms",
     "stats_cb",
+    "sticky.partitioning.linger.ms",
     "throttle_cb",
     "topic.metadata.refresh.interval.ms",
     "transaction.timeout.ms",
@@ -106,7 +107,8 @@ OF_PRODUCERS = frozenset(
         "acks", "batch.num.messages", "batch.size", "compression.codec", "compression.level", "compression.type",
         "delivery.timeout.ms", "enable.idempotence", "linger.ms", "max.block.ms", "message.send.max.retries",
         "message.timeout.ms", "partitioner", "queue.buffering.max.kbytes", "queue.buffering.max.messages",
-        "request.timeout.ms", "retries", "retry.backoff.ms", "transaction.timeout.ms", "transactional.id",
+        "request.timeout.ms", "retries", "retry.backoff.ms", "sticky.partitioning.linger.ms", "transaction.timeout.ms",
+        "transactional.id",
     }
 )  # fmt: skip
 # Settings with a place of their own in the API.

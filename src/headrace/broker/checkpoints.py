@@ -2,14 +2,19 @@
 
     DATA/recovery-points, start-offsets, high-watermarks      one file each for all partitions, by topic id: a topic
                               that was deleted and made again under its old name starts from nothing
+    DATA/relaxed              the same, of logs whose acks rest on memory: how far each was on disk when that began
     DATA/replicas             which were ever opened: see `disk.known_replicas`
+
+A log stays in `relaxed` until its topic is durable and all of it is on disk, whatever becomes of the topic's settings
+while its broker is down: when its machine lost power it lacks what it acknowledged.
 
 Segments go only below a start that is in its file: a power cut may bring back any of them, and a log that starts below
 would then have holes. To write needs room, and on a full disk there is none: see `disk.spare_room`.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable
+from contextlib import suppress
 from typing import Any
 
 from headrace.base.disk import Disk
@@ -35,15 +40,19 @@ class Checkpoints:
         self._recovery_points_path = f"{path}/recovery-points"
         self._start_offsets_path = f"{path}/start-offsets"
         self._high_watermarks_path = f"{path}/high-watermarks"
+        self._relaxed_path = f"{path}/relaxed"
         # A damaged file says nothing: logs are then scanned whole, and start at their first segment.
         self.recovery_points = checkpoint.load(disk, self._recovery_points_path).offsets
         self.start_offsets = checkpoint.load(disk, self._start_offsets_path).offsets
         self.high_watermarks = checkpoint.load(disk, self._high_watermarks_path).offsets
+        self.relaxed = checkpoint.load(disk, self._relaxed_path).offsets
+        self.are_doubts_told = False
+        """Whether the cluster knows what is wrong with our logs. Until then nothing of that may be forgotten."""
         self.known_replicas = KnownReplicas(disk, path)
         self._spare = SpareRoom(disk, path)
         self._spare.hold()
-        self._files: dict[str, Offsets] = {}
-        """The content of each file, by path, as this process last wrote it."""
+        self._files: dict[str, Offsets] = {self._relaxed_path: dict(self.relaxed)}
+        """The content of each file, by path, as this process last wrote it. Few need the last: only where it changes."""
         self._is_saved = False
         self._unsaved: dict[Partition, None] = {}
         self._forgotten: dict[TopicPartition, None] = {}
@@ -54,11 +63,12 @@ class Checkpoints:
 
     @property
     def names(self) -> set[TopicPartition]:
-        return {*self.recovery_points, *self.start_offsets, *self.high_watermarks, *self.known_replicas.names}
+        offsets = {*self.recovery_points, *self.start_offsets, *self.high_watermarks, *self.relaxed}
+        return offsets.union(self.known_replicas.names)
 
     def forget(self, written_as: TopicPartition) -> None:
         """If it ever comes back, it begins anew: what was written of this log would make that one look damaged."""
-        for offsets in (self.recovery_points, self.start_offsets, self.high_watermarks):
+        for offsets in (self.recovery_points, self.start_offsets, self.high_watermarks, self.relaxed):
             offsets.pop(written_as, None)
         self.known_replicas.forget(written_as)
         self._forgotten[written_as] = None
@@ -72,8 +82,15 @@ class Checkpoints:
         """Partitions of which something is to be written down."""
         self._unsaved.update(dict.fromkeys(moved))
 
-    async def note_opened(self, opened: Iterable[Partition]) -> None:
+    async def note_opened(self, opened: Collection[Partition]) -> None:
         """Before they are hosted, and after their directories are durable."""
+        relaxed = [each for each in opened if not each.is_durable and each.written_as not in self.relaxed]
+        for partition in relaxed:
+            self._note_relaxed(partition)
+        if relaxed:
+            # On a full disk it is written with the next checkpoint for which there is room.
+            with suppress(DiskFull):
+                await self._in_turn(self._save_file(self._relaxed_path, dict(self.relaxed)))
         write = self.known_replicas.add(each.written_as for each in opened)
         if write is not None:
             await self._watch.in_thread(write)
@@ -118,6 +135,7 @@ class Checkpoints:
             if count % PER_TURN == 0:
                 await asyncio.sleep(0)
         starts, points, watermarks = map(dict, (self.start_offsets, self.recovery_points, self.high_watermarks))
+        relaxed = dict(self.relaxed)
         unnamed = list(self._forgotten)
         # Starts first: a log that was cut above its recovery point must not look damaged.
         frees = any(partition.log.has_segments_below(start) for partition, start in noted.items())
@@ -125,6 +143,7 @@ class Checkpoints:
         self._retiring.update(noted)
         await self._save_file(self._recovery_points_path, points)
         await self._save_file(self._high_watermarks_path, watermarks)
+        await self._save_file(self._relaxed_path, relaxed)
         for name in unnamed:
             self._forgotten.pop(name, None)
 
@@ -137,6 +156,13 @@ class Checkpoints:
             self.start_offsets[name] = partition.log.start_offset
         else:
             self.start_offsets.pop(name, None)
+        self._note_relaxed(partition)
+
+    def _note_relaxed(self, partition: Partition) -> None:
+        if not partition.is_durable:
+            self.relaxed.setdefault(partition.written_as, partition.log.synced_end)
+        elif partition.is_proven and self.are_doubts_told:
+            self.relaxed.pop(partition.written_as, None)
 
     async def _save_file(self, path: str, offsets: Offsets, frees: bool = False) -> None:
         """Nothing, where the file has them already: it would take two syncs, and appends to the same disk wait for these.

@@ -391,7 +391,9 @@ class Node:
         await self.broker.partitions.close_all(self._turn.until_synced)
         await self.broker.partitions.save_checkpoints()
         await self.broker.seen_revision.save(self.broker.image.revision)
-        self._directory.leave_clean_mark()
+        # The mark stands for every log. One that could not be opened is as the life before left it: the next has to look.
+        if not self.broker.partitions.unopened:
+            self._directory.leave_clean_mark()
 
     async def until_stopped(self) -> None:
         """Returns after a clean stop; raises the cause when the node had to stop by itself."""

@@ -333,7 +333,7 @@ class Partitions:
             id = TopicPartition(topic.name, number)
             logger.error(
                 "%(topic)s-%(partition)d was on this disk and is gone: its directory is made anew, and copied from others",
-                id._asdict(),
+                {**id._asdict(), "epoch": topic.partitions[number].leader_epoch},
             )
         try:
             await self._checkpoints.note_vanished(checkpoint_name(topic.id, number) for topic, number, _ in vanished)
@@ -377,7 +377,11 @@ class Partitions:
             partition = self._open(id, topic, settings, is_new=claim)
         except (DiskFull, CorruptBatch, Unclaimed, OSError) as cause:
             if str(self._left_over.get(id)) != str(cause):
-                logger.error("%(topic)s-%(partition)d cannot be opened: %(cause)s", {**id._asdict(), "cause": cause})
+                epoch = topic.partitions[index].leader_epoch
+                logger.error(
+                    "%(topic)s-%(partition)d cannot be opened: %(cause)s",
+                    {**id._asdict(), "epoch": epoch, "cause": cause},
+                )
             self._left_over[id] = cause
             return None
         self._left_over.pop(id, None)
@@ -408,7 +412,9 @@ class Partitions:
         high_watermark = self._checkpoints.high_watermarks.get(written_as, 0)
         # A relaxed log has no recovery point to speak of, but what was committed was in the page cache, and that lived.
         lacks_committed = self._kept_page_cache and store.end_offset < high_watermark
-        self._note_damage(id, topic.id, report, lacks_committed)
+        lost_page_cache = not (self._kept_page_cache or self._clean_start)
+        lost_memory = lost_page_cache and written_as in self._checkpoints.relaxed
+        self._note_damage(id, topic, report, lacks_committed, lost_memory)
         return Partition(
             id,
             topic.id,
@@ -421,27 +427,33 @@ class Partitions:
             self._clock.now(),
         )
 
-    def _note_damage(self, id: TopicPartition, topic_id: bytes, report: RecoveryReport, lacks_committed: bool) -> None:
+    def _note_damage(
+        self, id: TopicPartition, topic: Topic, report: RecoveryReport, lacks_committed: bool, lost_memory: bool
+    ) -> None:
         """A torn end is what a crash leaves. A hole in what was known to be on disk is damage, and is not led from.
 
         A sound batch behind the cut is rot if the page cache lived. If it did not, it may also be writes that a power
-        cut reordered before their sync: then others are to lead, if there are any.
+        cut reordered before their sync: then others are to lead, if there are any. `lost_memory`: acks rested on memory,
+        and that is gone, though the topic may be durable by now.
         """
+        about = {**id._asdict(), "epoch": topic.partitions[id.partition].leader_epoch, "offset": report.cut_offset}
         if report.cut_bytes:
             logger.warning(
                 "%(topic)s-%(partition)d: cut %(cut_bytes)d bytes that are not sound, at offset %(offset)s",
-                {**id._asdict(), "cut_bytes": report.cut_bytes, "offset": report.cut_offset},
+                {**about, "cut_bytes": report.cut_bytes},
             )
         has_hole = report.valid_batch_after_cut or report.was_damaged or report.lacks_head
         is_rot = has_hole and self._kept_page_cache
         if report.below_recovery_point or lacks_committed or is_rot:
             logger.error(
                 "%(topic)s-%(partition)d is damaged at offset %(offset)s: it must catch up before it may lead",
-                {**id._asdict(), "offset": report.cut_offset},
+                about,
             )
-            self._doubts[topic_id, id.partition] = Doubt.DAMAGED
+            self._doubts[topic.id, id.partition] = Doubt.DAMAGED
+        elif lost_memory:
+            self._doubts[topic.id, id.partition] = Doubt.UNSYNCED
         elif has_hole:
-            self._doubts[topic_id, id.partition] = Doubt.UNSURE
+            self._doubts[topic.id, id.partition] = Doubt.UNSURE
 
     @property
     def doubts(self) -> Doubts:
@@ -456,6 +468,7 @@ class Partitions:
 
     def on_doubts_told(self, told: Doubts) -> None:
         """The cluster does not count on these any more, or has nothing better."""
+        self._checkpoints.are_doubts_told = True
         for key in told:
             self._doubts.pop(key, None)
         for partition in self._hosted.values():

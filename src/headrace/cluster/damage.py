@@ -19,9 +19,9 @@ def is_claimed(state: PartitionState, broker_id: int) -> bool:
 
 
 def must_stand_down(state: PartitionState, broker_id: int, doubt: Doubt) -> bool:
-    """Whether to stand down: the last replica that may lead goes on as long as nothing is known to be wrong with it."""
+    """Whether to stand down: the last replica that may lead goes on as long as it is not known to be damaged."""
     is_last = state.isr == (broker_id,) and not state.elr
-    return is_claimed(state, broker_id) and not (doubt is Doubt.UNSURE and is_last)
+    return is_claimed(state, broker_id) and not (doubt is not Doubt.DAMAGED and is_last)
 
 
 def stand_down(

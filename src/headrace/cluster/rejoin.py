@@ -7,7 +7,7 @@
     its log may be damaged     the same, except that the last in sync stays as it is
     its log has later epochs   the metadata was restored from an older snapshot: the leader epoch is raised well above them,
                                since epochs that go back would make sound records look like those of a lost history
-    it lost the page cache     the same on relaxed topics, except that the last in sync may lead: an unclean election
+    it lost the page cache     the same where acks rested on it, except that the last in sync may lead: an unclean election
 
 While a broker waits for this, a leader may still add it to an ISR on the strength of its old life's fetches. So its
 registration is fenced first, by a commit of its own, and the rest is decided on an image that shows it.

@@ -1,5 +1,6 @@
 // Sarama at its ordinary work. `copy BOOTSTRAP SOURCE SINK GROUP` copies a topic into another, each record once;
 // `produce BOOTSTRAP TOPIC ACKS` writes numbered records and notes each acknowledgement in the file ACKS. Both run until SIGTERM.
+// `unacked BOOTSTRAP PARTITIONS TOPIC…` makes topics, and writes to each at once without asking for acknowledgements.
 package main
 
 import (
@@ -24,6 +25,8 @@ func main() {
 		err = copyTopic(ctx, brokers, os.Args[3], os.Args[4], os.Args[5])
 	case "produce":
 		err = produce(ctx, brokers, os.Args[3], os.Args[4])
+	case "unacked":
+		err = writeUnacked(brokers, os.Args[3], os.Args[4:])
 	}
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, err)

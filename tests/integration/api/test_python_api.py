@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -62,6 +63,17 @@ def test_a_failed_delivery_is_told_though_nobody_asked(client: headrace.Client, 
     producer.send(topic, "x", partition=9)
     with pytest.raises(DeliveryFailed):
         producer.close()
+
+
+def test_a_burst_without_keys_is_spread_where_that_is_asked_for(headrace_broker: Broker, headrace_topic: str) -> None:
+    with headrace.connect(headrace_broker.bootstrap, sticky_partitioning_linger_ms=0) as client:
+        client.create_topic(headrace_topic, partitions=6)
+        with client.producer() as producer:
+            producer.send(headrace_topic, "first").result(30)
+            deliveries = [producer.send(headrace_topic, str(number)) for number in range(200)]
+            counts = Counter(delivery.result(30).partition for delivery in deliveries)
+        # 33 each by chance; together they would be 200 in one.
+        assert len(counts) == 6 and max(counts.values()) < 100
 
 
 def test_unknown_options_get_the_nearest_name(headrace_broker: Broker) -> None:

@@ -9,7 +9,7 @@ from headrace.cluster import elect, rejoin
 from headrace.log import recovery, scan
 from headrace.log.log import Log
 from sim.disk_teeth import vanished_replicas_are_new
-from sim.isr_stories import DARK
+from sim.isr_stories import DARK, HARDENED
 from sim.mutant import edit
 from sim.mutants.plans import SAFETY
 from sim.mutants.plays import by_story, by_test
@@ -82,6 +82,11 @@ def every_boot_is_the_same(patch: MonkeyPatch) -> None:
 def lost_page_caches_are_not_told(patch: MonkeyPatch) -> None:
     """A broker whose machine lost power gives up its place in relaxed topics: it lacks what was in its page cache."""
     edit(patch, rejoin._all_doubts, ("and lost_page_cache and", "and False and"))
+
+
+def what_was_relaxed_is_forgotten(patch: MonkeyPatch) -> None:
+    """A log that acknowledged from memory lacks that after a power cut, whatever its topic is set to by then."""
+    edit(patch, Partitions._note_damage, ("elif lost_memory:", "elif False:"))
 
 
 def internal_topics_are_left_out(patch: MonkeyPatch) -> None:
@@ -157,7 +162,14 @@ OPENINGS = (
         f"{PARTITIONS}::test_a_relaxed_log_that_ends_below_what_was_committed",
     ),
     by_story("every-boot-is-the-same", every_boot_is_the_same, SAFETY, DARK),
-    by_story("lost-page-caches-are-not-told", lost_page_caches_are_not_told, SAFETY, DARK),
+    by_story(
+        "lost-page-caches-are-not-told",
+        lost_page_caches_are_not_told,
+        SAFETY,
+        DARK,
+        (what_was_relaxed_is_forgotten, "the broker knows by itself which logs were relaxed; taken away with that"),
+    ),
+    by_story("what-was-relaxed-is-forgotten", what_was_relaxed_is_forgotten, SAFETY, HARDENED),
     by_test(
         "internal-topics-are-left-out",
         internal_topics_are_left_out,

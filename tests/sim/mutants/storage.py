@@ -6,6 +6,7 @@ from headrace.broker.checkpoints import Checkpoints
 from headrace.broker.disk.directory import DataDirectory
 from headrace.broker.disk.flusher import Flusher
 from headrace.broker.membership.membership import Membership
+from headrace.broker.node import Node
 from headrace.broker.partitions import Partitions
 from headrace.broker.turn import Turn
 from headrace.cluster import rejoin
@@ -91,6 +92,11 @@ def clean_marks_stay(patch: MonkeyPatch) -> None:
     edit(patch, DataDirectory.take_clean_mark, ("self._disk.unlink(mark)", "pass"))
 
 
+def clean_marks_stand_for_what_was_opened(patch: MonkeyPatch) -> None:
+    """The mark of a clean stop stands for every log: with one that could not be opened there is none."""
+    edit(patch, Node._close_logs, ("if not self.broker.partitions.unopened:", "if True:"))
+
+
 def failed_syncs_count(patch: MonkeyPatch) -> None:
     """After a sync that failed the broker stops: what reached the disk is unknown."""
     edit(patch, Flusher._end_round, ("if error is not None:", "if False:"))
@@ -98,7 +104,7 @@ def failed_syncs_count(patch: MonkeyPatch) -> None:
 
 def damage_is_not_named(patch: MonkeyPatch) -> None:
     """A broker that registers names what recovery found damaged, and leaves those in-sync sets."""
-    edit(patch, Partitions._note_damage, ("self._doubts[topic_id, id.partition] = Doubt.DAMAGED", "pass"))
+    edit(patch, Partitions._note_damage, ("self._doubts[topic.id, id.partition] = Doubt.DAMAGED", "pass"))
 
 
 def damage_below_the_recovery_point_is_not_seen(patch: MonkeyPatch) -> None:
@@ -176,6 +182,11 @@ STORAGE = (
         "clean-marks-stay",
         clean_marks_stay,
         "tests/unit/broker/test_broker_directory.py::test_the_clean_mark_is_good_for_one_start",
+    ),
+    by_test(
+        "clean-marks-stand-for-what-was-opened",
+        clean_marks_stand_for_what_was_opened,
+        "tests/unit/broker/test_broker_node.py::test_a_stop_with_a_log_that_could_not_be_opened_leaves_no_clean_mark",
     ),
     Mutant("failed-syncs-count", failed_syncs_count, ALL, DISKS, (MIXED,)),
     Mutant("damage-is-not-named", damage_is_not_named, ALL, ROT),

@@ -27,6 +27,11 @@ DISKS = "tests/sim/test_disk_storms.py"
 CLOCKS = "tests/sim/test_clocks.py"
 
 
+def snapshots_that_failed_are_looked_for(patch: MonkeyPatch) -> None:
+    """A snapshot that could not be written again is gone, and is not looked for."""
+    edit(patch, Snapshots.write, ("if offset in self._offsets:", "if False:"))
+
+
 def snapshots_come_at_rolls_only(patch: MonkeyPatch) -> None:
     """A snapshot is due after so many batches, so that a cut replays few on the event loop."""
     patch.setattr(Snapshots, "is_due_after", lambda self, batches, bytes, config, state: False)
@@ -150,6 +155,11 @@ UPKEEP = (
         "snapshots-come-at-rolls-only",
         snapshots_come_at_rolls_only,
         "tests/unit/log/test_log_snapshots.py::test_a_cut_replays_no_more_than_the_batches_between_two_snapshots",
+    ),
+    by_test(
+        "snapshots-that-failed-are-looked-for",
+        snapshots_that_failed_are_looked_for,
+        "tests/unit/log/test_log_snapshots.py::test_a_snapshot_that_could_not_be_written_again_is_not_looked_for",
     ),
     by_test(
         "no-room-is-spared", no_room_is_spared, f"{DISKS}::test_a_disk_full_to_the_last_byte_is_emptied_by_retention"

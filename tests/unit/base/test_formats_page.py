@@ -26,6 +26,7 @@ VERSIONS = {
     "`logs/TOPIC-N/….snapshot`": state.VERSION,
     "`logs/TOPIC-N/damaged`": log._DAMAGE_VERSION,
     "`recovery-points`": checkpoint.VERSION,
+    "`relaxed`": checkpoint.VERSION,
     "`replicas`": known_replicas.VERSION,
     "`metadata-revision`": seen_revision.VERSION,
     "`metadata.sqlite`": sqlite_map._LAYOUT.format_version,

@@ -7,6 +7,8 @@ import pytest
 
 from batches import batch
 from headrace.base.errors import DiskFailed
+from headrace.base.ids import TopicPartition
+from headrace.broker.disk.partition_directories import PartitionDirectories
 from headrace.wire.batch import iter_headers
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.coordinators import FindCoordinatorRequest
@@ -226,6 +228,29 @@ def test_a_stop_that_cannot_sync_leaves_no_clean_mark(one: OneBroker) -> None:
     one.stop()
     assert [type(cause) for cause in one.exits] == [DiskFailed]
     assert not has_clean_mark(one)
+
+
+def test_a_stop_with_a_log_that_could_not_be_opened_leaves_no_clean_mark(
+    one: OneBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody has looked at that one since the crash before."""
+    one.start()
+    one.ask(one.create())
+    assert one.ask(one.produce(b"kept")) == 0
+    one.world.kill(one.host)
+    with monkeypatch.context() as patch:
+        patch.setattr(PartitionDirectories, "claim", refuse_to_open)
+        one.start()
+        one.stop()
+    assert one.exits == [None]
+    assert not has_clean_mark(one)
+    one.exits.clear()
+    one.start()
+    assert one.ask(one.values()) == [b"kept"]
+
+
+def refuse_to_open(self: PartitionDirectories, id: TopicPartition, topic_id: bytes, is_known: bool = False) -> bool:
+    raise OSError(5, "Input/output error")
 
 
 def test_a_full_disk_ends_in_a_stop_that_is_only_not_clean(one: OneBroker) -> None:

@@ -223,7 +223,9 @@ def cut_off_the_end(life: Life) -> None:
     log.truncate(log.size - 10)
 
 
-@pytest.mark.parametrize(("same_boot", "doubts"), [(True, [Doubt.DAMAGED]), (False, [])], ids=["killed", "power cut"])
+@pytest.mark.parametrize(
+    ("same_boot", "doubts"), [(True, [Doubt.DAMAGED]), (False, [Doubt.UNSYNCED])], ids=["killed", "power cut"]
+)
 def test_a_relaxed_log_that_ends_below_what_was_committed(
     machine: SimDisk, same_boot: bool, doubts: list[Doubt]
 ) -> None:
@@ -238,6 +240,51 @@ def test_a_relaxed_log_that_ends_below_what_was_committed(
     again = Life(machine, same_boot=same_boot)
     again.show(relaxed)
     assert list(again.partitions.doubts.values()) == doubts
+
+
+def test_what_was_relaxed_when_the_power_went_is_known_whatever_the_topic_is_by_now(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.show(topic(flush_messages="1000"))
+    life.write(count=5)
+    again = Life(machine, same_boot=False)
+    again.show(topic())
+    assert again.partitions.doubts == {(b"a" * 16, 0): Doubt.UNSYNCED}
+    # One that nobody was told of is known to the next life too.
+    again.save()
+    again = Life(machine, same_boot=False)
+    again.show(topic())
+    assert again.partitions.doubts == {(b"a" * 16, 0): Doubt.UNSYNCED}
+    again.partitions.on_doubts_told(again.partitions.doubts)
+    again.save()
+    again = Life(machine, same_boot=False)
+    again.show(topic())
+    assert not again.partitions.doubts
+
+
+@pytest.mark.parametrize("ending", [{"clean": True}, {"same_boot": True}], ids=["stopped", "killed"])
+def test_what_was_relaxed_has_lost_nothing_if_the_page_cache_lived(machine: SimDisk, ending: dict[str, bool]) -> None:
+    life = Life(machine)
+    life.show(topic(flush_messages="1000"))
+    life.write(count=5)
+    if "clean" in ending:
+        life.loop.run(life.partitions.close_all(life.turn.until_synced))
+        life.save()
+    again = Life(machine, **{"same_boot": False, **ending})
+    again.show(topic())
+    assert not again.partitions.doubts
+
+
+def test_a_topic_that_is_made_durable_rests_on_the_disk_when_all_of_it_is_there(machine: SimDisk) -> None:
+    life = Life(machine)
+    life.show(topic(flush_messages="1000"))
+    life.partitions.on_doubts_told({})
+    life.write(count=5)
+    life.save()
+    life.show(topic())
+    life.save()
+    again = Life(machine, same_boot=False)
+    again.show(topic())
+    assert not again.partitions.doubts
 
 
 def test_a_recovery_point_is_never_above_what_is_synced(machine: SimDisk) -> None:

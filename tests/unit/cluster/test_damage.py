@@ -1,6 +1,7 @@
+import pytest
 from partitions import ID, cluster, epochs, state
 
-from headrace.cluster.damage import is_claimed, stand_down
+from headrace.cluster.damage import is_claimed, must_stand_down, stand_down
 from headrace.cluster.entities import NO_LEADER, PartitionState
 from headrace.cluster.rejoin import Doubt
 
@@ -28,9 +29,11 @@ def test_the_last_in_sync_is_marked_and_the_partition_offline() -> None:
     assert not is_claimed(found, 1)
 
 
-def test_the_last_in_sync_leads_on_if_nothing_is_known_to_be_wrong_with_it() -> None:
+@pytest.mark.parametrize("doubt", [Doubt.UNSURE, Doubt.UNSYNCED])
+def test_the_last_in_sync_leads_on_if_it_is_not_known_to_be_damaged(doubt: Doubt) -> None:
     ledger = cluster(PartitionState((1, 2), (1,), 1, 5, 5))
-    assert stand_down(ledger.image, 1, ID, 0, epochs(ledger, 1), Doubt.UNSURE) == []
+    assert stand_down(ledger.image, 1, ID, 0, epochs(ledger, 1), doubt) == []
+    assert not must_stand_down(state(ledger), 1, doubt)
 
 
 def test_the_last_in_sync_that_is_unsure_leaves_it_to_one_that_is_eligible() -> None:

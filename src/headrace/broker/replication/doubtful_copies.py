@@ -48,14 +48,15 @@ class DoubtfulCopies:
         view = self._view
         topic = view.image.topic_by_id(topic_id)
         assert topic is not None, "it has just been planned for"
+        about = {"topic": topic.name, "partition": index, "epoch": topic.partitions[index].leader_epoch}
         try:
             await view.metadata.change(lambda image: self._plan(image, topic_id, index))
             logger.warning(
                 "%(topic)s-%(partition)d leaves the in-sync replicas: broker %(broker)d has no sound copy of it",
-                {"topic": topic.name, "partition": index, "broker": view.id},
+                {**about, "broker": view.id},
             )
         except Refused as refusal:
             logger.warning(
                 "%(topic)s-%(partition)d does not stand down yet: %(cause)s",
-                {"topic": topic.name, "partition": index, "cause": refusal.message},
+                {**about, "cause": refusal.message},
             )

@@ -295,7 +295,12 @@ class Fetcher:
             if _follows_on(partition, position) and self._must_start_over(partition, start):
                 logger.warning(
                     "%(topic)s-%(partition)d: the leader's log starts at %(offset)d; starting over there",
-                    {**partition.id._asdict(), "leader": self.leader_id, "offset": start},
+                    {
+                        **partition.id._asdict(),
+                        "epoch": position.leader_epoch,
+                        "leader": self.leader_id,
+                        "offset": start,
+                    },
                 )
                 partition.following.restart_at(start, self._broker.clock.now())
 
@@ -311,7 +316,10 @@ class Fetcher:
             self._on_disk_full(partition, error)
 
     def _on_disk_full(self, partition: Partition, error: DiskFull) -> None:
-        logger.error("%(topic)s-%(partition)d cannot follow: %(cause)s", {**partition.id._asdict(), "cause": error})
+        logger.error(
+            "%(topic)s-%(partition)d cannot follow: %(cause)s",
+            {**partition.id._asdict(), "epoch": partition.leader_epoch, "cause": error},
+        )
         self._broker.isr_keeper.leave(partition)
         self._back_off(partition, DISK_FULL_SECONDS)
 

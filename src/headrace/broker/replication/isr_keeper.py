@@ -90,7 +90,10 @@ class IsrKeeper:
             self._check_alive(proposal)
             return alter_isr(image, partition.topic_id, index, state, proposal.isr, proposal.added, self._view.config)
         except Refused as refusal:
-            logger.debug("%(topic)s-%(partition)d: %(cause)s", {**partition.id._asdict(), "cause": refusal.message})
+            logger.debug(
+                "%(topic)s-%(partition)d: %(cause)s",
+                {**partition.id._asdict(), "epoch": partition.leader_epoch, "cause": refusal.message},
+            )
             return None if partition.in_sync.withdraw_proposal() else affirm_isr(partition.topic_id, index, state)
 
     def _check_alive(self, proposal: Proposal) -> None:
@@ -118,7 +121,7 @@ class IsrKeeper:
         except (Refused, Conflict, StoreUnreachable) as cause:
             logger.debug(
                 "%(topic)s-%(partition)d does not leave its in-sync replicas: %(cause)s",
-                {**partition.id._asdict(), "cause": cause},
+                {**partition.id._asdict(), "epoch": partition.leader_epoch, "cause": cause},
             )
 
     def _on_conflict(self, partition: Partition, conflict: Conflict) -> None:

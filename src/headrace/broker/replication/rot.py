@@ -88,7 +88,7 @@ class Rot:
         except Refused as refusal:
             logger.warning(
                 "%(topic)s-%(partition)d does not stand down yet: %(cause)s",
-                {**partition.id._asdict(), "cause": refusal.message},
+                {**partition.id._asdict(), "epoch": partition.leader_epoch, "cause": refusal.message},
             )
 
     async def _cut(self, partition: Partition, offset: int) -> bool:
@@ -106,12 +106,13 @@ class Rot:
             await broker.partitions.cut(partition, offset, cut)
         except DiskFull as full:
             logger.error(
-                "%(topic)s-%(partition)d cannot be cut yet: %(cause)s", {**partition.id._asdict(), "cause": full}
+                "%(topic)s-%(partition)d cannot be cut yet: %(cause)s",
+                {**partition.id._asdict(), "epoch": partition.leader_epoch, "cause": full},
             )
         if is_cut:
             logger.warning(
                 "%(topic)s-%(partition)d is cut at offset %(offset)d, and fetched again from there",
-                {**partition.id._asdict(), "offset": offset},
+                {**partition.id._asdict(), "epoch": partition.leader_epoch, "offset": offset},
             )
             self._found.pop(partition, None)
             if not broker.partitions.is_fenced:

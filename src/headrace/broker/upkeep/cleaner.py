@@ -176,7 +176,12 @@ class Cleaner:
         self._not_before[partition.written_as] = self._view.clock.now().mono + RETRY_SECONDS
         logger.error(
             "%(topic)s-%(partition)d was not compacted: %(cause)s. It is tried again in %(retry_s).0f s",
-            {**partition.id._asdict(), "cause": error or "time is up", "retry_s": RETRY_SECONDS},
+            {
+                **partition.id._asdict(),
+                "epoch": partition.leader_epoch,
+                "cause": error or "time is up",
+                "retry_s": RETRY_SECONDS,
+            },
         )
 
     def _job(self, due: DirtyLog, old: list[Segment]) -> CleanJob:
@@ -255,7 +260,7 @@ class Cleaner:
         except DiskFull as full:
             logger.warning(
                 "what was compacted of %(topic)s-%(partition)d is not written down: %(cause)s",
-                {**partition.id._asdict(), "cause": full},
+                {**partition.id._asdict(), "epoch": partition.leader_epoch, "cause": full},
             )
 
     def _in_thread(self, work: Callable[..., T], *arguments: object) -> "asyncio.Future[T]":

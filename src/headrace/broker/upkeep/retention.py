@@ -77,7 +77,7 @@ class Retention:
                 except (CorruptBatch, DiskFull) as error:
                     logger.error(
                         "retention of %(topic)s-%(partition)d has to wait: %(cause)s",
-                        {**partition.id._asdict(), "cause": error},
+                        {**partition.id._asdict(), "epoch": partition.leader_epoch, "cause": error},
                     )
             if count % PER_TURN == 0:
                 await asyncio.sleep(0)
