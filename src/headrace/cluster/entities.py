@@ -118,3 +118,32 @@ class ProducerIds(NamedTuple):
 class Features(NamedTuple):
     levels: Mapping[str, int]
     revision: int = 0
+
+
+class ScramCredential(NamedTuple):
+    """A proof of a password that is not the password, of one user in one SCRAM mechanism (RFC 5802)."""
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+    def __repr__(self) -> str:
+        return "ScramCredential(***)"
+
+
+class User(NamedTuple):
+    """A user with a password: what it proves the password by, in each mechanism."""
+
+    credentials: Mapping[str, ScramCredential]
+    revision: int = 0
+
+
+class Secret(NamedTuple):
+    """Random bytes that all brokers of the cluster share, and that nobody else learns."""
+
+    value: bytes
+    revision: int = 0
+
+    def __repr__(self) -> str:
+        return "Secret(***)"

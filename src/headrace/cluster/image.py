@@ -20,7 +20,9 @@ from headrace.cluster.entities import (
     Features,
     PartitionState,
     ProducerIds,
+    Secret,
     Topic,
+    User,
 )
 from headrace.cluster.records import (
     EVERY_BROKER,
@@ -29,6 +31,7 @@ from headrace.cluster.records import (
     decode,
     parse_broker_key,
     parse_partition_key,
+    parse_user_key,
 )
 from headrace.cluster.store import Change
 
@@ -47,6 +50,8 @@ class Image(NamedTuple):
     producer_ids: ProducerIds = ProducerIds()
     features: Features = Features({})
     orphans: Mapping[bytes, Mapping[int, PartitionState]] = {}
+    users: Mapping[str, User] = {}
+    secrets: Mapping[str, Secret] = {}
 
     def apply(self, changes: Iterable[Change], revision: int) -> "Image":
         assert revision >= self.revision, (revision, self.revision)
@@ -132,6 +137,10 @@ class _Draft:
                 self.replaced["producer_ids"] = record or ProducerIds()
             case "features":
                 self.replaced["features"] = record or Features({})
+            case "users":
+                self._change_one("users", parse_user_key(key), record)
+            case "secrets":
+                self._change_one("secrets", key.removeprefix("secrets/"), record)
 
     def _change_one(self, field: str, name: object, record: Record | None) -> None:
         if field not in self.replaced:

@@ -55,12 +55,10 @@ _FIXES: Final[Mapping[str, tuple[str, ...]]] = {
     _SECURITY: (
         "allow.everyone.if.no.acl.found",
         "authorizer.class.name",
-        "connection.failed.authentication.delay.ms",
-        "connections.max.reauth.ms",
         "delegation.token.",
         "principal.builder.class",
-        "sasl.",
         "security.",
+        "sasl.",
         "ssl.",
         "super.users",
     ),

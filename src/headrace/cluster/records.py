@@ -8,15 +8,19 @@
     config/brokers/{id or default}   dynamic settings
     producer_ids                     where the next block begins
     features                         finalized levels
+    users/{quoted name}              what the user's password is proven by, in each SCRAM mechanism
+    secrets/{name}                   random bytes that all brokers share
 
 A field that older code can do without may be added under the same version; anything else is a new version, and a newer
 one than ours is refused rather than guessed at.
 """
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote, unquote
 
 from headrace.base.errors import UserError
 from headrace.base.ids import format_id, parse_id
@@ -30,6 +34,9 @@ from headrace.cluster.entities import (
     Features,
     PartitionState,
     ProducerIds,
+    ScramCredential,
+    Secret,
+    User,
 )
 
 FORMAT_VERSION: Final = 1
@@ -48,7 +55,18 @@ class TopicRecord(NamedTuple):
     revision: int = 0
 
 
-Record = Cluster | ControllerClaim | Broker | TopicRecord | PartitionState | BrokerOverrides | ProducerIds | Features
+Record = (
+    Cluster
+    | ControllerClaim
+    | Broker
+    | TopicRecord
+    | PartitionState
+    | BrokerOverrides
+    | ProducerIds
+    | Features
+    | User
+    | Secret
+)
 
 
 def broker_key(broker_id: int) -> str:
@@ -70,6 +88,18 @@ def _partitions_of(topic_id: bytes) -> str:
 
 def broker_config_key(broker_id: int | None) -> str:
     return f"config/brokers/{EVERY_BROKER if broker_id is None else broker_id}"
+
+
+def user_key(name: str) -> str:
+    return f"users/{quote(name, safe='')}"
+
+
+def secret_key(name: str) -> str:
+    return f"secrets/{name}"
+
+
+def parse_user_key(key: str) -> str:
+    return unquote(key.removeprefix("users/"), errors="strict")
 
 
 def parse_partition_key(key: str) -> tuple[bytes, int]:
@@ -94,7 +124,7 @@ def encode(record: Record) -> bytes:
         assert _read_alike(value) == record[:-1], (value, record)
         return value
     fields = _fields(record)
-    assert _READERS[_KIND_OF[type(record)]](fields, record.revision) == record, (fields, record)
+    assert _READERS[_KIND_OF[type(record)]](fields, record.revision) == record, record
     return json.dumps({"v": FORMAT_VERSION, **fields}, separators=(",", ":")).encode()
 
 
@@ -108,7 +138,16 @@ def _fields(record: Record) -> dict[str, Any]:
             }
         case Broker():
             return _sparse(record, always=4)
+        case User():
+            return {"scram": {mechanism: _credential_fields(each) for mechanism, each in record.credentials.items()}}
+        case Secret():
+            return {"value": b64encode(record.value).decode()}
     return _sparse(record, always=len(record) - 1)
+
+
+def _credential_fields(credential: ScramCredential) -> dict[str, Any]:
+    named = credential._asdict()
+    return {name: b64encode(value).decode() if isinstance(value, bytes) else value for name, value in named.items()}
 
 
 def _sparse(record: Record, always: int) -> dict[str, Any]:
@@ -155,7 +194,8 @@ def decode(key: str, value: bytes, revision: int) -> Record | None:
     except _OtherVersion as other:
         version = other.version
     except (ValueError, KeyError, TypeError) as error:
-        raise _damaged(f"{key} holds {value[:80]!r}") from error
+        shown = "***" if kind in _UNSEEN else repr(value[:80])
+        raise _damaged(f"{key} holds {shown}") from (None if kind in _UNSEEN else error)
     raise other_format(f"{key} in the metadata store", version, FORMAT_VERSION)
 
 
@@ -214,6 +254,15 @@ def _read_broker(fields: dict[str, Any], revision: int) -> Broker:
     return Broker(**{**known, "endpoints": endpoints, "revision": revision})
 
 
+def _read_user(fields: dict[str, Any], revision: int) -> User:
+    return User({mechanism: _read_credential(each) for mechanism, each in fields["scram"].items()}, revision)
+
+
+def _read_credential(fields: dict[str, Any]) -> ScramCredential:
+    salt, stored_key, server_key = (b64decode(fields[name]) for name in ScramCredential._fields[:3])
+    return ScramCredential(salt, stored_key, server_key, fields["iterations"])
+
+
 _READERS: Final[Mapping[str, Callable[[dict[str, Any], int], Record]]] = {
     "cluster": lambda fields, revision: Cluster(fields["id"], revision),
     "controller": lambda fields, revision: ControllerClaim(fields["broker_id"], fields["epoch"], revision),
@@ -223,7 +272,11 @@ _READERS: Final[Mapping[str, Callable[[dict[str, Any], int], Record]]] = {
     "config/brokers": lambda fields, revision: BrokerOverrides(fields["config"], revision),
     "producer_ids": lambda fields, revision: ProducerIds(fields["next_id"], revision),
     "features": lambda fields, revision: Features(fields["levels"], revision),
+    "users": _read_user,
+    "secrets": lambda fields, revision: Secret(b64decode(fields["value"]), revision),
 }
+_UNSEEN: Final = ("users", "secrets")
+"""The kinds whose values no message shows."""
 _KIND_OF: Final[Mapping[type[Record], str]] = {
     Cluster: "cluster",
     ControllerClaim: "controller",
@@ -232,4 +285,6 @@ _KIND_OF: Final[Mapping[type[Record], str]] = {
     BrokerOverrides: "config/brokers",
     ProducerIds: "producer_ids",
     Features: "features",
+    User: "users",
+    Secret: "secrets",
 }

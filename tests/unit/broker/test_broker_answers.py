@@ -28,9 +28,11 @@ from headrace.wire.messages.configs import (
 from headrace.wire.messages.features import FeatureUpdate, UpdateFeaturesRequest
 from headrace.wire.messages.metadata import Cursor, DescribeTopicPartitionsRequest, TopicRequest
 from headrace.wire.messages.quorum import DescribeQuorumRequest, PartitionAsked, TopicAsked
+from headrace.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from headrace.wire.messages.scram import (
     AlterUserScramCredentialsRequest,
     DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResult,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
     UserName,
@@ -71,26 +73,65 @@ def test_acls_are_told_as_switched_off(one: AskedBrokers) -> None:
     ]
 
 
-def test_nobody_has_credentials(one: AskedBrokers) -> None:
+# -- users -------------------------------------------------------------------------------------------------------------
+
+
+def test_users_are_described(one: AskedBrokers) -> None:
     for users in (None, []):
         described = one.ask(DescribeUserScramCredentialsRequest(users), 0)
         assert (described.error_code, described.error_message, described.results) == (0, "", [])
-    described = one.ask(DescribeUserScramCredentialsRequest([UserName("bob"), UserName("al"), UserName("al")]), 0)
-    assert {each.user: each.error_code for each in described.results} == {
-        "bob": ErrorCode.RESOURCE_NOT_FOUND,
-        "al": ErrorCode.DUPLICATE_RESOURCE,
+    for name, mechanism in (("bob", 1), ("bob", 2), ("a/b =,\u00e4", 1)):
+        made = ScramCredentialUpsertion(name, mechanism, 4096 * mechanism, b"salt", b"salted")
+        altered = one.ask(AlterUserScramCredentialsRequest([], [made]), 0)
+        assert [(each.user, each.error_code) for each in altered.results] == [(name, 0)]
+    for users in (None, []):
+        described = one.ask(DescribeUserScramCredentialsRequest(users), 0)
+        assert {each.user: infos(each) for each in described.results} == {
+            "bob": {1: 4096, 2: 8192},
+            "a/b =,\u00e4": {1: 4096},
+        }
+    asked = [UserName("bob"), UserName("al"), UserName("cy"), UserName("cy")]
+    described = one.ask(DescribeUserScramCredentialsRequest(asked), 0)
+    assert {each.user: (each.error_code, infos(each)) for each in described.results} == {
+        "bob": (0, {1: 4096, 2: 8192}),
+        "al": (ErrorCode.RESOURCE_NOT_FOUND, {}),
+        "cy": (ErrorCode.DUPLICATE_RESOURCE, {}),
     }
 
 
-def test_nobody_is_given_credentials(one: AskedBrokers) -> None:
-    gone, new = ScramCredentialDeletion("bob", 1), ScramCredentialUpsertion("al", 1, 4096, b"salt", b"hash")
-    twice = [ScramCredentialUpsertion("cy", 2, 4096, b"salt", b"hash")] * 2
-    altered = one.ask(AlterUserScramCredentialsRequest([gone], [new, *twice]), 0)
+def infos(described: DescribeUserScramCredentialsResult) -> dict[int, int]:
+    return {each.mechanism: each.iterations for each in described.credential_infos}
+
+
+def test_users_are_altered_each_with_a_verdict(one: AskedBrokers) -> None:
+    def made(name: str, mechanism: int = 1, iterations: int = 4096, salt: bytes = b"salt") -> ScramCredentialUpsertion:
+        return ScramCredentialUpsertion(name, mechanism, iterations, salt, b"salted")
+
+    one.ask(AlterUserScramCredentialsRequest([], [made("eve")]), 0)
+    deletions = [ScramCredentialDeletion("dan", 1), ScramCredentialDeletion("eve", 1), ScramCredentialDeletion("x", 0)]
+    twice = [made("cy", 1), made("cy", 2)]
+    odd = [made(""), made("few", 1, 4095), made("many", 1, 16385), made("odd", 3), made("bare", salt=b"")]
+    altered = one.ask(AlterUserScramCredentialsRequest(deletions, [made("al"), *twice, *odd]), 0)
     assert {each.user: each.error_code for each in altered.results} == {
-        "bob": ErrorCode.RESOURCE_NOT_FOUND,
-        "al": ErrorCode.SECURITY_DISABLED,
+        "dan": ErrorCode.RESOURCE_NOT_FOUND,
+        "eve": 0,
+        "x": ErrorCode.UNSUPPORTED_SASL_MECHANISM,
+        "al": 0,
         "cy": ErrorCode.DUPLICATE_RESOURCE,
+        "": ErrorCode.UNACCEPTABLE_CREDENTIAL,
+        "few": ErrorCode.UNACCEPTABLE_CREDENTIAL,
+        "many": ErrorCode.UNACCEPTABLE_CREDENTIAL,
+        "odd": ErrorCode.UNSUPPORTED_SASL_MECHANISM,
+        "bare": ErrorCode.UNACCEPTABLE_CREDENTIAL,
     }
+    described = one.ask(DescribeUserScramCredentialsRequest(None), 0)
+    left = {each.user for each in described.results}
+    assert "al" in left and not left & {"eve", "cy", "few", "many"}
+
+
+def test_a_login_begins_nowhere_where_nobody_is_asked_for_one(one: AskedBrokers) -> None:
+    assert one.ask(SaslHandshakeRequest("PLAIN"), 1).error_code == ErrorCode.ILLEGAL_SASL_STATE
+    assert one.ask(SaslAuthenticateRequest(b"\0al\0x"), 2).error_code == ErrorCode.ILLEGAL_SASL_STATE
 
 
 # -- topics, page by page ----------------------------------------------------------------------------------------------

@@ -41,13 +41,8 @@ from headrace.broker.handlers.reassignments import (
     handle_alter_partition_reassignments,
     handle_list_partition_reassignments,
 )
-from headrace.broker.handlers.security_disabled import (
-    handle_alter_user_scram_credentials,
-    handle_create_acls,
-    handle_delete_acls,
-    handle_describe_acls,
-    handle_describe_user_scram_credentials,
-)
+from headrace.broker.handlers.sasl import handle_sasl_authenticate, handle_sasl_handshake
+from headrace.broker.handlers.security_disabled import handle_create_acls, handle_delete_acls, handle_describe_acls
 from headrace.broker.handlers.topic_partitions import handle_describe_topic_partitions
 from headrace.broker.handlers.topics import handle_create_partitions, handle_create_topics, handle_delete_topics
 from headrace.broker.handlers.transactions import (
@@ -57,6 +52,10 @@ from headrace.broker.handlers.transactions import (
     handle_init_producer_id,
 )
 from headrace.broker.handlers.txn_offsets import handle_txn_offset_commit
+from headrace.broker.handlers.users import (
+    handle_alter_user_scram_credentials,
+    handle_describe_user_scram_credentials,
+)
 from headrace.broker.net.dispatch import Access, Handler
 from headrace.wire.messages.acls import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 from headrace.wire.messages.api_versions import ApiVersionsRequest
@@ -98,6 +97,7 @@ from headrace.wire.messages.replicas import (
     ElectLeadersRequest,
     ListPartitionReassignmentsRequest,
 )
+from headrace.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from headrace.wire.messages.scram import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
 from headrace.wire.messages.topics import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
 from headrace.wire.messages.transactions import (
@@ -148,6 +148,8 @@ HANDLERS = (
     Handler(
         ApiVersionsRequest, lambda broker, request: handle_api_versions(broker.view, broker.dispatch, request), None
     ),
+    Handler(SaslHandshakeRequest, takes.nothing(handle_sasl_handshake), None),
+    Handler(SaslAuthenticateRequest, takes.nothing(handle_sasl_authenticate), None),
     Handler(CreateTopicsRequest, handle_create_topics, Access("Create", "Cluster")),
     Handler(DeleteTopicsRequest, handle_delete_topics, Access("Delete", "Topic")),
     Handler(DeleteRecordsRequest, takes.partitions(handle_delete_records), Access("Delete", "Topic")),
@@ -236,10 +238,10 @@ HANDLERS = (
     Handler(DeleteAclsRequest, takes.nothing(handle_delete_acls), Access("Alter", "Cluster")),
     Handler(
         DescribeUserScramCredentialsRequest,
-        takes.nothing(handle_describe_user_scram_credentials),
+        takes.view(handle_describe_user_scram_credentials),
         Access("Describe", "Cluster"),
     ),
     Handler(
-        AlterUserScramCredentialsRequest, takes.nothing(handle_alter_user_scram_credentials), Access("Alter", "Cluster")
+        AlterUserScramCredentialsRequest, takes.view(handle_alter_user_scram_credentials), Access("Alter", "Cluster")
     ),
 )

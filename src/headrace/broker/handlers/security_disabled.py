@@ -1,10 +1,7 @@
-"""ACLs and SCRAM credentials on a broker without security: told as switched off, so that tools say so and go on.
+"""ACLs on a broker without an authorizer: told as switched off, so that tools say so and go on.
 
-As Apache Kafka without an authorizer: requests about ACLs are refused with SECURITY_DISABLED, and there are no credentials
-to describe. New credentials are refused here, since nobody would ever be asked for them.
+As by Apache Kafka: requests about ACLs are refused with SECURITY_DISABLED.
 """
-
-from collections import Counter
 
 from headrace.broker.net.dispatch import Request
 from headrace.wire.codes import ErrorCode
@@ -15,15 +12,8 @@ from headrace.wire.messages.acls import (
     DeleteAclsResponse,
     DescribeAclsResponse,
 )
-from headrace.wire.messages.scram import (
-    AlterUserScramCredentialsResponse,
-    AlterUserScramCredentialsResult,
-    DescribeUserScramCredentialsResponse,
-    DescribeUserScramCredentialsResult,
-)
 
 NO_ACLS = "there are no ACLs on this cluster: it runs without security, and everybody may do everything"
-NO_CREDENTIALS = "there are no credentials on this cluster: it runs without security, and asks nobody for any"
 
 
 def handle_describe_acls(request: Request) -> DescribeAclsResponse:
@@ -40,26 +30,3 @@ def handle_delete_acls(request: Request) -> DeleteAclsResponse:
     return DeleteAclsResponse(
         0, [DeleteAclsFilterResult(ErrorCode.SECURITY_DISABLED, NO_ACLS) for _ in request.body.filters]
     )
-
-
-def handle_describe_user_scram_credentials(request: Request) -> DescribeUserScramCredentialsResponse:
-    asked = Counter(user.name for user in request.body.users or ())
-    return DescribeUserScramCredentialsResponse(0, 0, "", [_described(name, asked[name]) for name in asked])
-
-
-def _described(name: str, times: int) -> DescribeUserScramCredentialsResult:
-    if times > 1:
-        return DescribeUserScramCredentialsResult(
-            name, ErrorCode.DUPLICATE_RESOURCE, f"the request names user {name!r} more than once"
-        )
-    return DescribeUserScramCredentialsResult(name, ErrorCode.RESOURCE_NOT_FOUND, NO_CREDENTIALS)
-
-
-def handle_alter_user_scram_credentials(request: Request) -> AlterUserScramCredentialsResponse:
-    body = request.body
-    codes = {each.name: ErrorCode.RESOURCE_NOT_FOUND for each in body.deletions}
-    codes.update({each.name: ErrorCode.SECURITY_DISABLED for each in body.upsertions})
-    asked = Counter((each.name, each.mechanism) for each in (*body.deletions, *body.upsertions))
-    codes.update({name: ErrorCode.DUPLICATE_RESOURCE for (name, _), times in asked.items() if times > 1})
-    results = [AlterUserScramCredentialsResult(name, code, NO_CREDENTIALS) for name, code in codes.items()]
-    return AlterUserScramCredentialsResponse(0, results)

@@ -15,6 +15,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
+from math import inf
 from struct import Struct
 from typing import Any, Protocol, cast
 
@@ -86,6 +87,12 @@ class Dispatcher(Protocol):
     def dispatch(self, connection: "Connection", frame: memoryview) -> None: ...
 
 
+class Gates(Protocol):
+    """Puts a gate between a connection and the listener's dispatcher, until somebody has logged in."""
+
+    def stand_before(self, connection: "Connection") -> None: ...
+
+
 class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_buffer",
@@ -105,9 +112,12 @@ class Connection(asyncio.BufferedProtocol):
         "_waits_for_budget",
         "_waits_for_turn",
         "client_software",
+        "dispatcher",
+        "frame_bytes_max",
         "frame_since",
         "ip",
         "last_active",
+        "login_by",
         "outbox",
         "peer",
         "principal",
@@ -135,6 +145,10 @@ class Connection(asyncio.BufferedProtocol):
         self.principal = ANONYMOUS
         self.rights = EVERY_RIGHT
         self.client_software = ""
+        # Those of its gate, until somebody has logged in.
+        self.dispatcher = listener.dispatcher
+        self.frame_bytes_max = listener.frame_bytes_max
+        self.login_by = inf
         self.last_active = self.frame_since = listener.loop.time()
 
     # -- asyncio's side ------------------------------------------------------------------------------------------
@@ -237,9 +251,11 @@ class Connection(asyncio.BufferedProtocol):
             self._make_room(4)
             return False
         (size,) = _LENGTH.unpack_from(self._buffer, self._start)
-        if not 0 < size <= self._listener.frame_bytes_max:
+        if not 0 < size <= self.frame_bytes_max:
+            # A gate allows less than the listener.
+            setting = "socket.request.max.bytes" if self.login_by == inf else "sasl.server.max.receive.size"
             self.close_bad_peer(
-                f"frame of {size} bytes; allowed are 1 to {self._listener.frame_bytes_max} (socket.request.max.bytes)"
+                f"frame of {size} bytes; allowed are 1 to {self.frame_bytes_max} ({setting})"
                 f"{_other_protocol(self._view[self._start : self._start + 4])}"
             )
             return False
@@ -255,7 +271,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _dispatch(self, frame: memoryview) -> None:
         try:
-            self._listener.dispatcher.dispatch(self, frame)
+            self.dispatcher.dispatch(self, frame)
         except Exception as error:
             self.on_failure(error, self._listener.probes.last_request)
 
@@ -445,6 +461,9 @@ class Connection(asyncio.BufferedProtocol):
 class Listener:
     """One listening address, its protocol, and the connections that came in on it."""
 
+    gates: Gates | None = None
+    """Stand where a login is asked for."""
+
     def __init__(
         self,
         *,
@@ -549,6 +568,8 @@ class Listener:
             return
         self.connections[connection] = None
         self.probes.connections_open += 1
+        if self.gates is not None:
+            self.gates.stand_before(connection)
 
     def principal_of(self, transport: asyncio.Transport) -> str:
         """The principal of a connection that nobody has logged in on: that of its certificate, if it showed one."""
@@ -581,6 +602,8 @@ class Listener:
             since = connection.frame_since if self.budget.is_waited_for else connection.last_active
             if connection.is_mid_frame and now - since > FRAME_SECONDS_MAX:
                 connection.close_bad_peer(f"a frame was begun and not finished in {FRAME_SECONDS_MAX:.0f} s")
+            elif now > connection.login_by:
+                connection.close_bad_peer("nobody logged in in time (sasl.server.login.timeout.ms)")
             elif connection.is_idle and now - connection.last_active > self._limits.idle_seconds_max:
                 connection.close()
             else:

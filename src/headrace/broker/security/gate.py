@@ -1,0 +1,259 @@
+"""The gate before a connection that nobody has logged in on: all but a login is refused unread.
+
+    ApiVersions? ─▶ SaslHandshake ─▶ message ─▶ answer ─▶ … ─▶ logged in: the listener's dispatcher takes the next request
+                          └ v0: messages without headers     └─▶ or refused: told after a moment, and closed
+
+The same gate stands in the way of a client that logs in again (KIP-368); the mechanism and the user must be the same.
+A login has a deadline (`Connection.login_by`), and its messages are small.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from math import inf
+from struct import Struct
+from typing import Final, NamedTuple
+
+from headrace.base.errors import PeerError
+from headrace.broker.net.listener import Connection, Dispatcher
+from headrace.broker.net.outbox import Chunk
+from headrace.broker.security.mechanisms import Begin, Exchange, Login
+from headrace.security.refusal import LoginRefused
+from headrace.wire.apis import APIS
+from headrace.wire.codec import decode
+from headrace.wire.codes import ErrorCode
+from headrace.wire.frame import API_VERSIONS_KEY, RequestHeader, parse_request_header, response_frame
+from headrace.wire.messages.api_versions import ApiVersionsResponse
+from headrace.wire.messages.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+from headrace.wire.schema import Response
+
+logger = logging.getLogger("headrace.login")
+
+_KEY_AND_VERSION: Final = Struct(">hh")
+_SIZE: Final = Struct(">i")
+HANDSHAKE_KEY: Final = SaslHandshakeRequest.API_KEY
+AUTHENTICATE_KEY: Final = SaslAuthenticateRequest.API_KEY
+RAW_VERSION: Final = 0
+# Names and tokens in it may be as long as a message.
+CAUSE_MAX: Final = 300
+AGAIN_SECONDS_MIN: Final = 1.0
+
+
+class GateSettings(NamedTuple):
+    login_seconds_max: float
+    """How long a login may take."""
+    frame_bytes_max: int
+    refusal_seconds: float
+    """How long the answer to a failed login waits."""
+    session_ms_max: int
+    """How long a login is good; 0 for ever."""
+
+
+class LoginGates:
+    """The gates of a listener: one before each connection."""
+
+    def __init__(
+        self,
+        inner: Dispatcher,
+        mechanisms: Mapping[str, Begin],
+        settings: GateSettings,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.inner = inner
+        self.mechanisms = mechanisms
+        self.settings = settings
+        self.loop = loop
+
+    def stand_before(self, connection: Connection) -> None:
+        Gate(self, connection)
+
+
+class LoginSession:
+    """The time between two logins on one connection: requests go through until it is over."""
+
+    __slots__ = ("_began_at", "_ends_at", "_gates", "_inner", "mechanism")
+
+    def __init__(self, gates: LoginGates, mechanism: str, began_at: float, ends_at: float) -> None:
+        """`began_at` is when the client asked to log in again, if it did."""
+        self.mechanism = mechanism
+        self._gates = gates
+        self._inner = gates.inner
+        self._began_at = began_at
+        self._ends_at = ends_at
+
+    def dispatch(self, connection: Connection, frame: memoryview) -> None:
+        # What has arrived in time is answered, so no clock is asked.
+        if connection.last_active > self._ends_at and not _is_handshake(frame):
+            fields = {"peer": connection.peer}
+            logger.info("closing a connection: its login is over, and its client did not log in again", fields)
+            connection.close()
+        else:
+            self._inner.dispatch(connection, frame)
+
+    def log_in_again(self, connection: Connection, mechanism: str, version: int) -> SaslHandshakeResponse:
+        """The answer to SaslHandshake amid a session, which begins the next one; at most once a second."""
+        if version == RAW_VERSION or self._gates.loop.time() < self._began_at + AGAIN_SECONDS_MIN:
+            return SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE, [])
+        gate = Gate(self._gates, connection, self)
+        response = gate.shake(mechanism)
+        if response.error_code:
+            connection.run(gate.end(connection, [], f"{self.mechanism} is to become {mechanism!r} amid a session"))
+        return response
+
+
+class Gate:
+    """One login on one connection."""
+
+    def __init__(self, gates: LoginGates, connection: Connection, session: LoginSession | None = None) -> None:
+        """`session` is the one that a client prolongs by logging in again."""
+        self._gates = gates
+        self._session = session
+        self._began_at = -inf if session is None else gates.loop.time()
+        self._frame_bytes_max = connection.frame_bytes_max
+        self._greeted = session is not None
+        self._is_raw = False
+        self._mechanism = ""
+        self._exchange: Exchange | None = None
+        connection.dispatcher = self
+        connection.frame_bytes_max = gates.settings.frame_bytes_max
+        connection.login_by = gates.loop.time() + gates.settings.login_seconds_max
+
+    def dispatch(self, connection: Connection, frame: memoryview) -> None:
+        if self._is_raw:
+            connection.run(self._answer_raw(connection, bytes(frame)))
+            return
+        if len(frame) < _KEY_AND_VERSION.size:
+            raise PeerError("a request without a header before a login")
+        key, version = _KEY_AND_VERSION.unpack_from(frame)
+        take = _TAKES.get(key)
+        if take is None:
+            raise PeerError(f"API {key} before a login: this listener wants one (security.protocol=SASL_…)")
+        take(self, connection, version, frame)
+
+    # -- the three requests ----------------------------------------------------------------------------------------
+
+    def _greet(self, connection: Connection, version: int, frame: memoryview) -> None:
+        """ApiVersions: once, and first; asked in a version that we do not know, it may be asked again."""
+        if self._exchange is not None:
+            self._refuse(
+                connection, frame, ApiVersionsResponse(ErrorCode.ILLEGAL_SASL_STATE), "ApiVersions amid a login"
+            )
+            return
+        if self._greeted:
+            raise PeerError("ApiVersions a second time before a login")
+        self._greeted = _is_known(API_VERSIONS_KEY, version)
+        self._gates.inner.dispatch(connection, frame)
+
+    def _shake(self, connection: Connection, version: int, frame: memoryview) -> None:
+        _, _, correlation_id, _, position = _header(HANDSHAKE_KEY, version, frame)
+        if self._exchange is not None:
+            refusal = SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE, [])
+            self._refuse(connection, frame, refusal, "SaslHandshake amid a login")
+            return
+        body = decode(SaslHandshakeRequest, version, frame, position)
+        response = self.shake(body.mechanism)
+        if not response.error_code:
+            self._is_raw = version == RAW_VERSION
+            connection.reply(response_frame(response, version, correlation_id))
+        else:
+            self._refuse(connection, frame, response, f"mechanism {body.mechanism!r} is not offered")
+
+    def shake(self, mechanism: str) -> SaslHandshakeResponse:
+        """Begins the exchange, if the mechanism is offered."""
+        begin = self._gates.mechanisms.get(mechanism)
+        if self._session is not None and mechanism != self._session.mechanism:
+            code = ErrorCode.ILLEGAL_SASL_STATE
+        elif begin is None:
+            code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+        else:
+            code = ErrorCode.NONE
+            self._mechanism, self._exchange, self._greeted = mechanism, begin(), True
+        return SaslHandshakeResponse(code, list(self._gates.mechanisms))
+
+    def _authenticate(self, connection: Connection, version: int, frame: memoryview) -> None:
+        _, _, correlation_id, _, position = _header(AUTHENTICATE_KEY, version, frame)
+        if self._exchange is None:
+            raise PeerError("SaslAuthenticate without SaslHandshake")
+        body = decode(SaslAuthenticateRequest, version, frame, position)
+        connection.run(self._answer(connection, bytes(body.auth_bytes), version, correlation_id))
+
+    # -- the exchange ----------------------------------------------------------------------------------------------
+
+    async def _answer(self, connection: Connection, token: bytes, version: int, correlation_id: int) -> None:
+        try:
+            answered, lifetime_ms = await self._step(connection, token)
+        except LoginRefused as refusal:
+            told = refusal.told or f"the login was refused ({self._mechanism}): its credentials are not right"
+            response = SaslAuthenticateResponse(ErrorCode.SASL_AUTHENTICATION_FAILED, told)
+            await self.end(connection, response_frame(response, version, correlation_id), str(refusal))
+            return
+        response = SaslAuthenticateResponse(0, None, answered, lifetime_ms)
+        connection.reply(response_frame(response, version, correlation_id))
+
+    async def _answer_raw(self, connection: Connection, token: bytes) -> None:
+        try:
+            answered, _ = await self._step(connection, token)
+        except LoginRefused as refusal:
+            await self.end(connection, [], str(refusal))
+            return
+        connection.reply([_SIZE.pack(len(answered)) + answered])
+
+    async def _step(self, connection: Connection, token: bytes) -> tuple[bytes, int]:
+        """Our next message, and the lifetime of the login if this was the last one."""
+        assert self._exchange is not None
+        answer = await self._exchange.answer(token)
+        return answer.token, 0 if answer.login is None else self._let_in(connection, answer.login)
+
+    def _let_in(self, connection: Connection, login: Login) -> int:
+        """Gives the connection to its requests; the lifetime of its login in ms, 0 for ever."""
+        gates, principal = self._gates, f"User:{login.user}"
+        if self._session is None:
+            connection.sign_in(principal)
+        elif principal != connection.principal:
+            raise LoginRefused(f"{connection.principal} wants to go on as {principal}")
+        connection.frame_bytes_max, connection.login_by = self._frame_bytes_max, inf
+        lifetimes = [each for each in (gates.settings.session_ms_max, login.lifetime_ms) if each]
+        if not lifetimes:
+            connection.dispatcher = gates.inner
+            return 0
+        lifetime_ms = min(lifetimes)
+        ends_at = gates.loop.time() + lifetime_ms / 1000
+        connection.dispatcher = LoginSession(gates, self._mechanism, self._began_at, ends_at)
+        return lifetime_ms
+
+    # -- refusals --------------------------------------------------------------------------------------------------
+
+    def _refuse(self, connection: Connection, frame: memoryview, response: Response, cause: str) -> None:
+        _, version, correlation_id, _, _ = parse_request_header(frame)
+        connection.run(self.end(connection, response_frame(response, version, correlation_id), cause))
+
+    async def end(self, connection: Connection, chunks: list[Chunk], cause: str) -> None:
+        """Closes after a moment, so that guessing takes its time, and tells the client why."""
+        fields = {"cause": cause[:CAUSE_MAX], "peer": connection.peer}
+        logger.warning("a login is refused: %(cause)s", fields)
+        await asyncio.sleep(self._gates.settings.refusal_seconds)
+        if chunks:
+            connection.reply(chunks)
+        connection.close_when_answered()
+
+
+_TAKES: Final = {API_VERSIONS_KEY: Gate._greet, HANDSHAKE_KEY: Gate._shake, AUTHENTICATE_KEY: Gate._authenticate}
+
+
+def _header(key: int, version: int, frame: memoryview) -> RequestHeader:
+    if not _is_known(key, version):
+        raise PeerError(f"{APIS[key].name} version {version} is not offered here")
+    return parse_request_header(frame)
+
+
+def _is_known(key: int, version: int) -> bool:
+    return APIS[key].min_version <= version <= APIS[key].max_version
+
+
+def _is_handshake(frame: memoryview) -> bool:
+    return len(frame) >= 2 and int.from_bytes(frame[:2], "big") == HANDSHAKE_KEY

@@ -1,0 +1,112 @@
+"""Logins at a broker: the gates of its listeners that ask for one, and what the mechanisms behind them need.
+
+    gates(listener) ─▶ LoginGates(mechanisms) ─▶ Gate for each connection
+
+Passwords are checked against the users of the image, so a change is known with the next login.
+"""
+
+import asyncio
+import logging
+import random
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+from headrace.base.clock import Clock
+from headrace.base.errors import Refused, UserError
+from headrace.broker.membership.view import View
+from headrace.broker.net.listener import Dispatcher
+from headrace.broker.security.gate import LoginGates
+from headrace.broker.security.login_settings import LoginSettings, claim_rules, gate_settings
+from headrace.broker.security.login_work import LoginWork
+from headrace.broker.security.mechanisms import (
+    NONCE_BYTES,
+    Begin,
+    OauthbearerExchange,
+    PlainExchange,
+    ScramExchange,
+)
+from headrace.broker.security.signing_keys import SigningKeys
+from headrace.broker.security.tokens import TokenVerifier
+from headrace.broker.tasks import Tasks
+from headrace.cluster.entities import User
+from headrace.cluster.listeners import PlannedListener
+from headrace.security.credentials import DIGESTS, Credentials
+from headrace.security.refusal import LoginRefused
+from headrace.security.shared_secret import SALTS, SECRET_BYTES, make_secret
+
+logger = logging.getLogger("headrace.login")
+
+PLAIN: Final = "PLAIN"
+OAUTHBEARER: Final = "OAUTHBEARER"
+
+
+class Logins:
+    def __init__(self, view: View, clock: Clock, rng: random.Random, tasks: Tasks) -> None:
+        self._view = view
+        self._clock = clock
+        self._rng = rng
+        self._tasks = tasks
+        self._loop = asyncio.get_running_loop()
+        self._work = LoginWork(self._loop)
+        self._keys: list[SigningKeys] = []
+        self._users: Mapping[str, User] | None = None
+        self._credentials = Credentials({}, b"")
+
+    async def gates(self, listener: PlannedListener, inner: Dispatcher) -> LoginGates:
+        """The gates of a listener; raises UserError where they could let in whom they should not."""
+        settings = LoginSettings(self._view.config, listener.name)
+        offered = settings.words("sasl.enabled.mechanisms")
+        if not offered:
+            raise UserError(
+                f"listener {listener.name} asks for a login and offers no way to log in",
+                "set sasl.enabled.mechanisms, for example to SCRAM-SHA-512",
+            )
+        if not listener.has_tls and {PLAIN, OAUTHBEARER} & set(offered):
+            logger.warning(
+                "passwords and tokens cross the network of listener %(listener)s as they are; SASL_SSL hides them",
+                {"listener": listener.name},
+            )
+        mechanisms = {mechanism: await self._begin(mechanism, settings) for mechanism in offered}
+        return LoginGates(inner, mechanisms, gate_settings(settings), self._loop)
+
+    async def prepare(self) -> None:
+        """Makes the secret that unknown users' salts come from, if the cluster has none yet. Before anybody is let in."""
+        fresh = self._rng.randbytes(SECRET_BYTES)
+        try:
+            await self._view.metadata.change(lambda image: make_secret(image, fresh))
+        except Refused as refusal:
+            raise UserError(f"cannot start: {refusal.message}", "See to the metadata store, and start again.") from None
+
+    def close(self) -> None:
+        self._work.close()
+        for keys in self._keys:
+            keys.close()
+
+    async def _begin(self, mechanism: str, settings: LoginSettings) -> Begin:
+        if mechanism in DIGESTS:
+            return lambda: ScramExchange(mechanism, self.credentials, self._nonce())
+        if mechanism == PLAIN:
+            return partial(PlainExchange, self.credentials, self._work)
+        assert mechanism == OAUTHBEARER, mechanism
+        rules = claim_rules(settings)
+        keys = SigningKeys.from_settings(settings, self._loop)
+        self._keys.append(keys)
+        await keys.load()
+        self._tasks.start("signing keys", keys.run())
+        return partial(OauthbearerExchange, TokenVerifier(keys, self._work), rules, self._clock)
+
+    def credentials(self) -> Credentials:
+        image = self._view.image
+        secret = image.secrets.get(SALTS)
+        if secret is None:
+            raise LoginRefused(
+                "the secret of this cluster is gone from the metadata store; brokers make it as they start"
+            )
+        if image.users is not self._users:
+            self._users, self._credentials = image.users, Credentials(image.users, secret.value)
+        return self._credentials
+
+    def _nonce(self) -> str:
+        return urlsafe_b64encode(self._rng.randbytes(NONCE_BYTES)).decode()
