@@ -36,6 +36,7 @@ LOADED_LATER = {
     "headrace.cli.pipeline",
     "headrace.cli.topic",
     "headrace.cli.txn",
+    "headrace.cli.user",
     "headrace.pipelines.traffic_picture",
     "headrace.spark",
     "headrace.spark.datasource",

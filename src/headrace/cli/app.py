@@ -30,6 +30,7 @@ from headrace.cli import (
     topic,
     txn,
     up,
+    user,
     version,
     webhook,
 )
@@ -43,6 +44,7 @@ _GROUPS = {
     "cluster": cluster.app,
     "group": group.app,
     "txn": txn.app,
+    "user": user.app,
     "webhook": webhook.app,
     "backup": backup.app,
     "pipeline": pipeline.app,
@@ -67,6 +69,7 @@ app.command("start")(process.start)
 app.add_typer(topic.app, name="topic")
 app.add_typer(group.app, name="group")
 app.add_typer(txn.app, name="txn")
+app.add_typer(user.app, name="user")
 app.add_typer(webhook.app, name="webhook")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(backup.app, name="backup")

@@ -15,7 +15,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from headrace.base.errors import PeerError
-from headrace.broker.net.listener import Connection, Dispatcher
+from headrace.broker.net.listener import Connection, Dispatcher, Pending
 from headrace.broker.net.outbox import Chunk
 from headrace.broker.security.mechanisms import Begin, Exchange, Login
 from headrace.security.refusal import LoginRefused
@@ -39,6 +39,7 @@ _SIZE: Final = Struct(">i")
 HANDSHAKE_KEY: Final = SaslHandshakeRequest.API_KEY
 AUTHENTICATE_KEY: Final = SaslAuthenticateRequest.API_KEY
 RAW_VERSION: Final = 0
+LAST_WORD_SECONDS: Final = 0.1
 # Names and tokens in it may be as long as a message.
 CAUSE_MAX: Final = 300
 AGAIN_SECONDS_MIN: Final = 1.0
@@ -238,7 +239,11 @@ class Gate:
         logger.warning("a login is refused: %(cause)s", fields)
         await asyncio.sleep(self._gates.settings.refusal_seconds)
         if chunks:
-            connection.reply(chunks)
+            # Some clients read nothing any more once they see the end: it comes a moment after the answer.
+            last = Pending(connection, lambda answer: answer)
+            connection.owe(last)
+            last.complete(chunks)
+            await asyncio.sleep(LAST_WORD_SECONDS)
         connection.close_when_answered()
 
 

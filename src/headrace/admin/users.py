@@ -1,0 +1,55 @@
+"""Users who log in with passwords: listed, given a password, deleted. Passwords come here salted, never as they are."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from headrace.admin.admin import Admin, check
+from headrace.wire.messages.scram import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+    UserName,
+)
+
+MECHANISM_NAMES: Final = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+
+
+class ListedUser(NamedTuple):
+    name: str
+    mechanisms: Sequence[str]
+
+
+async def list_users(admin: Admin, names: Sequence[str] = ()) -> list[ListedUser]:
+    """All users, or these; one that does not exist is refused."""
+    asked = DescribeUserScramCredentialsRequest([UserName(name) for name in names] or None)
+    reply = await admin.ask(asked, DescribeUserScramCredentialsResponse)
+    check(reply.error_code, reply.error_message)
+    for each in reply.results:
+        check(each.error_code, each.error_message)
+    return [
+        ListedUser(each.user, [MECHANISM_NAMES.get(info.mechanism, "unknown") for info in each.credential_infos])
+        for each in reply.results
+    ]
+
+
+async def upsert_user(admin: Admin, credentials: Sequence[ScramCredentialUpsertion]) -> None:
+    """Gives a user these credentials, one after the other: Kafka takes one of a user at a time."""
+    for each in credentials:
+        await _alter(admin, AlterUserScramCredentialsRequest([], [each]))
+
+
+async def delete_user(admin: Admin, name: str) -> None:
+    """Deletes every credential of a user, and with the last one the user."""
+    for user in await list_users(admin, [name]):
+        for number, mechanism in MECHANISM_NAMES.items():
+            if mechanism in user.mechanisms:
+                await _alter(admin, AlterUserScramCredentialsRequest([ScramCredentialDeletion(name, number)], []))
+
+
+async def _alter(admin: Admin, request: AlterUserScramCredentialsRequest) -> None:
+    reply = await admin.ask(request, AlterUserScramCredentialsResponse)
+    for each in reply.results:
+        check(each.error_code, each.error_message)

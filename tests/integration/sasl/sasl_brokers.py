@@ -1,0 +1,52 @@
+"""Brokers that ask for a login, with users who were there before the first start."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from headrace.cli.app import run
+from headrace.cli.ports import free_port
+from headrace.testing.broker import HOST, Broker
+
+PASSWORD = "se=cr,et ä"
+BROKER = "broker"
+USERS = ("al", "b=o,b")
+
+
+def sasl_broker(data: Path, settings: Mapping[str, object]) -> Broker:
+    """A broker with one listener, for clients and for itself."""
+    port = free_port(HOST)
+    login = f'ScramLoginModule required username="{BROKER}" password="{BROKER}";'
+    own = {
+        "listeners": f"SASL_PLAINTEXT://{HOST}:{port}",
+        "listener.name.sasl_plaintext.scram-sha-512.sasl.jaas.config": login,
+    }
+    add_users(data, BROKER, password=BROKER)
+    return Broker({**own, **settings}, data=data, port=port)
+
+
+def add_users(data: Path, *names: str, password: str = PASSWORD) -> None:
+    secret = data / "password"
+    secret.write_text(f"{password}\n")
+    for name in names:
+        assert run(["user", "add", name, "--password-file", str(secret), "--data", str(data)]) == 0
+
+
+def librdkafka(broker: Broker, mechanism: str, user: str = "al", password: str = PASSWORD) -> dict[str, object]:
+    return {
+        "bootstrap.servers": broker.bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": mechanism,
+        "sasl.username": user,
+        "sasl.password": password,
+    }
+
+
+def python_client(broker: Broker, mechanism: str, user: str = "al", password: str = PASSWORD) -> Mapping[str, object]:
+    """Options of kafka-python and aiokafka."""
+    return {
+        "bootstrap_servers": broker.bootstrap,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": user,
+        "sasl_plain_password": password,
+    }
