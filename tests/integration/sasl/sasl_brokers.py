@@ -17,8 +17,9 @@ def sasl_broker(data: Path, settings: Mapping[str, object]) -> Broker:
     port = free_port(HOST)
     login = f'ScramLoginModule required username="{BROKER}" password="{BROKER}";'
     own = {
-        "listeners": f"SASL_PLAINTEXT://{HOST}:{port}",
-        "listener.name.sasl_plaintext.scram-sha-512.sasl.jaas.config": login,
+        "listeners": f"OUT://{HOST}:{port}",
+        "listener.security.protocol.map": "OUT:SASL_PLAINTEXT",
+        "listener.name.out.scram-sha-512.sasl.jaas.config": login,
     }
     add_users(data, BROKER, password=BROKER)
     return Broker({**own, **settings}, data=data, port=port)

@@ -61,7 +61,7 @@ class MetricsServer:
                 return self._health("alive", liveness(self._broker))
             case "/readyz":
                 return self._health("ready", await readiness(self._broker))
-            case _ if not hasattr(self._broker, "listener"):
+            case _ if not hasattr(self._broker, "listeners"):
                 return _http("503 Service Unavailable", "text/plain", b"the logs are being opened\n")
             case "/metrics":
                 page = await self._page()

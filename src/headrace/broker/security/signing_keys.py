@@ -13,6 +13,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http.client import HTTPException
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -93,14 +94,16 @@ class SigningKeys:
 
     async def of(self, key_id: str) -> Jwk | None:
         """The key of that id. One that is not known is looked for once more, but not at every token's whim."""
-        if key_id not in self._keys and self._mono() >= self._tried_at + UNKNOWN_SECONDS_MIN:
-            try:
+        if key_id not in self._keys and self._may_look:
+            with suppress(*_UNREADABLE):
                 await self._refresh()
-            except _UNREADABLE as error:
-                logger.warning("the keys that tokens are signed with cannot be read: %(cause)s", {"cause": error})
         if self._mono() > self._read_at + KEEP_SECONDS_MAX:
             return None
         return self._keys.get(key_id)
+
+    @property
+    def _may_look(self) -> bool:
+        return self._reading is not None or self._mono() >= self._tried_at + UNKNOWN_SECONDS_MIN
 
     async def _refresh(self) -> None:
         """Reads the keys, once for all who wait for them."""
