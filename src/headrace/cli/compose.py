@@ -8,12 +8,18 @@ from headrace.broker.node import Node, NodeSettings
 from headrace.broker.upkeep.clean_process import CleanProcess
 from headrace.cli.preflight import require_port
 from headrace.cli.serve_options import ServeOptions
+from headrace.cluster.broker_config import BrokerConfig
+from headrace.cluster.listeners import PlannedListener, plan_listeners
 from headrace.stores.open import open_store
+
+EVERYWHERE = "0.0.0.0"
 
 
 async def start_node(options: ServeOptions) -> Node:
     """Serving when it returns; the node closes the store when it stops."""
-    require_port(options.host, options.port)
+    for each in _listeners(options):
+        option = "--set listeners=…" if "listeners" in options.settings else "--port"
+        require_port(each.host or EVERYWHERE, each.port, option)
     require_port(options.host, options.metrics_port, "--metrics-port")
     clock = SystemClock()
     try:
@@ -36,6 +42,11 @@ async def start_node(options: ServeOptions) -> Node:
             f"cannot start: {error}", "Free space, or see to the metadata store, and start again."
         ) from error
     return node
+
+
+def _listeners(options: ServeOptions) -> tuple[PlannedListener, ...]:
+    config = BrokerConfig(options.settings)
+    return plan_listeners(config, options.host, options.port, options.advertised_host or None).listeners
 
 
 def _settings(options: ServeOptions) -> NodeSettings:
