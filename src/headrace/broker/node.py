@@ -183,10 +183,18 @@ class Node:
             {
                 "broker": self.settings.broker_id,
                 "broker_epoch": self.broker.view.epoch,
-                "host": self.settings.host,
+                "host": self._plan.listeners[0].host,
                 "port": self.port,
             },
         )
+        if not self._plan.is_plain:
+            self._tell_listeners()
+
+    def _tell_listeners(self) -> None:
+        protocols = {each.name: each.protocol for each in self._plan.listeners}
+        for name, host, port in self.broker.listeners.addresses:
+            fields = {"listener": name, "protocol": protocols[name], "host": host, "port": port}
+            logger.info("listener %(listener)s (%(protocol)s) is on %(host)s:%(port)d", fields)
 
     async def _serve_health(self) -> None:
         """Serves health from here on, so that a broker that reads its logs for minutes is seen to live."""

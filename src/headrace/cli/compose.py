@@ -1,5 +1,7 @@
 """The composition root: where the real clock, the real disk and the store meet a node. Nowhere else are they chosen."""
 
+from collections.abc import Iterable
+
 from headrace.base.disk import RealDisk
 from headrace.base.errors import DiskFull, StoreUnreachable, UserError
 from headrace.base.system_clock import SystemClock
@@ -9,14 +11,21 @@ from headrace.broker.upkeep.clean_process import CleanProcess
 from headrace.cli.open_network import Door, require_safe
 from headrace.cli.preflight import require_port
 from headrace.cli.serve_options import ServeOptions
+from headrace.cluster.broker_config import BrokerConfig
+from headrace.cluster.listeners import PlannedListener, plan_listeners
 from headrace.stores.open import open_store
+
+EVERYWHERE = "0.0.0.0"
 
 
 async def start_node(options: ServeOptions) -> Node:
     """Serving when it returns; the node closes the store when it stops."""
+    listeners = _listeners(options)
     if not options.allow_insecure_network:
-        require_safe(_doors(options))
-    require_port(options.host, options.port)
+        require_safe(_doors(options, listeners))
+    for each in listeners:
+        option = "--set listeners=…" if "listeners" in options.settings else "--port"
+        require_port(each.host or EVERYWHERE, each.port, option)
     require_port(options.host, options.metrics_port, "--metrics-port")
     clock = SystemClock()
     try:
@@ -41,8 +50,23 @@ async def start_node(options: ServeOptions) -> Node:
     return node
 
 
-def _doors(options: ServeOptions) -> list[Door]:
-    return [Door("PLAINTEXT", "PLAINTEXT", options.host, options.port)]
+def _doors(options: ServeOptions, listeners: Iterable[PlannedListener]) -> list[Door]:
+    config = BrokerConfig(options.settings)
+    return [
+        Door(
+            each.name,
+            each.protocol,
+            each.host,
+            each.port,
+            config.of_listener(each.name, "ssl.client.auth") == "required",
+        )
+        for each in listeners
+    ]
+
+
+def _listeners(options: ServeOptions) -> tuple[PlannedListener, ...]:
+    config = BrokerConfig(options.settings)
+    return plan_listeners(config, options.host, options.port, options.advertised_host or None).listeners
 
 
 def _settings(options: ServeOptions) -> NodeSettings:
