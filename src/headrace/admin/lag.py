@@ -1,4 +1,4 @@
-"""How far a group is behind: what it has committed against where each partition ends.
+"""The lag of a group: what it has committed against where each partition ends.
 
     for partition in get_lag("127.0.0.1:9092", "billing"):
         print(partition.id, partition.lag)
