@@ -11,12 +11,12 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from headrace.admin.admin import Admin
+from headrace.base.bootstrap import parse_bootstrap
 from headrace.base.errors import Refused, UserError
 from headrace.base.ids import TopicPartition, format_id
 from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient
 from headrace.client.connection import Disconnected
 from headrace.client.decided_ends import StillOpen, decided_ends
-from headrace.client.peer import parse_bootstrap
 from headrace.client.security import security_from
 from headrace.pipelines.ranges import Offsets
 from headrace.wire.codes import CODES, ErrorCode
