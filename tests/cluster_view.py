@@ -15,9 +15,9 @@ from headrace.admin.groups import list_groups
 from headrace.admin.lag import committed_by
 from headrace.admin.topics import list_topics
 from headrace.admin.transactions import list_transactions
+from headrace.base.bootstrap import parse_bootstrap
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient
-from headrace.client.peer import parse_bootstrap
 
 READ_SECONDS = 30.0
 View = dict[str, Any]

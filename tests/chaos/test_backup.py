@@ -20,8 +20,8 @@ from chaos.transfers import GROUP, PARTITIONS, SOURCE, TARGET, Transfers
 from chaos.world import World
 from headrace.admin.admin import Admin
 from headrace.admin.lag import committed_by
+from headrace.base.bootstrap import parse_bootstrap
 from headrace.cli import app
-from headrace.client.peer import parse_bootstrap
 
 FAULTS: tuple[Fault, ...] = (kill_leader, bounce_leader, kill_controller, pause_leader)
 BURST_SECONDS = 0.1

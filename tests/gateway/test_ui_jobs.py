@@ -7,8 +7,9 @@ from typing import TypeVar
 
 from headrace.admin.admin import Admin
 from headrace.admin.groups import NewCommit, commit, list_groups
+from headrace.base.bootstrap import parse_bootstrap
 from headrace.base.ids import TopicPartition
-from headrace.client.peer import Address, parse_bootstrap
+from headrace.client.peer import Address
 from headrace.gateway.monitor.lags import GroupLags
 from headrace.gateway.ui.jobs import MARK, Job, find_jobs
 from headrace.testing import Broker

@@ -18,7 +18,7 @@ from cluster_view import records_of
 from eventually import until
 from headrace.admin.admin import BROKER, TOPIC, Admin, Resource
 from headrace.admin.configs import ALL_BROKERS
-from headrace.client.peer import parse_bootstrap
+from headrace.base.bootstrap import parse_bootstrap
 
 SECONDS = 30.0
 CODECS = ("gzip", "snappy", "lz4", "zstd")

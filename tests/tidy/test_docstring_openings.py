@@ -1,6 +1,7 @@
 """A docstring begins with its subject or a verb: "Tallies of existing webhooks, by id", not "By id, of those there are".
 
-The first word is looked at, since that is where a riddle begins.
+The first word is looked at, since that is where a riddle begins. A module says what it is: it neither asks, nor begins with
+a clause ("Where backups are kept").
 """
 
 import ast
@@ -14,6 +15,7 @@ RIDDLES = {
     *("Somebody", "Something", "That", "These", "Those", "To", "Told", "Until", "What", "Whatever", "Which"),
     *("Who", "Whoever", "Whom", "Whose", "Without"),
 }
+CLAUSES = {"After", "Before", "Does", "How", "If", "Is", "May", "When", "Where", "Why"}
 FIRST_WORD = re.compile(r"[\w']*")
 
 
@@ -37,6 +39,16 @@ def test_docstrings_begin_with_their_subject() -> None:
     assert {module: found for module, tree in imports.modules().items() if (found := riddles(tree))} == {}
 
 
+def is_clause(text: str) -> bool:
+    return first_word(text) in CLAUSES or "?" in text.partition(". ")[0].partition("\n\n")[0]
+
+
+def test_modules_say_what_they_are() -> None:
+    said = {module: ast.get_docstring(tree) or "" for module, tree in imports.modules().items()}
+    assert {module: text for module, text in said.items() if not text or is_clause(text)} == {}
+
+
 def test_the_rule_bites() -> None:
     tree = ast.parse('"""Of one of EXPECTED."""\nx = 1\n"""What it was."""\ndef f():\n  """Whether it is there."""')
     assert riddles(tree) == ["Of one of EXPECTED.", "What it was."]
+    assert [is_clause(each) for each in ("Where it is.", "Has it room? No.", "The place. Why?")] == [True, True, False]

@@ -1,4 +1,4 @@
-"""How far a group is behind: what it has committed against where each partition ends.
+"""The lag of a group: what it has committed against where each partition ends.
 
     for partition in get_lag("127.0.0.1:9092", "billing"):
         print(partition.id, partition.lag)
@@ -14,10 +14,11 @@ from typing import NamedTuple
 from headrace.admin.admin import Admin
 from headrace.admin.coordinators import at_coordinator
 from headrace.admin.positions import list_offsets
+from headrace.base.bootstrap import parse_bootstrap
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import EARLIEST, LATEST
-from headrace.client.peer import Address, parse_bootstrap
+from headrace.client.peer import Address
 from headrace.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,

@@ -1,4 +1,4 @@
-"""How a cluster stands, from a survey, as plain values: every broker, and every partition that is not as it should be."""
+"""The state of a cluster, from a survey, as plain values: every broker, and every partition that is not as it should be."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Where to read on: an offset, a time or an end, as a place in each partition. An offset that is not there is told."""
+"""Places to read on from: an offset, a time or an end, as a place in each partition. An offset that is not there is told."""
 
 from collections.abc import Sequence
 from datetime import datetime

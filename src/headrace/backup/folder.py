@@ -1,4 +1,4 @@
-"""Where backups are kept: a folder with a file for each, and one for each stretch of a partition, which they share.
+"""The home of backups: a folder with a file for each, and one for each stretch of a partition, which they share.
 
     FOLDER/headrace-backups                                       that this is such a folder, and its format
     FOLDER/backups/ID.json                                        a manifest; without it there is no such backup

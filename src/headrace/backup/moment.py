@@ -11,7 +11,6 @@ offset is beyond the end of its partition. Different partitions end at slightly 
 ended just then, one partition may have its records and another not.
 """
 
-import asyncio
 import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
@@ -26,9 +25,10 @@ from headrace.backup.manifest import SavedGroup, SavedOffset
 from headrace.backup.turns import in_turns
 from headrace.base.errors import Refused, UserError
 from headrace.base.ids import TopicPartition, format_id
-from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient
+from headrace.client.cluster_client import EARLIEST, ClusterClient
 from headrace.client.cluster_metadata import ClusterMetadata, TopicMetadata
 from headrace.client.connection import Disconnected
+from headrace.client.decided_ends import StillOpen, decided_ends
 from headrace.client.retry import insist
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
@@ -39,7 +39,6 @@ RESTORING: Final = "headrace.restoring"
 _OFFSETS_TOPIC: Final = "__consumer_offsets"
 # They name brokers, and are gone when the move is done.
 _OF_A_MOVE: Final = frozenset({"follower.replication.throttled.replicas", "leader.replication.throttled.replicas"})
-PAUSE_SECONDS: Final = 0.1
 AGAIN_SECONDS_MAX: Final = 60.0
 _PASSING: Final = COME_AGAIN | {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 ASKED_AT_ONCE: Final = 16
@@ -200,19 +199,10 @@ def _within(groups: list[SavedGroup], bounds: Mapping[TopicPartition, Bounds]) -
 async def _decided_ends(
     client: ClusterClient, ids: Collection[TopicPartition], patience_seconds: float
 ) -> dict[TopicPartition, int]:
-    watermarks = await client.offsets(dict.fromkeys(ids, LATEST), read_committed=False)
-    deadline = time.monotonic() + patience_seconds
-    ends: dict[TopicPartition, int] = {}
-    while True:
-        for id, at in (await client.offsets({id: LATEST for id in ids if id not in ends})).items():
-            if at.offset >= watermarks[id].offset:
-                ends[id] = at.offset
-        waiting = [id for id in ids if id not in ends]
-        if not waiting:
-            return ends
-        if time.monotonic() > deadline:
-            raise UserError(
-                f"a transaction on {waiting[0]} is still open after {patience_seconds:.0f} s",
-                "`headrace txn list` shows whose; end it, or give it more time with --wait",
-            )
-        await asyncio.sleep(PAUSE_SECONDS)
+    try:
+        return await decided_ends(client, ids, patience_seconds)
+    except StillOpen as still:
+        raise UserError(
+            f"a transaction on {still.partition} is still open after {patience_seconds:.0f} s",
+            "`headrace txn list` shows whose; end it, or give it more time with --wait",
+        ) from None

@@ -1,4 +1,4 @@
-"""How far a backup or a restore is, added up by whoever works on it, shown by whoever watches."""
+"""The progress of a backup or a restore, added up by whoever works on it, shown by whoever watches."""
 
 import threading
 

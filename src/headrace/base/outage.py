@@ -1,4 +1,4 @@
-"""When to log a failure that is tried again and again: at first, then once a minute at most, and when it is over.
+"""Log lines of a failure that is tried again and again: at first, then once a minute at most, and when it is over.
 
 A failure that comes and goes within the minute is told once, so a log has a bound whatever fails.
 """

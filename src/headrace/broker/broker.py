@@ -108,8 +108,10 @@ class Broker:
         self.coordinators: GroupCoordinators = GroupCoordinators(self)
         self.transactions: TransactionCoordinators = TransactionCoordinators(self)
         self.peers: Peers = Peers(self.view, dialler)
-        self.transaction_checks: TransactionChecks = TransactionChecks(self.view, self.peers, self.transactions)
-        self.new_leaders: NewLeaders = NewLeaders(self.view, tasks, dialler)
+        self.transaction_checks: TransactionChecks = TransactionChecks(
+            self.view, self.peers, self.transactions, rng.random
+        )
+        self.new_leaders: NewLeaders = NewLeaders(self.view, tasks, dialler, rng.random)
         self.markers: Markers = Markers(self)
         self.controller = Controller(self.view, probes)
         self.leaderless = Leaderless()

@@ -1,4 +1,4 @@
-"""How far a backup or a restore is: on a terminal a bar, elsewhere nothing, since the result is one line."""
+"""The progress of a backup or a restore: on a terminal a bar, elsewhere nothing, since the result is one line."""
 
 import asyncio
 import sys

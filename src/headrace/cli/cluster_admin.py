@@ -1,4 +1,4 @@
-"""Where the cluster commands meet the admin client: one event loop for a command, and failures in plain words."""
+"""The admin client as the cluster commands use it: one event loop for a command, and failures in plain words."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""How far running moves are: bytes copied to the new replicas, and partitions that are done."""
+"""The progress of running moves: bytes copied to the new replicas, and partitions that are done."""
 
 import asyncio
 import sys

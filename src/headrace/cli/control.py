@@ -1,4 +1,4 @@
-"""How `headrace start` reaches the `headrace up` that runs: a Unix socket in the data directory.
+"""The way from `headrace start` to the `headrace up` that runs: a Unix socket in the data directory.
 
 One connection is one request: a line of JSON each way. Whoever may write to the data directory may ask.
 """

@@ -1,4 +1,4 @@
-"""Why a command ends without success: a cause, a fix and an exit code, and how they are shown.
+"""The failure of a command: a cause, a fix and an exit code, and how they are shown.
 
 The exit codes are a promise to scripts (docs/cli.md): a number is never reused for another meaning.
 """

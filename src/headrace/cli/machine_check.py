@@ -1,4 +1,4 @@
-"""Is this machine fit for a broker: libraries, descriptors, clock, disk. Looks, measures, changes nothing."""
+"""The fitness of this machine for a broker: libraries, descriptors, clock, disk. Looks, measures, changes nothing."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""How every command shows its result: a table or a few named lines for people, JSON for programs.
+"""The output of every command: a table or a few named lines for people, JSON for programs.
 
 Results go to stdout, remarks to stderr. A table that is piped is never cut to a terminal's width.
 """

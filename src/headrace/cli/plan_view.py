@@ -1,4 +1,4 @@
-"""How `headrace plan` shows a plan: a table of results with their working, then how it grows."""
+"""The view of `headrace plan`: a table of results with their working, then how it grows."""
 
 from typing import Any
 

@@ -7,7 +7,8 @@ trusted and a listener that wants TLS are told at once, in the broker's words.
 import asyncio
 import socket
 
-from headrace.base.errors import Refused
+from headrace.base import bootstrap
+from headrace.base.errors import Refused, UserError
 from headrace.cli.client_file import client_settings
 from headrace.cli.failure import ExitCode, Failure
 from headrace.client.connection import Disconnected
@@ -20,22 +21,15 @@ SECURED = "a cluster with TLS or logins needs --client-config FILE or HEADRACE_C
 
 
 def parse_bootstrap(text: str) -> list[tuple[str, int]]:
-    addresses = []
-    for part in text.split(","):
-        host, separator, port = part.strip().rpartition(":")
-        if not separator or not host or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise Failure(
-                f"--bootstrap {part.strip()}: this is not HOST:PORT",
-                "for example --bootstrap 127.0.0.1:9092",
-                ExitCode.USAGE,
-            )
-        addresses.append((host.strip("[]"), int(port)))
-    return addresses
+    try:
+        return bootstrap.parse_bootstrap(text)
+    except UserError as error:
+        raise Failure(f"--bootstrap: {error.cause}", error.fix, ExitCode.USAGE) from None
 
 
-def require_reachable(bootstrap: str) -> None:
+def require_reachable(addresses: str) -> None:
     reasons = []
-    for host, port in parse_bootstrap(bootstrap):
+    for host, port in parse_bootstrap(addresses):
         try:
             socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
         except OSError as error:

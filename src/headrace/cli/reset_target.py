@@ -1,4 +1,4 @@
-"""Where `group reset` moves a group to, as its options say it: exactly one of them."""
+"""The target of `group reset`, as its options say it: exactly one of them."""
 
 import csv
 import time

@@ -1,4 +1,4 @@
-"""Where `consume` begins, as written after --from.
+"""The place where `consume` begins, as written after --from.
 
 earliest | latest | 1200 | -10 | @2026-01-31T12:00:00 | @1769860800000
                     offset  the last ten   the first message at or after a time

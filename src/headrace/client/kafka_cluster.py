@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from headrace.base.bootstrap import parse_bootstrap
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_metadata import ClusterMetadata, TopicMetadata, cluster_metadata
 from headrace.client.connection import Disconnected
 from headrace.client.metadata_cache import Leader, MetadataCache
-from headrace.client.peer import Address, Peers, parse_bootstrap
+from headrace.client.peer import Address, Peers
 from headrace.client.retry import insist, may_pass
 from headrace.client.security import Security
 from headrace.wire.codes import CODES, ErrorCode

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TypeVar
 
-from headrace.base.errors import Refused, UserError
+from headrace.base.errors import Refused
 from headrace.client.connection import ClientConnection
 from headrace.client.security import Security, authenticate
 from headrace.wire.apis import APIS
@@ -117,14 +117,3 @@ class Peers:
 
     async def _open(self, address: Address) -> Peer:
         return await Peer.open(address, self._client_id, self._security)
-
-
-def parse_bootstrap(text: str) -> list[Address]:
-    """`HOST:PORT,HOST:PORT` as Kafka's clients take it."""
-    addresses = []
-    for part in text.split(","):
-        host, _, port = part.strip().rpartition(":")
-        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise UserError(f"{part.strip()!r} is not HOST:PORT", "for example 127.0.0.1:9092")
-        addresses.append((host.strip("[]"), int(port)))
-    return addresses

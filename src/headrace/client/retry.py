@@ -1,4 +1,4 @@
-"""The one rule for asking Kafka again: while the refusal may pass and time is left, after pauses that double and vary.
+"""The one rule for asking again: while the refusal may pass and time is left, after pauses that double and vary.
 
 A pause is at most LONGEST_PAUSE_SECONDS, and up to half of it is chance: clients that failed together come back apart.
 """
@@ -15,7 +15,7 @@ from headrace.wire.codes import CODES
 
 FIRST_PAUSE_SECONDS = 0.02
 LONGEST_PAUSE_SECONDS = 1.0
-_DOUBLINGS_MAX = 20
+_DOUBLINGS_MAX = 32
 
 T = TypeVar("T")
 Chance = Callable[[], float]

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar, cast
 from starlette.requests import HTTPConnection
 
 from headrace.admin.admin import Admin
-from headrace.client.peer import parse_bootstrap
+from headrace.base.bootstrap import parse_bootstrap
 from headrace.client.produce.producer import ALL, Producer
 from headrace.client.security import security_from
 from headrace.client.writer_client import WriterClient

@@ -6,8 +6,8 @@ from typing import Annotated
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from headrace.base.bootstrap import parse_bootstrap
 from headrace.base.errors import UserError
-from headrace.client.peer import parse_bootstrap
 from headrace.gateway.monitor.rules import adjusted
 from headrace.wire.compression import CODEC_NAMES
 

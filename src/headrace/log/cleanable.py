@@ -1,4 +1,4 @@
-"""How dirty a log is, and whether it is time to clean it. Calculations over what a log says of its sealed segments.
+"""The dirtiness of a log, and whether it is time to clean it. Calculations over what a log says of its sealed segments.
 
 start … cleaned before … first_dirty_offset … dirty … end_offset … too young, not committed, active
 """

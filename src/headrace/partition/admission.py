@@ -1,4 +1,4 @@
-"""May this batch enter this log? Every test a producer's batch must pass before it is given an offset.
+"""The admission of a batch: every test that a producer's batch must pass before it is given an offset.
 
 Looks at the header and the checksum only. Records are opened for two kinds of topic, because nothing else can tell:
 compacted ones (every record needs a key) and ones with a codec of their own (the batch is packed again).

@@ -29,7 +29,7 @@ class Parked(Protocol):
 
     def on_change(self, entry: "FetchEntry") -> None: ...
 
-    def give_up(self) -> None: ...
+    def finish(self) -> None: ...
 
 
 class FetchEntry:
@@ -174,7 +174,7 @@ class FetchSessions:
             raise Refused(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         if session.parked is not None:
             # Its client came back on another connection and no longer waits for the first answer.
-            session.parked.give_up()
+            session.parked.finish()
         self._advance(session)
         return session
 
@@ -209,5 +209,5 @@ class FetchSessions:
         if session is not None:
             # First, since it looks once more, and follows what it looks at.
             if session.parked is not None:
-                session.parked.give_up()
+                session.parked.finish()
             session.unfollow_all()

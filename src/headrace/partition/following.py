@@ -20,6 +20,7 @@ class Following:
         role = self._role
         assert not role.is_leader, role.id
         role.log.append(records, headers, now)
+        assert role.log.end_offset == headers[-1].next_offset, (role.id, role.log.end_offset, headers[-1])
         self.bytes_copied_in += len(records)
         role.on_appended()
 

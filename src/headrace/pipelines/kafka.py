@@ -5,23 +5,24 @@ work lie between them.
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+from headrace.admin.admin import Admin
+from headrace.base.bootstrap import parse_bootstrap
 from headrace.base.errors import Refused, UserError
 from headrace.base.ids import TopicPartition, format_id
 from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient
 from headrace.client.connection import Disconnected
+from headrace.client.decided_ends import StillOpen, decided_ends
 from headrace.client.security import security_from
 from headrace.pipelines.ranges import Offsets
 from headrace.wire.codes import CODES, ErrorCode
 
 CLIENT_ID = "headrace-pipeline"
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
-OPEN_PAUSE_SECONDS = 0.05
 
 T = TypeVar("T")
 
@@ -39,10 +40,6 @@ class Kafka(NamedTuple):
             **{f"kafka.{name}": value for name, value in self.options.items()},
         }
 
-    def client_config(self) -> dict[str, str | int | float | bool]:
-        """The settings of a confluent-kafka client."""
-        return {"bootstrap.servers": self.bootstrap, "client.id": CLIENT_ID, "log_level": 0, **self.options}
-
 
 class TopicView(NamedTuple):
     cluster_id: str
@@ -58,25 +55,19 @@ def look_at(kafka: Kafka, topic: str) -> TopicView:
 
 
 def look_at_all(kafka: Kafka, topic: str, seconds: float) -> TopicView:
-    """A look like `look_at`, once all that is written now is committed or aborted: waits for transactions that are open.
-
-    A transaction is open for a moment after its end was acknowledged too, until its markers are written.
-    """
+    """A look like `look_at`, once all that is written now is committed or aborted."""
 
     async def ask(client: ClusterClient) -> TopicView:
         view = await _view(topic, client)
         ids = [TopicPartition(topic, partition) for partition in view.end]
-        written = await client.offsets(dict.fromkeys(ids, LATEST), read_committed=False)
-        deadline = time.monotonic() + seconds
-        while any(view.end[id.partition] < written[id].offset for id in ids):
-            if time.monotonic() > deadline:
-                raise UserError(
-                    f"a transaction in {topic} has been open for more than {seconds:.0f} s",
-                    "`headrace txn find-hanging` finds it",
-                )
-            await asyncio.sleep(OPEN_PAUSE_SECONDS)
-            view = await _view(topic, client)
-        return view
+        try:
+            ends = await decided_ends(client, ids, seconds)
+        except StillOpen:
+            raise UserError(
+                f"a transaction in {topic} has been open for more than {seconds:.0f} s",
+                "`headrace txn find-hanging` finds it",
+            ) from None
+        return view._replace(end={id.partition: end for id, end in ends.items()})
 
     return _asked(kafka, ask, topic)
 
@@ -105,6 +96,18 @@ def topic_names(kafka: Kafka) -> list[str]:
         return [topic.name for topic in (await client.metadata()).topics.values() if not topic.is_internal]
 
     return _asked(kafka, ask, "")
+
+
+def ask_admin(kafka: Kafka, ask: Callable[[Admin], Awaitable[T]]) -> T:
+    async def run() -> T:
+        admin = Admin(parse_bootstrap(kafka.bootstrap), CLIENT_ID, security_from(kafka.options))
+        try:
+            return await ask(admin)
+        finally:
+            admin.close()
+
+    with in_plain_words():
+        return asyncio.run(run())
 
 
 def _asked(kafka: Kafka, ask: Callable[[ClusterClient], Awaitable[T]], topic: str) -> T:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
-from headrace.client.cluster_client import ClusterClient
+from headrace.client.cluster_client import LATEST, ClusterClient
 from headrace.client.transaction import Transaction
 from headrace.pipelines.copying import RECORD, known_positions, send, sink_of, write_once
 from headrace.pipelines.kafka import Kafka, TopicView, look_at
@@ -29,7 +29,6 @@ from headrace.pipelines.spark_tasks import run_tasks
 from headrace.pipelines.target_topics import configs_of, ensure_topic
 from headrace.spark.clients import client_of
 from headrace.spark.loop_thread import loop_thread
-from headrace.spark.offsets import LATEST
 from headrace.spark.ranges import OffsetRange
 from headrace.spark.sink_options import SinkOptions
 from headrace.spark.sink_task import Written

@@ -3,22 +3,19 @@
 A group that has members on the target is left alone: it has moved over, and its commits there are newer than ours.
 """
 
-import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
 from headrace.admin.admin import Admin
-from headrace.admin.coordinators import COME_AGAIN
+from headrace.admin.coordinators import is_moving
 from headrace.admin.groups import NewCommit, commit
 from headrace.admin.lag import committed_by
-from headrace.base.errors import Refused, UserError
+from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
-from headrace.client.peer import parse_bootstrap
-from headrace.client.security import security_from
+from headrace.client.retry import insist
 from headrace.pipelines.copying import sink_of
-from headrace.pipelines.kafka import CLIENT_ID, Kafka, in_plain_words, look_at_all
+from headrace.pipelines.kafka import Kafka, ask_admin, look_at_all
 from headrace.pipelines.offset_runs import Run, runs_in, target_offset
 from headrace.pipelines.records import read_records
 from headrace.spark.ranges import OffsetRange
@@ -79,19 +76,4 @@ def _commit(target: Kafka, group: str, places: Mapping[TopicPartition, NewCommit
 
 def _asked(kafka: Kafka, ask: Callable[[Admin], Awaitable[T]]) -> T:
     """A coordinator that moves may be away for longer than an operator would wait."""
-
-    async def run() -> T:
-        admin = Admin(parse_bootstrap(kafka.bootstrap), CLIENT_ID, security_from(kafka.options))
-        deadline = time.monotonic() + COORDINATOR_SECONDS_MAX
-        try:
-            while True:
-                try:
-                    return await ask(admin)
-                except Refused as refusal:
-                    if refusal.code not in COME_AGAIN or time.monotonic() > deadline:
-                        raise
-        finally:
-            admin.close()
-
-    with in_plain_words():
-        return asyncio.run(run())
+    return ask_admin(kafka, lambda admin: insist(lambda: ask(admin), COORDINATOR_SECONDS_MAX, passes=is_moving))

@@ -1,4 +1,4 @@
-"""Where a job goes on: at what its result says, if the topic still has that. A calculation.
+"""The place where a job goes on: what its result says, if the topic still has that. A calculation.
 
 A topic may have lost records since (retention), or be another than it was (made anew): neither is passed over in silence.
 """

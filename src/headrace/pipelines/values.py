@@ -1,4 +1,4 @@
-"""How a topic's values are decoded: not at all, as JSON objects, or by an Avro schema. A table keeps to one of them.
+"""The decoding of a topic's values: not at all, as JSON objects, or by an Avro schema. A table keeps to one of them.
 
 The choice is a text that travels and is stored with the table: `none`, `json`, or `avro:` (`avro-framed:`) and the schema.
 """

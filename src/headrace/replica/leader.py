@@ -63,6 +63,7 @@ class LeaderReplica:
         high_watermark: int,
         now: float,
     ) -> None:
+        assert high_watermark <= end_offset, (high_watermark, end_offset)
         self.isr = isr
         self.epoch_start_offset = end_offset
         self.high_watermark = high_watermark
@@ -204,6 +205,7 @@ class LeaderReplica:
     def _begin(self, proposal: Proposal) -> Proposal:
         assert self._proposed is None, f"{proposal} beside {self._proposed}"
         assert self._broker_id in proposal.isr, f"{proposal} without its leader"
+        assert len({*proposal.isr}) == len(proposal.isr) and {*proposal.isr} >= proposal.added.keys(), proposal
         self._proposed = proposal
         return proposal
 

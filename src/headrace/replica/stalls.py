@@ -1,4 +1,4 @@
-"""In-sync followers that stand still while the leader waits for them, and how long those stay outside afterwards.
+"""Followers in sync that stand still while the leader waits for them, and how long those stay outside afterwards.
 
 A follower that is behind and whose end has not moved from one look to the next stands still for the time between the
 looks; any movement starts it anew, however slow. A look counts for a second at most: a leader that stood still itself

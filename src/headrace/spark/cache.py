@@ -1,4 +1,4 @@
-"""Where things are kept that are made once per machine and may be deleted at any time."""
+"""The folder of things that are made once per machine and may be deleted at any time."""
 
 import os
 from pathlib import Path

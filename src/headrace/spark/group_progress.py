@@ -12,10 +12,10 @@ from typing import NamedTuple
 from headrace.admin.admin import Admin
 from headrace.admin.groups import NewCommit, commit
 from headrace.admin.lag import committed_by
+from headrace.base.bootstrap import parse_bootstrap
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.connection import Disconnected
-from headrace.client.peer import parse_bootstrap
 from headrace.client.security import security_from
 from headrace.spark.offsets import Offsets
 from headrace.spark.source_options import SourceOptions

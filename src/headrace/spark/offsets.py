@@ -14,7 +14,6 @@ from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
 from headrace.base.other_format import other_format
 
-EARLIEST, LATEST = -2, -1
 VERSION = 1
 _CLUSTER = "cluster:"
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping
 
 from headrace.base.ids import TopicPartition
+from headrace.client.cluster_client import EARLIEST, LATEST
 from headrace.spark.lost_records import LostRecords, report
-from headrace.spark.offsets import EARLIEST, LATEST
 from headrace.spark.ranges import OffsetRange, split_ranges
 from headrace.spark.source_options import SourceOptions
 from headrace.spark.subscription import PlanOffsets

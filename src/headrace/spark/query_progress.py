@@ -1,4 +1,4 @@
-"""How far streaming queries are: their lag, and a listener that keeps a consumer group up to date with a query.
+"""The progress of streaming queries: their lag, and a listener that keeps a consumer group up to date with a query.
 
     spark.streams.addListener(QueryProgress("127.0.0.1:9092", group="billing", query="orders-to-lake"))
 

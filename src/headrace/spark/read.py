@@ -10,11 +10,10 @@ from concurrent.futures import Future
 import pyarrow as pa
 
 from headrace.base.errors import Refused, UserError
-from headrace.client.cluster_client import ClusterClient, Fetched
+from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient, Fetched
 from headrace.spark.clients import client_of
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.lost_records import LostRecords, report
-from headrace.spark.offsets import EARLIEST, LATEST
 from headrace.spark.plain_words import READING, in_plain_words
 from headrace.spark.ranges import OffsetRange
 from headrace.spark.source_options import SourceOptions

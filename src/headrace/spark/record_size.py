@@ -1,4 +1,4 @@
-"""How many bytes a record takes, by a look at the next ones of each partition: what `maxBytesPerTrigger` counts with."""
+"""The size of a record, by a look at the next ones of each partition: what `maxBytesPerTrigger` counts with."""
 
 from collections.abc import Mapping
 

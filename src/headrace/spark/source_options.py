@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
-from headrace.spark.offsets import EARLIEST, LATEST, parse_offsets, parse_partitions
+from headrace.client.cluster_client import EARLIEST, LATEST
+from headrace.spark.offsets import parse_offsets, parse_partitions
 from headrace.spark.options import bootstrap_of, check_names, security_of
 
 _SUBSCRIPTIONS = ("subscribe", "subscribePattern", "assign")

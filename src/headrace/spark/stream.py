@@ -24,12 +24,13 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from headrace.base.errors import UserError
+from headrace.client.cluster_client import LATEST
 from headrace.spark.columns import check_schema
 from headrace.spark.frozen_modules import freeze_loaded
 from headrace.spark.group_progress import commit_progress, group_of, keep_start, kept_start
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.lost_records import LostRecords, report
-from headrace.spark.offsets import LATEST, Offsets, cluster_of, offsets_from_json, offsets_to_json
+from headrace.spark.offsets import Offsets, cluster_of, offsets_from_json, offsets_to_json
 from headrace.spark.plain_words import READING, in_plain_words
 from headrace.spark.plan import plan_ranges
 from headrace.spark.ranges import shared_out, take

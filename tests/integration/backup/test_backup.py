@@ -18,9 +18,9 @@ from headrace.admin.configs import describe_configs
 from headrace.admin.topics import delete_topic, list_topics
 from headrace.backup.features import feature_levels, set_feature_levels
 from headrace.backup.restore import _Filling
+from headrace.base.bootstrap import parse_bootstrap
 from headrace.cli import app
 from headrace.client.connection import Disconnected
-from headrace.client.peer import parse_bootstrap
 from headrace.testing import Broker
 
 SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "2"}

@@ -72,6 +72,29 @@ def test_a_read_in_the_same_turn_sees_them() -> None:
     assert told == [1, 2]
 
 
+def test_nobody_is_answered_before_the_turn_ends() -> None:
+    """A decision may answer others than the one who asks, and giving up answers all: none of them in that one's stack."""
+    rig = Rig()
+
+    async def turn() -> None:
+        rig.coordinator.ask(FETCH, 7, "client", "host", rig.answers.append)
+        assert rig.answers == []
+
+    rig.rig.loop.run(turn())
+    rig.rig.loop.run_ready()
+    assert [each.error_code for each in rig.answers] == [0]
+
+    async def last_turn() -> None:
+        rig.coordinator.is_active = False
+        rig.coordinator.ask(FETCH, 7, "client", "host", rig.answers.append)
+        rig.coordinator.give_up()
+        assert len(rig.answers) == 1
+
+    rig.rig.loop.run(last_turn())
+    rig.rig.loop.run_ready()
+    assert [each.error_code for each in rig.answers] == [0, ErrorCode.NOT_COORDINATOR]
+
+
 def test_of_a_refused_append_nothing_is_applied() -> None:
     rig = Rig()
 
@@ -92,6 +115,7 @@ def test_a_bug_that_keeps_them_from_being_stored_leaves_nobody_waiting(monkeypat
     monkeypatch.setattr(rig.coordinator, "_batch_of", lambda outcome, now: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         rig.ask(commit(1), FETCH)
+    rig.rig.loop.run_ready()
     committed, fetched = rig.answers
     assert committed.topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
     assert fetched.error_code == ErrorCode.NOT_COORDINATOR

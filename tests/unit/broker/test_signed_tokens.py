@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from signed_tokens import EC_KEY, ED_KEY, JWKS, RSA_KEY, SMALL_RSA_KEY, STRANGE_KEY, claims, jwk, token
 
 from headrace.base.errors import UserError
 from headrace.broker.security.login_work import LoginWork
@@ -24,6 +23,7 @@ from headrace.broker.security.signing_keys import (
 )
 from headrace.broker.security.tokens import TokenVerifier
 from headrace.security.refusal import LoginRefused
+from signed_tokens import EC_KEY, ED_KEY, JWKS, RSA_KEY, SMALL_RSA_KEY, STRANGE_KEY, claims, jwk, token
 
 PAUSES = Pauses(3600, 0.1, 10)
 

@@ -92,10 +92,10 @@ def test_who_finds_no_slot_is_served_without_one_until_an_old_one_is_stale() -> 
 
 
 class Parked:
-    gave_up = 0
+    finished = 0
 
-    def give_up(self) -> None:
-        self.gave_up += 1
+    def finish(self) -> None:
+        self.finished += 1
 
 
 def test_a_session_whose_fetch_waits_keeps_its_slot() -> None:
@@ -103,7 +103,7 @@ def test_a_session_whose_fetch_waits_keeps_its_slot() -> None:
     waiting = sessions.resolve(request(0), BY_NAME)
     waiting.parked = parked
     sessions.now = 2 * EVICT_AFTER_SECONDS
-    assert sessions.resolve(request(0), BY_NAME).id == 0 and not parked.gave_up
+    assert sessions.resolve(request(0), BY_NAME).id == 0 and not parked.finished
     waiting.parked = None
     assert sessions.resolve(request(0), BY_NAME).id == 102
 
@@ -112,7 +112,7 @@ def test_a_client_that_comes_back_does_not_wait_for_its_first_answer() -> None:
     sessions, parked = Sessions(), Parked()
     sessions.resolve(request(0), BY_NAME).parked = parked
     sessions.resolve(request(session_id=101, epoch=1), BY_NAME)
-    assert parked.gave_up == 1
+    assert parked.finished == 1
 
 
 def test_entries_hear_of_their_partition_and_of_no_other() -> None:

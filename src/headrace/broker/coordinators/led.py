@@ -103,7 +103,8 @@ class LedCoordinators(ABC, Generic[C]):
     def stop(self) -> None:
         for index in list(self._coordinators):
             self._drop(index)
-        self._answer_early()
+        # Not at once: a client's request may have found that the lease is over.
+        asyncio.get_running_loop().call_soon(self._answer_early)
 
     # -- finding -----------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from headrace.broker.coordinators.timers import Timers
 from headrace.broker.disk.log_reading import LogReading, RotFound
 from headrace.broker.upkeep.credible_time import DOUBT_SECONDS
 from headrace.partition.partition import Partition
+from headrace.partition.waiters import REACHED
 from headrace.wire.batch import BatchHeader, CorruptBatch
 from headrace.wire.codes import ErrorCode
 
@@ -146,13 +147,13 @@ class LoggedCoordinator(ABC, Generic[Decided]):
         await self._over.wait()
 
     def give_up(self) -> None:
-        """Gives up: another broker coordinates, or will. Waiting clients are sent to look for it."""
+        """Gives up: another broker coordinates, or will. Waiting clients are sent to look for it when the turn ends."""
         if self.is_over:
             return
         self._over.set()
         self.is_active = False
         self._timers.stop()
-        self._tickets.answer_all(lambda each: self._refusal(each.request, each.version, ErrorCode.NOT_COORDINATOR))
+        self.partition.ready.tell([(self, (), ErrorCode.NOT_COORDINATOR)])
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -210,7 +211,8 @@ class LoggedCoordinator(ABC, Generic[Decided]):
         for timer in outcome.timers:
             self._timers.set(timer)
         if outcome.replies and not self.partition.wait(self._seen_end, -1, self, outcome.replies):
-            self._tickets.answer(outcome.replies)
+            # Not at once: some may be for others than the client whose request this is.
+            self.partition.ready.tell([(self, outcome.replies, REACHED)])
 
     def _append(self, outcome: Decided) -> None:
         """Applied after it is appended, never before: a refused append leaves nothing to undo."""
@@ -219,7 +221,7 @@ class LoggedCoordinator(ABC, Generic[Decided]):
         self._seen_end = self.partition.appends.append_own(bytearray(self._batch_of(outcome, now)), now)
         self._apply(outcome)
 
-    # -- as a waiter on the watermark --------------------------------------------------------------------------------
+    # -- as a waiter on the watermark, and on its own end ------------------------------------------------------------
 
     def is_waiting(self, replies: Sequence[Reply]) -> bool:
         return self._tickets.are_open(replies)
@@ -229,6 +231,7 @@ class LoggedCoordinator(ABC, Generic[Decided]):
 
     def on_lost(self, replies: Sequence[Reply], code: int) -> None:
         self.give_up()
+        self._tickets.answer_all(lambda each: self._refusal(each.request, each.version, ErrorCode.NOT_COORDINATOR))
 
 
 class _Committed:

@@ -1,4 +1,4 @@
-"""Before a transaction's first write to a partition, its coordinator is asked (KIP-890): a batch that comes after the
+"""Questions to the coordinator before a transaction's first write to a partition (KIP-890): a batch that comes after the
 transaction has ended would otherwise open one that nobody ever ends, and readers would wait for ever.
 
     verify    the client has added the partition itself: is it there?
@@ -6,6 +6,7 @@ transaction has ended would otherwise open one that nobody ever ends, and reader
 """
 
 import asyncio
+from itertools import count
 
 from headrace.base.ids import TopicPartition
 from headrace.broker.coordinators.transaction import TransactionCoordinator
@@ -13,6 +14,7 @@ from headrace.broker.coordinators.transactions import TransactionCoordinators
 from headrace.broker.membership.view import View
 from headrace.broker.net.peers import Peers
 from headrace.client.connection import Disconnected
+from headrace.client.retry import Chance, pause_seconds
 from headrace.txns.questions import AddPartitions, Answer
 from headrace.wire.codes import CODES, ErrorCode
 from headrace.wire.messages.transactions import (
@@ -24,9 +26,9 @@ from headrace.wire.messages.transactions import (
 
 VERSION = 5
 SECONDS_MAX = 3.0
-# For how long a peer is asked again while the last transaction's markers are on their way, and how often.
+# For how long a peer is asked again while the last transaction's markers are on their way, and after which pauses.
 AGAIN_SECONDS_MAX = 1.0
-AGAIN_SECONDS = (0.003, 0.005, 0.01, 0.02)
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.004, 0.03
 Codes = dict[TopicPartition, ErrorCode]
 # The broker that was asked is not the coordinator (yet, or any more), or finishes another transaction first.
 COME_BACK = (
@@ -38,10 +40,11 @@ COME_BACK = (
 
 
 class TransactionChecks:
-    def __init__(self, view: View, peers: Peers, transactions: TransactionCoordinators) -> None:
+    def __init__(self, view: View, peers: Peers, transactions: TransactionCoordinators, chance: Chance) -> None:
         self._view = view
         self._peers = peers
         self._transactions = transactions
+        self._chance = chance
 
     async def until_checked(self, question: AddPartitions, seconds_max: float = SECONDS_MAX) -> Codes:
         """A code for each partition: NONE to go on, one of COME_BACK, or why not. Nobody waits longer than `seconds_max`."""
@@ -58,14 +61,17 @@ class TransactionChecks:
 
     async def _ask_peer_until_free(self, peer: int, question: AddPartitions, seconds_max: float) -> Codes:
         """The peer does not let us wait: one answer that is late would hold up all others on the connection."""
-        waited, pauses = 0.0, iter(AGAIN_SECONDS)
-        while True:
+        waited = 0.0
+        for tries in count(1):
             codes = await self._ask_peer(peer, question, min(SECONDS_MAX, seconds_max))
             if ErrorCode.CONCURRENT_TRANSACTIONS not in codes.values() or waited >= min(AGAIN_SECONDS_MAX, seconds_max):
-                return codes
-            pause = next(pauses, AGAIN_SECONDS[-1])
+                break
+            pause = pause_seconds(
+                tries, first=_FIRST_PAUSE_SECONDS, longest=_LONGEST_PAUSE_SECONDS, chance=self._chance
+            )
             await asyncio.sleep(pause)
             waited += pause
+        return codes
 
     async def _ask_peer(self, peer: int, question: AddPartitions, seconds_max: float) -> Codes:
         topics: dict[str, list[int]] = {}

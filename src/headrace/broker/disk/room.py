@@ -1,4 +1,4 @@
-"""Is there room for what clients write? Below a reserve they are refused, so that metadata and internal topics still fit.
+"""The reserve of free disk space: below it writes of clients are refused, so that metadata and internal topics still fit.
 
 Copies of what others lead are held to a smaller reserve: they would fill the disk to its last byte, and leave nothing to
 the internal topics that this broker leads, nor to the checkpoints without which nothing can be deleted.

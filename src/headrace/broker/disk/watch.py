@@ -1,4 +1,4 @@
-"""Does the disk answer? A broker whose disk hangs must not lead: its lease lives on, and nobody else may take over.
+"""The watch on a disk that may hang: its broker must not lead then, but its lease lives on, and nobody else may take over.
 
     operation begun ─▶ … nothing of the disk comes back for a tick ─▶ a small file is written beside it
                            └─ nor that, for `log.disk.hang.timeout.ms` ─▶ it hangs ─▶ anything comes back ─▶ it answers

@@ -221,13 +221,13 @@ class ActiveFetch:
         wait = self._request.body.max_wait_ms / 1000
         if self._put_back():
             wait = min(wait, WATERMARK_SECONDS_MAX)
-        self._deadline = self._broker.deadlines.after(wait, self._finish)
+        self._deadline = self._broker.deadlines.after(wait, self.finish)
         return self._pending
 
     def on_change(self, entry: FetchEntry) -> None:
         partition = entry.partition
         if partition is None or self._is_outdated(partition, entry) or self._has_enough(partition, entry):
-            self._finish()
+            self.finish()
         elif self._follower is not None and partition.high_watermark > entry.known_high_watermark:
             self._hurry()
 
@@ -254,12 +254,10 @@ class ActiveFetch:
     def _hurry(self) -> None:
         """Nothing to copy, but the watermark moved: its readers should not wait half a second to see that."""
         self._deadline.cancel()
-        self._deadline = self._broker.deadlines.after(WATERMARK_SECONDS_MAX, self._finish)
+        self._deadline = self._broker.deadlines.after(WATERMARK_SECONDS_MAX, self.finish)
 
-    def give_up(self) -> None:
-        self._finish()
-
-    def _finish(self) -> None:
+    def finish(self) -> None:
+        """Answers with what there is."""
         pending = self._pending
         assert pending is not None
         self._unpark()

@@ -1,4 +1,4 @@
-"""Where else to ask: the leader of a partition and the brokers' addresses, as replies carry them (KIP-951)."""
+"""Hints whom else to ask: the leader of a partition and the brokers' addresses, as replies carry them (KIP-951)."""
 
 from headrace.broker.handlers.addresses import addresses
 from headrace.cluster.image import Image

@@ -1,4 +1,4 @@
-"""Before a broker stops: say that it is leaving, give its leaderships to others, and stay to point clients there."""
+"""The end of a broker that stops: it says so, gives its leaderships to others, and stays to point clients there."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""How many partitions of the whole cluster nobody leads: any broker can say, also when all that hold one are gone.
+"""The count of partitions of the whole cluster that nobody leads: any broker can say, also when all that hold one are gone.
 
 Looks at topics that changed since it was asked last, so asking often costs little.
 """

@@ -18,6 +18,7 @@ from headrace.broker.net.dialler import Dialler
 from headrace.broker.net.peers import Peers
 from headrace.broker.tasks import Tasks
 from headrace.client.connection import Disconnected
+from headrace.client.retry import Chance, pause_seconds
 from headrace.cluster.image import Image, changed_topics
 from headrace.partition.partition import Partition
 from headrace.wire.codes import ErrorCode
@@ -31,7 +32,7 @@ from headrace.wire.messages.metadata import (
 VERSION = 12
 ASK_SECONDS_MAX = 2.0
 TOPICS_PER_REQUEST = 100
-PAUSES = (0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1)
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.003, 0.15
 # A request that takes long is about very many partitions, each of which takes its time to open.
 PAUSES_PER_ASK = 5
 PAUSE_SECONDS_MAX = 0.5
@@ -53,9 +54,10 @@ class _Awaited:
 
 
 class NewLeaders:
-    def __init__(self, view: View, tasks: Tasks, dialler: Dialler) -> None:
+    def __init__(self, view: View, tasks: Tasks, dialler: Dialler, chance: Chance) -> None:
         self._view = view
         self._tasks = tasks
+        self._chance = chance
         # Connections of our own: on those of transactions an answer may wait behind a marker that nobody commits.
         self._peers = Peers(view, dialler)
         self._seen: Image | None = None
@@ -131,7 +133,7 @@ class NewLeaders:
     # -- asking leaders ----------------------------------------------------------------------------------------------
 
     async def _ask_until_led(self, leader: int) -> None:
-        pauses = _Pauses(self._view.clock.mono)
+        pauses = _Pauses(self._view.clock.mono, self._chance)
         try:
             while wanted := self._wanted_of(leader):
                 pauses.begin()
@@ -183,14 +185,14 @@ class NewLeaders:
                 )
 
     async def _until_settled(self, topic_ids: list[bytes]) -> None:
-        pauses = _Pauses(self._view.clock.mono)
+        pauses = _Pauses(self._view.clock.mono, self._chance)
         wanted = set(topic_ids)
         while any(topic_id in wanted and self._is_waited_for(leader) for topic_id, _, leader in self._leaders()):
             pauses.begin()
             await pauses.end()
 
     async def _until_known_to(self, peer: int, topic_ids: list[bytes]) -> None:
-        pauses = _Pauses(self._view.clock.mono)
+        pauses = _Pauses(self._view.clock.mono, self._chance)
         left = list(topic_ids)
         while left:
             pauses.begin()
@@ -223,9 +225,10 @@ class NewLeaders:
 class _Pauses:
     """Pauses between a question and its repetition: longer from time to time, and after an answer that took long."""
 
-    def __init__(self, mono: Callable[[], float]) -> None:
+    def __init__(self, mono: Callable[[], float], chance: Chance) -> None:
         self._mono = mono
-        self._left = iter(PAUSES)
+        self._chance = chance
+        self._tries = 0
         self._began = 0.0
 
     def begin(self) -> None:
@@ -233,4 +236,8 @@ class _Pauses:
 
     async def end(self) -> None:
         took = self._mono() - self._began
-        await asyncio.sleep(max(next(self._left, PAUSES[-1]), min(took * PAUSES_PER_ASK, PAUSE_SECONDS_MAX)))
+        self._tries += 1
+        pause = pause_seconds(
+            self._tries, first=_FIRST_PAUSE_SECONDS, longest=_LONGEST_PAUSE_SECONDS, chance=self._chance
+        )
+        await asyncio.sleep(max(pause, min(took * PAUSES_PER_ASK, PAUSE_SECONDS_MAX)))

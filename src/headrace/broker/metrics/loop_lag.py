@@ -1,4 +1,4 @@
-"""How long the event loop makes others wait, and who made it: more than 50 ms is a bug.
+"""The lag of the event loop, and the request that made it: more than 50 ms is a bug.
 
 A timer that should fire every 100 ms measures its own delay. `net.dispatch` leaves the API that it works on in
 `Probes.last_request`, so that a stall has a suspect.

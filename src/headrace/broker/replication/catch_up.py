@@ -1,4 +1,4 @@
-"""How fast this broker's replicas that are behind may copy: `follower.replication.throttled.rate`.
+"""The rate at which this broker's replicas that are behind may copy: `follower.replication.throttled.rate`.
 
 It holds for replicas that their topic lists in `follower.replication.throttled.replicas`, and only while they are out of
 sync: acknowledgements wait for those in sync, so they are never slowed down. One budget for all leaders we copy from. Of

@@ -1,4 +1,4 @@
-"""Why a message is not known to be stored: a broker's refusal, or one of these, with librdkafka's number and words."""
+"""Reasons why a message may not be stored: a broker's refusal, or one of these, with librdkafka's number and words."""
 
 from headrace.base.errors import Refused
 

@@ -1,4 +1,4 @@
-"""Where the messages of one POST are, in their order, as few bytes: a slot remembers millions of them for minutes.
+"""The places of the messages of one POST, in their order, as few bytes: a slot remembers millions of them for minutes.
 
 Three columns, compressed: the partition of each, how far it lies from the one before it in that partition, and how much
 later it is than the one before it. The last two are nearly all zeros. Runs of messages side by side would be no shorter:

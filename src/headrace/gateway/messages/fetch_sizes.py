@@ -1,4 +1,4 @@
-"""How many bytes to fetch for so many records: a guess from what a partition's batches were like when last looked at.
+"""The number of bytes to fetch for so many records: a guess from what a partition's batches were like when last looked at.
 
 A guess that is too low costs another fetch, one that is too high bytes that nobody reads.
 """

@@ -1,4 +1,4 @@
-"""Where a reader wants to begin: an offset, a word, or a time; as it is written in a query."""
+"""The place where a reader wants to begin: an offset, a word, or a time; as it is written in a query."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Where messages of callers become messages of the log: one door for REST, streams and the browser.
+"""The way of callers' messages into the log: one door for REST, streams and the browser.
 
 `store` returns when every message is acknowledged as asked, or has failed for good.
 """

@@ -1,4 +1,4 @@
-"""How far every group is behind on every partition it committed: each coordinator and each leader is asked once for all.
+"""The lag of every group on every partition it committed: each coordinator and each leader is asked once for all.
 
 `client.lag` does this for one group and says more; with thousands of groups that would be thousands of questions.
 """

@@ -1,4 +1,4 @@
-"""Alerts to a webhook: one POST for each that fires or is cleared, in order, tried again with growing pauses.
+"""Alerts to a webhook: one POST for each that fires or is cleared, in order, tried again by the rule of `client.retry`.
 
 The receiver may be down for a while: some alerts wait in line, and when the line is full the oldest is given up. Every
 gateway sends what it sees; `id` is the same for the same alert, so that a receiver of several can tell.
@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 
+from headrace.client.retry import pause_seconds
 from headrace.gateway.monitor.alerts import Alert
 
 logger = logging.getLogger("headrace.alerts")
@@ -59,13 +60,11 @@ class Notifier:
                 await self._deliver(self._waiting.popleft())
 
     async def _deliver(self, alert: Alert) -> None:
-        pause = FIRST_PAUSE_SECONDS
-        for _ in range(TRIES_MAX):
+        for tries in range(1, TRIES_MAX + 1):
             if await self._post(alert):
                 return
             self.failures += 1
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, PAUSE_SECONDS_MAX)
+            await asyncio.sleep(pause_seconds(tries, first=FIRST_PAUSE_SECONDS, longest=PAUSE_SECONDS_MAX))
         logger.error(
             "nobody took alert %(alert)s (%(state)s) at the webhook in %(tries)d tries",
             {"alert": alert.name, "state": alert.state, "tries": TRIES_MAX},

@@ -1,4 +1,4 @@
-"""When to wake somebody: each rule is a measure over the history, a threshold, and how long it must hold.
+"""Rules for waking somebody: each is a measure over the history, a threshold, and how long it must hold.
 
 The same rules as PromQL are the file deploy/prometheus/headrace.rules.yml, which `rules_file` writes from here, so that it
 does not matter who evaluates them. A rule measures several things at once (topics, brokers, groups), each by its labels.

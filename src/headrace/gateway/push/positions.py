@@ -1,4 +1,4 @@
-"""Where a listener is: the next offset of every partition it reads, and how that is written as the id of an event.
+"""The position of a listener: the next offset of every partition it reads, and how that is written as the id of an event.
 
     0:17,1:4,2:0
 

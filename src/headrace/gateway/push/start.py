@@ -1,4 +1,4 @@
-"""Where a listener begins: after the event that it names, or at either end of the topic's partitions."""
+"""The start of a listener: after the event that it names, or at either end of the topic's partitions."""
 
 from collections.abc import Sequence
 from typing import Literal

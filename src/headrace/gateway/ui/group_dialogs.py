@@ -1,4 +1,4 @@
-"""Where a group should go on, first as a plan; and the end of a group."""
+"""The reset of a group, first as a plan; and the end of a group."""
 
 from nicegui import ui
 

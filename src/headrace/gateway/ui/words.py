@@ -1,4 +1,4 @@
-"""How numbers, sizes and moments are written for people. Pure; the browser is given the finished text."""
+"""Numbers, sizes and moments as they are written for people. Pure; the browser is given the finished text."""
 
 import time
 from collections.abc import Iterable

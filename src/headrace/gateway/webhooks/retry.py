@@ -1,12 +1,12 @@
 """The step after a try to deliver: done, another try after a while, or the dead letters. A calculation.
 
-The wait doubles with every try up to a limit; chance takes up to half of it away, so that lanes that failed together do
-not come back together. A receiver may ask for more time (Retry-After), but not for more than the longest wait.
+The wait is that of `client.retry`, so that lanes that failed together do not come back together. A receiver may ask for
+more time (Retry-After), but not for more than the longest wait.
 """
 
 from typing import NamedTuple
 
-_DOUBLINGS_MAX = 32
+from headrace.client.retry import pause_seconds
 
 
 class RetryPolicy(NamedTuple):
@@ -54,9 +54,9 @@ def decide(policy: RetryPolicy, tries: int, answer: Answer, chance: float) -> Ve
 
 
 def wait_ms(policy: RetryPolicy, tries: int, chance: float, asked_ms: int = 0) -> int:
-    doubled = policy.wait_ms << min(tries - 1, _DOUBLINGS_MAX)
-    jittered = min(doubled, policy.wait_ms_max) * (1 - chance / 2)
-    return max(int(jittered), min(asked_ms, policy.wait_ms_max))
+    first, longest = policy.wait_ms / 1000, policy.wait_ms_max / 1000
+    own_ms = round(1000 * pause_seconds(tries, first=first, longest=longest, chance=lambda: chance))
+    return max(own_ms, min(asked_ms, policy.wait_ms_max))
 
 
 def describe(answer: Answer) -> str:

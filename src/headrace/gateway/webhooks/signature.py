@@ -1,4 +1,4 @@
-"""How a receiver knows that a delivery is ours, and fresh: HMAC-SHA256 over its id, its time and its body.
+"""A signature by which a receiver knows a delivery as ours, and fresh: HMAC-SHA256 over its id, its time and its body.
 
 The headers and the secret's form are those of Standard Webhooks, so receivers can verify with a library they have:
 `webhook-signature: v1,<base64 of HMAC(secret, "<id>.<timestamp>.<body>")>`. A secret that begins with `whsec_` is the

@@ -1,4 +1,4 @@
-"""Where a webhook may go: to public addresses, and to others only where the gateway's settings allow their network.
+"""Addresses that a webhook may go to: public addresses, and to others only where the gateway's settings allow their network.
 
 Otherwise anyone who may subscribe could make the gateway speak to machines that only it can reach (SSRF). A name is
 judged by every address it resolves to, and a connection goes to an address that was judged (`connect`), so a name whose

@@ -1,4 +1,4 @@
-"""Where the leader is now: what Produce and Fetch add to a refusal so that a client need not ask for Metadata."""
+"""The present leader, which Produce and Fetch add to a refusal so that a client need not ask for Metadata."""
 
 from headrace.wire.schema import Struct, int32, string
 
