@@ -280,6 +280,7 @@ class Node:
             ),
             on_disk_failed=self._on_failure,
             tls=self._tls.get(plan.name),
+            rights_of=self.broker.rights_of,
         )
 
     def _keep_tidy(self) -> None:

@@ -53,8 +53,6 @@ _FIXES: Final[Mapping[str, tuple[str, ...]]] = {
         "queued.max.requests",
     ),
     _SECURITY: (
-        "allow.everyone.if.no.acl.found",
-        "authorizer.class.name",
         "connection.failed.authentication.delay.ms",
         "connections.max.reauth.ms",
         "delegation.token.",
@@ -62,7 +60,6 @@ _FIXES: Final[Mapping[str, tuple[str, ...]]] = {
         "sasl.",
         "security.",
         "ssl.",
-        "super.users",
     ),
     _PEM: (
         "ssl.key.file",

@@ -8,6 +8,7 @@
     config/brokers/{id or default}   dynamic settings
     producer_ids                     where the next block begins
     features                         finalized levels
+    acls/{digest}                    rules: who may do what; the digest is that of the rule
 
 A field that older code can do without may be added under the same version; anything else is a new version, and a newer
 one than ours is refused rather than guessed at.
@@ -16,12 +17,14 @@ one than ours is refused rather than guessed at.
 import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from headrace.base.errors import UserError
 from headrace.base.ids import format_id, parse_id
 from headrace.base.other_format import other_format
 from headrace.cluster.entities import (
+    Acl,
     Broker,
     BrokerEndpoint,
     BrokerOverrides,
@@ -48,7 +51,9 @@ class TopicRecord(NamedTuple):
     revision: int = 0
 
 
-Record = Cluster | ControllerClaim | Broker | TopicRecord | PartitionState | BrokerOverrides | ProducerIds | Features
+Record = (
+    Cluster | ControllerClaim | Broker | TopicRecord | PartitionState | BrokerOverrides | ProducerIds | Features | Acl
+)
 
 
 def broker_key(broker_id: int) -> str:
@@ -70,6 +75,12 @@ def _partitions_of(topic_id: bytes) -> str:
 
 def broker_config_key(broker_id: int | None) -> str:
     return f"config/brokers/{EVERY_BROKER if broker_id is None else broker_id}"
+
+
+def acl_key(acl: Acl) -> str:
+    """The key of a rule is made of all its fields, so that the same rule is never there twice."""
+    text = json.dumps(acl[:-1], separators=(",", ":"))
+    return f"acls/{blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
 def parse_partition_key(key: str) -> tuple[bytes, int]:
@@ -223,6 +234,7 @@ _READERS: Final[Mapping[str, Callable[[dict[str, Any], int], Record]]] = {
     "config/brokers": lambda fields, revision: BrokerOverrides(fields["config"], revision),
     "producer_ids": lambda fields, revision: ProducerIds(fields["next_id"], revision),
     "features": lambda fields, revision: Features(fields["levels"], revision),
+    "acls": lambda fields, revision: Acl._make((*map(fields.__getitem__, Acl._fields[:-1]), revision)),
 }
 _KIND_OF: Final[Mapping[type[Record], str]] = {
     Cluster: "cluster",
@@ -232,4 +244,5 @@ _KIND_OF: Final[Mapping[type[Record], str]] = {
     BrokerOverrides: "config/brokers",
     ProducerIds: "producer_ids",
     Features: "features",
+    Acl: "acls",
 }

@@ -13,6 +13,7 @@ from headrace.broker.net.dispatch import Request
 from headrace.broker.net.listener import Pending
 from headrace.cluster.image import Image
 from headrace.groups.refusals import FETCH_MANY_GROUPS_SINCE, refused
+from headrace.security.operations import ResourceType
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.group_offsets import (
     OffsetCommitRequestTopic,
@@ -124,20 +125,29 @@ def handle_offset_fetch(view: View, groups: GroupCoordinators, request: Request)
 def handle_describe_groups(groups: GroupCoordinators, request: Request) -> Pending:
     operations = request.body.include_authorized_operations
     parts = [(group, DescribeGroupsRequest([group], operations)) for group in request.body.groups]
-    return _ask_each(
-        groups, request, parts, lambda answers: DescribeGroupsResponse(groups=[each.groups[0] for each in answers])
-    )
+
+    def merge(answers: list[Any]) -> DescribeGroupsResponse:
+        return DescribeGroupsResponse(groups=_with_operations(request, [each.groups[0] for each in answers]))
+
+    return _ask_each(groups, request, parts, merge)
 
 
 def handle_consumer_group_describe(groups: GroupCoordinators, request: Request) -> Pending:
     operations = request.body.include_authorized_operations
     parts = [(group, ConsumerGroupDescribeRequest([group], operations)) for group in request.body.group_ids]
-    return _ask_each(
-        groups,
-        request,
-        parts,
-        lambda answers: ConsumerGroupDescribeResponse(groups=[each.groups[0] for each in answers]),
-    )
+
+    def merge(answers: list[Any]) -> ConsumerGroupDescribeResponse:
+        return ConsumerGroupDescribeResponse(groups=_with_operations(request, [each.groups[0] for each in answers]))
+
+    return _ask_each(groups, request, parts, merge)
+
+
+def _with_operations(request: Request, groups: list[Any]) -> list[Any]:
+    """The described groups, with what this principal may do with each, if it asked for that."""
+    for group in groups if request.body.include_authorized_operations else ():
+        if not group.error_code:
+            group.authorized_operations = request.rights.operations(ResourceType.GROUP, group.group_id)
+    return groups
 
 
 def handle_delete_groups(groups: GroupCoordinators, request: Request) -> Pending:

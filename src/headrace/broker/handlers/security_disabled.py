@@ -1,20 +1,12 @@
-"""ACLs and SCRAM credentials on a broker without security: told as switched off, so that tools say so and go on.
+"""SCRAM credentials on a broker without security: told as switched off, so that tools say so and go on.
 
-As Apache Kafka without an authorizer: requests about ACLs are refused with SECURITY_DISABLED, and there are no credentials
-to describe. New credentials are refused here, since nobody would ever be asked for them.
+There are no credentials to describe, and new ones are refused, since nobody would ever be asked for them.
 """
 
 from collections import Counter
 
 from headrace.broker.net.dispatch import Request
 from headrace.wire.codes import ErrorCode
-from headrace.wire.messages.acls import (
-    AclCreationResult,
-    CreateAclsResponse,
-    DeleteAclsFilterResult,
-    DeleteAclsResponse,
-    DescribeAclsResponse,
-)
 from headrace.wire.messages.scram import (
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResult,
@@ -22,24 +14,7 @@ from headrace.wire.messages.scram import (
     DescribeUserScramCredentialsResult,
 )
 
-NO_ACLS = "there are no ACLs on this cluster: it runs without security, and everybody may do everything"
 NO_CREDENTIALS = "there are no credentials on this cluster: it runs without security, and asks nobody for any"
-
-
-def handle_describe_acls(request: Request) -> DescribeAclsResponse:
-    return DescribeAclsResponse(0, ErrorCode.SECURITY_DISABLED, NO_ACLS)
-
-
-def handle_create_acls(request: Request) -> CreateAclsResponse:
-    return CreateAclsResponse(
-        0, [AclCreationResult(ErrorCode.SECURITY_DISABLED, NO_ACLS) for _ in request.body.creations]
-    )
-
-
-def handle_delete_acls(request: Request) -> DeleteAclsResponse:
-    return DeleteAclsResponse(
-        0, [DeleteAclsFilterResult(ErrorCode.SECURITY_DISABLED, NO_ACLS) for _ in request.body.filters]
-    )
 
 
 def handle_describe_user_scram_credentials(request: Request) -> DescribeUserScramCredentialsResponse:
