@@ -16,7 +16,7 @@ EVERYTHING: Final = "*"
 """The literal name that means all names of a type."""
 ANYBODY: Final = "User:*"
 ANYWHERE: Final = "*"
-NAME_LENGTH_MAX: Final = 32_767
+ACL_NAME_LENGTH_MAX: Final = 32_767
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -63,13 +63,13 @@ def check_acl(acl: Acl) -> None:
     _require(acl.resource_type in _KINDS, f"there is no resource type {acl.resource_type} to make a rule for")
     _require(acl.pattern_type in _PATTERNS, f"a rule is literal (3) or prefixed (4), not of type {acl.pattern_type}")
     _require(bool(acl.name), "the name of the resource is empty")
-    _require(len(acl.name) <= NAME_LENGTH_MAX, "the name of the resource is too long")
+    _require(len(acl.name) <= ACL_NAME_LENGTH_MAX, "the name of the resource is too long")
     if acl.resource_type == ResourceType.CLUSTER:
         _require(acl.name in (THE_CLUSTER, EVERYTHING), f"the only name of a cluster is {THE_CLUSTER}")
     _require(acl.operation in _OPERATIONS, f"there is no operation {acl.operation} to make a rule for")
     _require(acl.permission in (Permission.ALLOW, Permission.DENY), "a rule allows (3) or denies (2)")
     _require(":" in acl.principal, f"the principal {acl.principal!r} has no colon: write User:NAME")
-    _require(len(acl.principal) <= NAME_LENGTH_MAX, "the principal is too long")
+    _require(len(acl.principal) <= ACL_NAME_LENGTH_MAX, "the principal is too long")
     parse_host(acl.host)
 
 

@@ -22,14 +22,14 @@ _IMPLYING: Final[Mapping[int, tuple[int, ...]]] = {
 """Operations whose permission brings the key's with it. A denial brings nothing with it."""
 
 
-class Verdict(NamedTuple):
+class Judgement(NamedTuple):
     allowed: bool
     rule: Acl | None
     """The rule that decided, if one did."""
     cause: str
 
 
-class Rule:
+class _Rule:
     """A rule with its host read."""
 
     __slots__ = ("_hosts", "_is_nowhere", "acl")
@@ -69,13 +69,13 @@ class _Patterns:
     __slots__ = ("lengths", "literal", "prefixed")
 
     def __init__(self) -> None:
-        self.literal: dict[str, dict[str, list[Rule]]] = {}
+        self.literal: dict[str, dict[str, list[_Rule]]] = {}
         """Name → principal → rules."""
-        self.prefixed: dict[str, dict[str, list[Rule]]] = {}
+        self.prefixed: dict[str, dict[str, list[_Rule]]] = {}
         self.lengths: list[int] = []
         """Lengths that prefixes have."""
 
-    def of(self, name: str) -> Iterator[dict[str, list[Rule]]]:
+    def of(self, name: str) -> Iterator[dict[str, list[_Rule]]]:
         """The rules by principal of each pattern that covers a name."""
         for literal in (name, EVERYTHING) if name != EVERYTHING else (name,):
             if literal in self.literal:
@@ -96,13 +96,13 @@ class Authorizer:
         self._super_users = frozenset(super_users)
         self._allows_where_no_rule = allows_where_no_rule
         self._patterns: dict[int, _Patterns] = {}
-        self._of_principal: dict[tuple[int, str], list[Rule]] = {}
+        self._of_principal: dict[tuple[int, str], list[_Rule]] = {}
         for acl in acls:
-            self._add(Rule(acl))
+            self._add(_Rule(acl))
         for patterns in self._patterns.values():
             patterns.lengths = sorted({len(prefix) for prefix in patterns.prefixed})
 
-    def _add(self, rule: Rule) -> None:
+    def _add(self, rule: _Rule) -> None:
         acl = rule.acl
         patterns = self._patterns.setdefault(acl.resource_type, _Patterns())
         by_name = patterns.prefixed if acl.pattern_type == PatternType.PREFIXED else patterns.literal
@@ -112,30 +112,30 @@ class Authorizer:
     def is_super(self, principal: str) -> bool:
         return principal in self._super_users
 
-    def decide(self, principal: str, host: str, operation: int, kind: int, name: str) -> Verdict:
+    def decide(self, principal: str, host: str, operation: int, kind: int, name: str) -> Judgement:
         if principal in self._super_users:
-            return Verdict(True, None, f"{principal} is a super user")
+            return Judgement(True, None, f"{principal} is a super user")
         has_rules, rules = self._rules_on(principal, kind, name)
         return self._judged(has_rules, rules, operation, address_of(host))
 
-    def _rules_on(self, principal: str, kind: int, name: str) -> tuple[bool, list[Rule]]:
+    def _rules_on(self, principal: str, kind: int, name: str) -> tuple[bool, list[_Rule]]:
         """Whether any rule covers the resource, and those of them that speak of the principal."""
         patterns = self._patterns.get(kind)
         covering = [] if patterns is None else list(patterns.of(name))
         principals = {principal: None, ANYBODY: None}
         return bool(covering), [rule for each in covering for one in principals for rule in each.get(one, ())]
 
-    def _judged(self, has_rules: bool, rules: list[Rule], operation: int, address: Address | None) -> Verdict:
+    def _judged(self, has_rules: bool, rules: list[_Rule], operation: int, address: Address | None) -> Judgement:
         for rule in rules:
             if rule.denies(operation, address):
-                return Verdict(False, rule.acl, "a rule denies it")
+                return Judgement(False, rule.acl, "a rule denies it")
         operations = _allowing(operation)
         for rule in rules:
             if rule.allows(operations, address):
-                return Verdict(True, rule.acl, "a rule allows it")
+                return Judgement(True, rule.acl, "a rule allows it")
         if not has_rules and self._allows_where_no_rule:
-            return Verdict(True, None, "no rule covers it, and allow.everyone.if.no.acl.found is true")
-        return Verdict(False, None, "no rule allows it")
+            return Judgement(True, None, "no rule covers it, and allow.everyone.if.no.acl.found is true")
+        return Judgement(False, None, "no rule allows it")
 
     def decide_any(self, principal: str, host: str, operation: int, kind: int) -> bool:
         """Whether some resource of the type may be there on which the operation is allowed, whatever it is called.

@@ -57,7 +57,7 @@ def screen_describe_groups(image: Image, request: Request, proceed: Proceed) -> 
 
 
 def screen_describe_consumer_groups(image: Image, request: Request, proceed: Proceed) -> Any:
-    """Who may not know of every topic of a group is told none of its members."""
+    """Members of a group are hidden from those who may not know of each of their topics."""
     rights = request.rights
     denied = take_out(request.body.group_ids, lambda group: rights.group(Operation.DESCRIBE, group))
     hidden = [DescribedConsumerGroup(_DENIED, _DENIED.message, group) for group in denied]

@@ -48,7 +48,7 @@ def _hide_configs(result: CreatableTopicResult) -> None:
 
 
 def screen_delete_topics(image: Image, request: Request, proceed: Proceed) -> Any:
-    """Who may not know of a topic is not told that it has an id, nor that there is none of this name."""
+    """A topic's id, and that there is none of a name, are hidden from those who may not know of it."""
     body, rights = request.body, request.rights
     if rights.cluster(Operation.DELETE):
         return proceed()
