@@ -1,5 +1,6 @@
 """Lists show what one may know of and nothing else; rules speak from the next request on, also inside of sessions."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,7 @@ from acl_rig import (
     ADMIN,
     CLUSTER,
     GROUP,
+    SECONDS_MAX,
     TOPIC,
     TXN,
     Client,
@@ -327,3 +329,36 @@ def test_members_of_a_group_are_shown_to_who_may_know_all_their_topics(broker: B
         assert shown.authorized_operations == 1 << Operation.DESCRIBE
 
     as_principals(broker, [ADMIN, "User:watcher"], work)
+
+
+def test_an_expression_assigns_no_topic_that_one_may_not_know_of(broker: Broker) -> None:
+    def beat(epoch: int, **fields: Any) -> ConsumerGroupHeartbeatRequest:
+        return ConsumerGroupHeartbeatRequest("curious", "m", epoch, **fields)
+
+    async def work(admin: Client, curious: Client) -> None:
+        made = await admin.ask(CreateTopicsRequest([CreatableTopic(name, 1, 1) for name in ("rx-a", "rx-b")], 10_000))
+        ids = {topic.name: topic.topic_id for topic in made.topics}
+        await admin.granted(
+            rule("User:curious", GROUP, Operation.READ, "curious"), rule("User:curious", TOPIC, Operation.READ, "rx-a")
+        )
+        joined = await curious.ask(
+            beat(0, rebalance_timeout_ms=1000, subscribed_topic_regex="rx-.*", topic_partitions=[])
+        )
+        assert [topic.topic_id for topic in joined.assignment.topic_partitions] == [ids["rx-a"]]
+        await admin.granted(rule("User:curious", TOPIC, Operation.DESCRIBE, "rx-b"))
+        owned = joined.assignment.topic_partitions
+        told, epoch = owned, joined.member_epoch
+
+        async def assigned() -> set[bytes]:
+            nonlocal told, epoch
+            answered = await curious.ask(beat(epoch, topic_partitions=told))
+            epoch = answered.member_epoch
+            if answered.assignment is not None:
+                told = answered.assignment.topic_partitions
+            return {topic.topic_id for topic in told}
+
+        async with asyncio.timeout(SECONDS_MAX):
+            while await assigned() != set(ids.values()):
+                pass
+
+    as_principals(broker, [ADMIN, "User:curious"], work)

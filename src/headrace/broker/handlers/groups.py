@@ -4,6 +4,7 @@ A request about several groups is taken apart by group, since their coordinators
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from headrace.broker.coordinators.group import GroupCoordinator
@@ -11,9 +12,11 @@ from headrace.broker.coordinators.groups import GroupCoordinators
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.broker.net.listener import Pending
+from headrace.broker.security.rights import Rights
 from headrace.cluster.image import Image
 from headrace.groups.refusals import FETCH_MANY_GROUPS_SINCE, refused
-from headrace.security.operations import ResourceType
+from headrace.groups.topics import Sight, all_in_sight
+from headrace.security.operations import Operation, ResourceType
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.group_offsets import (
     OffsetCommitRequestTopic,
@@ -50,9 +53,13 @@ def _ask(
             answer(refused(message, request.version, ErrorCode.NOT_COORDINATOR))
             return
         host = request.connection.peer.rpartition(":")[0]
-        coordinator.ask(message, request.version, request.client_id or "", f"/{host}", answer)
+        coordinator.ask(message, request.version, request.client_id or "", f"/{host}", answer, _sight(request.rights))
 
     groups.when_here(group_id, ask)
+
+
+def _sight(rights: Rights) -> Sight:
+    return all_in_sight if rights.is_unlimited else partial(rights.topic, Operation.DESCRIBE)
 
 
 def handle_offset_commit(view: View, groups: GroupCoordinators, request: Request) -> Pending:
