@@ -39,6 +39,8 @@ from headrace.broker.partitions import Partitions
 from headrace.broker.replication.fetchers import Fetchers
 from headrace.broker.replication.isr_keeper import IsrKeeper
 from headrace.broker.replication.rot import Rot
+from headrace.broker.security.authorization import Authorization, open_authorization
+from headrace.broker.security.rights import every_right
 from headrace.broker.tasks import Tasks
 from headrace.broker.upkeep.cleaner import Cleaner
 from headrace.broker.upkeep.credible_time import CredibleTime
@@ -96,6 +98,8 @@ class Broker:
         self.deadlines = Deadlines(loop)
         self.metadata = Metadata(store, self._on_image, clock.mono)
         self.view: View = View(broker_id, self.metadata, config, clock)
+        self.authorization: Authorization | None = open_authorization(config)
+        self.rights_of = every_right if self.authorization is None else self.authorization.rights_of
         self.producer_ids: ProducerIdBlocks = ProducerIdBlocks(self.metadata)
         self.sessions = FetchSessions(
             config.number("max.incremental.fetch.session.cache.slots"), lambda: rng.randrange(1, 1 << 31), loop.time
@@ -125,6 +129,8 @@ class Broker:
         return self.metadata.image
 
     async def _on_image(self, image: Image) -> None:
+        if self.authorization is not None:
+            self.authorization.on_acls(image.acls)
         self.new_leaders.on_image(image)
         before = self.view.live
         self.view.on_image()

@@ -293,6 +293,7 @@ class Node:
             ),
             on_disk_failed=self._on_failure,
             tls=self._tls.get(plan.name),
+            rights_of=self.broker.rights_of,
         )
 
     async def _open_gates(self, listeners: Iterable[Listener]) -> None:

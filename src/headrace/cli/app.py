@@ -13,6 +13,7 @@ from typer.models import CommandInfo
 from headrace.base.errors import UserError
 from headrace.base.extras import installation_of
 from headrace.cli import (
+    acl,
     backup,
     certs,
     cluster,
@@ -39,6 +40,7 @@ from headrace.cli.failure import ExitCode, Failure, show_failure
 
 STDOUT = 1
 _GROUPS = {
+    "acl": acl.app,
     "topic": topic.app,
     "log": logdump.app,
     "cluster": cluster.app,
@@ -70,6 +72,7 @@ app.add_typer(topic.app, name="topic")
 app.add_typer(group.app, name="group")
 app.add_typer(txn.app, name="txn")
 app.add_typer(user.app, name="user")
+app.add_typer(acl.app, name="acl")
 app.add_typer(webhook.app, name="webhook")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(backup.app, name="backup")

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from headrace.base.settings import INT_MAX, LONG_MAX, Kind, Setting, Value
+from headrace.cluster.authorizer_settings import AUTHORIZER_SETTINGS
 from headrace.cluster.listener_settings import LISTENER_SETTINGS, PREFIX, unprefixed
 from headrace.cluster.sasl_settings import SASL_SETTINGS
 from headrace.cluster.topic_settings import DAY_MS, HOUR_MS, MIB, MINUTE_MS, TOPIC_SETTINGS, Synonym, TopicSetting
@@ -281,6 +282,7 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = {
         _CONNECTIONS,
         LISTENER_SETTINGS,
         SASL_SETTINGS,
+        AUTHORIZER_SETTINGS,
         _REPLICATION,
         _LOG,
         _GROUPS,

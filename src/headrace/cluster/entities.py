@@ -147,3 +147,20 @@ class Secret(NamedTuple):
 
     def __repr__(self) -> str:
         return "Secret(***)"
+
+
+class Acl(NamedTuple):
+    """A rule: one principal (or `User:*`), from a host (or `*`), may or may not do one operation on what a pattern names.
+
+    Numbers are Kafka's; their meaning is known to `security`.
+    """
+
+    resource_type: int
+    name: str
+    """A name, the beginning of names, or `*` for all, as the pattern type says."""
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission: int
+    revision: int = 0

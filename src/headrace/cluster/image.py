@@ -13,6 +13,7 @@ from headrace.base.errors import UserError
 from headrace.cluster.entities import (
     INTERNAL_TOPICS,
     MISSING_PARTITION,
+    Acl,
     Broker,
     BrokerOverrides,
     Cluster,
@@ -52,6 +53,8 @@ class Image(NamedTuple):
     orphans: Mapping[bytes, Mapping[int, PartitionState]] = {}
     users: Mapping[str, User] = {}
     secrets: Mapping[str, Secret] = {}
+    acls: Mapping[str, Acl] = {}
+    """Rules by the digest in their key."""
 
     def apply(self, changes: Iterable[Change], revision: int) -> "Image":
         assert revision >= self.revision, (revision, self.revision)
@@ -131,6 +134,8 @@ class _Draft:
                 self._change_one("brokers", parse_broker_key(key), record)
             case "config" if key.startswith("config/brokers/"):
                 self._change_one("broker_overrides", key.removeprefix("config/brokers/"), record)
+            case "acls":
+                self._change_one("acls", key.removeprefix("acls/"), record)
             case "cluster" | "controller":
                 self.replaced[key] = record
             case "producer_ids":

@@ -53,14 +53,11 @@ _FIXES: Final[Mapping[str, tuple[str, ...]]] = {
         "queued.max.requests",
     ),
     _SECURITY: (
-        "allow.everyone.if.no.acl.found",
-        "authorizer.class.name",
         "delegation.token.",
         "principal.builder.class",
         "security.",
         "sasl.",
         "ssl.",
-        "super.users",
     ),
     _PEM: (
         "ssl.key.file",

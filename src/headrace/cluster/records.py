@@ -10,6 +10,7 @@
     features                         finalized levels
     users/{quoted name}              what the user's password is proven by, in each SCRAM mechanism
     secrets/{name}                   random bytes that all brokers share
+    acls/{digest}                    rules: who may do what; the digest is that of the rule
 
 A field that older code can do without may be added under the same version; anything else is a new version, and a newer
 one than ours is refused rather than guessed at.
@@ -19,6 +20,7 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -26,6 +28,7 @@ from headrace.base.errors import UserError
 from headrace.base.ids import format_id, parse_id
 from headrace.base.other_format import other_format
 from headrace.cluster.entities import (
+    Acl,
     Broker,
     BrokerEndpoint,
     BrokerOverrides,
@@ -66,6 +69,7 @@ Record = (
     | Features
     | User
     | Secret
+    | Acl
 )
 
 
@@ -100,6 +104,12 @@ def secret_key(name: str) -> str:
 
 def parse_user_key(key: str) -> str:
     return unquote(key.removeprefix("users/"), errors="strict")
+
+
+def acl_key(acl: Acl) -> str:
+    """The key of a rule is made of all its fields, so that the same rule is never there twice."""
+    text = json.dumps(acl[:-1], separators=(",", ":"))
+    return f"acls/{blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
 def parse_partition_key(key: str) -> tuple[bytes, int]:
@@ -274,6 +284,7 @@ _READERS: Final[Mapping[str, Callable[[dict[str, Any], int], Record]]] = {
     "features": lambda fields, revision: Features(fields["levels"], revision),
     "users": _read_user,
     "secrets": lambda fields, revision: Secret(b64decode(fields["value"]), revision),
+    "acls": lambda fields, revision: Acl._make((*map(fields.__getitem__, Acl._fields[:-1]), revision)),
 }
 _UNSEEN: Final = ("users", "secrets")
 """The kinds whose values no message shows."""
@@ -287,4 +298,5 @@ _KIND_OF: Final[Mapping[type[Record], str]] = {
     Features: "features",
     User: "users",
     Secret: "secrets",
+    Acl: "acls",
 }

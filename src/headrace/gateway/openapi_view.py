@@ -40,7 +40,7 @@ class Content(NamedTuple):
     shape: str
 
 
-class Operation(NamedTuple):
+class RestOperation(NamedTuple):
     method: str
     path: str
     tag: str
@@ -52,7 +52,7 @@ class Operation(NamedTuple):
     """The replies of an operation, without the problems that every operation may answer."""
 
 
-def operations(description: Mapping[str, Any]) -> list[Operation]:
+def operations(description: Mapping[str, Any]) -> list[RestOperation]:
     schemas = description.get("components", {}).get("schemas", {})
     return [
         _operation(method.upper(), path, said, schemas)
@@ -61,9 +61,9 @@ def operations(description: Mapping[str, Any]) -> list[Operation]:
     ]
 
 
-def _operation(method: str, path: str, said: Mapping[str, Any], schemas: Schemas) -> Operation:
+def _operation(method: str, path: str, said: Mapping[str, Any], schemas: Schemas) -> RestOperation:
     replies = [reply for status, each in said["responses"].items() for reply in _contents(each, schemas, status)]
-    return Operation(
+    return RestOperation(
         method,
         path,
         (said.get("tags") or ["other"])[0],

@@ -32,7 +32,7 @@ from headrace.groups.consumer_records import (
 )
 from headrace.groups.partitions import NO_PARTS, Part, Parts
 from headrace.groups.sessions import Session
-from headrace.groups.topics import Matches, Topics
+from headrace.groups.topics import Matches, Sight, Topics, all_in_sight
 
 
 class ConsumerGroupState(StrEnum):
@@ -61,6 +61,7 @@ class ConsumerGroup:
         "revocation_ends",
         "seen_topics",
         "sessions",
+        "sight",
         "stored",
         "target",
         "target_epoch",
@@ -86,6 +87,8 @@ class ConsumerGroup:
         self.assign_timer_at: float | None = None
         self.seen_topics: Topics | None = None
         self.matches: dict[str, Matches] = {}
+        # That of the member for whom expressions were matched last.
+        self.sight: Sight = all_in_sight
 
     # -- stored state ------------------------------------------------------------------------------------------------
 
@@ -181,12 +184,15 @@ class ConsumerGroup:
     def is_subscribed_to(self, topic: str) -> bool:
         return any(topic in self.topics_of(member) for member in self._different(self.members.values()))
 
-    def look_at(self, topics: Topics) -> None:
-        """Takes in the topics of now; matches expressions anew, each once however many members have it."""
+    def look_at(self, topics: Topics, sight: Sight | None) -> None:
+        """Takes in the topics of now; matches expressions anew, each once however many members have it, by the sight of the
+        member that reports, or as before where none does."""
+        if sight is not None:
+            self.sight = sight
         wanted = {member.expression for member in self.members.values() if member.expression}
         self.matches = {text: self.matches.get(text) or Matches(text) for text in sorted(wanted)}
         for matches in self.matches.values():
-            matches.look(topics.by_name)
+            matches.look(topics.by_name, self.sight)
         self.seen_topics = topics
 
     @staticmethod

@@ -25,14 +25,14 @@ def bump_if_topics_changed(decision: Decision) -> None:
     """Raises the group epoch if the subscribed topics differ from those it began with, under whichever coordinator."""
     group, topics = decision.group, decision.topics
     if group.seen_topics is not topics:
-        group.look_at(topics)
+        group.look_at(topics, decision.sight)
         if metadata_hash(group.subscribed_topics(), topics.by_name) != group.stored.metadata_hash:
             bump_epoch(decision)
 
 
 def bump_epoch(decision: Decision) -> None:
     group, topics = decision.group, decision.topics
-    group.look_at(topics)
+    group.look_at(topics, decision.sight)
     hashed = metadata_hash(group.subscribed_topics(), topics.by_name)
     decision.write(GroupEpochRecord(group.group_id, GroupEpoch(group.epoch + 1, hashed, decision.now.wall)))
 

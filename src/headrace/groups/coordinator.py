@@ -60,7 +60,7 @@ from headrace.groups.refusals import (
 from headrace.groups.sessions import renew_session
 from headrace.groups.settings import GroupSettings
 from headrace.groups.sync import decide_sync
-from headrace.groups.topics import NO_TOPICS, Topics
+from headrace.groups.topics import NO_TOPICS, Sight, Topics
 from headrace.groups.transactional_commit import TransactionalCommit, decide_transactional_commit
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.group_offsets import (
@@ -222,7 +222,7 @@ class Groups:
     ) -> GroupOutcome:
         out = nothing()
         assert group.consumer is not None
-        decide(self._decision(group.consumer, now, out), command)
+        decide(self._decision(group.consumer, now, out, command.sight), command)
         self._downgrade_if_due(group, now, out)
         return out
 
@@ -234,7 +234,7 @@ class Groups:
         try:
             check_form(request, command.version, self.settings)
             consumer, conversion = self._consumer_for(request, now)
-            decision = self._decision(consumer, now, out)
+            decision = self._decision(consumer, now, out, command.sight)
             check_sender(decision, request)
         except Refused as refusal:
             return answered(command, refuse_heartbeat(refusal))
@@ -280,8 +280,8 @@ class Groups:
         ]
         return answered(command, ConsumerGroupDescribeResponse(groups=described))
 
-    def _decision(self, consumer: ConsumerGroup, now: Now, out: GroupOutcome) -> Decision:
-        return Decision(consumer, self.topics, self.settings, now, out)
+    def _decision(self, consumer: ConsumerGroup, now: Now, out: GroupOutcome, sight: Sight | None = None) -> Decision:
+        return Decision(consumer, self.topics, self.settings, now, out, sight)
 
     # -- offsets -----------------------------------------------------------------------------------------------------
 

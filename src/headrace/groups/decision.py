@@ -10,21 +10,29 @@ from headrace.groups.consumer import ConsumerGroup
 from headrace.groups.consumer_records import ConsumerRecord
 from headrace.groups.outcome import GroupOutcome
 from headrace.groups.settings import GroupSettings
-from headrace.groups.topics import Topics
+from headrace.groups.topics import Sight, Topics
 from headrace.wire.schema import Response
 
 
 class Decision:
-    __slots__ = ("group", "now", "out", "settings", "topics")
+    __slots__ = ("group", "now", "out", "settings", "sight", "topics")
 
     def __init__(
-        self, group: ConsumerGroup, topics: Topics, settings: GroupSettings, now: Now, out: GroupOutcome
+        self,
+        group: ConsumerGroup,
+        topics: Topics,
+        settings: GroupSettings,
+        now: Now,
+        out: GroupOutcome,
+        sight: Sight | None = None,
     ) -> None:
+        """`sight` is that of the member that reports; None where none does."""
         self.group = group
         self.topics = topics
         self.settings = settings
         self.now = now
         self.out = out
+        self.sight = sight
 
     def write(self, record: ConsumerRecord) -> None:
         self.out.records.append(record)

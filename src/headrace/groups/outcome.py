@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from headrace.base.outcome import Outcome, Reply
 from headrace.groups.records import Record
+from headrace.groups.topics import Sight, all_in_sight
 from headrace.wire.schema import Response
 
 
@@ -20,6 +21,8 @@ class Command(NamedTuple):
     client_host: str = ""
     # The id that this member gets if it turns out to need one: the shell makes it, since chance is not for cores.
     fresh_member_id: str = ""
+    # What of the cluster's topics its sender may know of.
+    sight: Sight = all_in_sight
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ topic has yet are kept in subscriptions: the topic may come. An expression match
 brokers have it; consumers that match on their own side leave them out.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sized
+from collections.abc import Callable, Collection, Iterable, Mapping, Sized
 from hashlib import blake2b
 from typing import Protocol
 
@@ -20,8 +20,17 @@ class Topic(Protocol):
     def partitions(self) -> Sized: ...
 
 
+Sight = Callable[[str], bool]
+"""Whether a principal may know of a topic."""
+
+
+def all_in_sight(name: str) -> bool:
+    """The sight of those whom no rules bind."""
+    return True
+
+
 class Topics:
-    """The topics at one moment."""
+    """The topics at one moment, under the rules of that moment."""
 
     __slots__ = ("by_name", "names")
 
@@ -34,21 +43,23 @@ NO_TOPICS = Topics({}, {})
 
 
 class Matches:
-    """The topics that an expression matches, kept up to date: only names not seen before are looked at."""
+    """The topics that an expression matches and that are in sight, kept up to date: only new names are matched."""
 
-    __slots__ = ("_expression", "_looked_at", "topics")
+    __slots__ = ("_expression", "_looked_at", "_matching", "topics")
 
     def __init__(self, text: str) -> None:
         self._expression = compile_expression(text)
         self._looked_at: frozenset[str] = frozenset()
+        self._matching: frozenset[str] = frozenset()
         self.topics: frozenset[str] = frozenset()
 
-    def look(self, by_name: Mapping[str, Topic]) -> None:
+    def look(self, by_name: Mapping[str, Topic], sight: Sight = all_in_sight) -> None:
         fresh = by_name.keys() - self._looked_at
         found = {name for name in fresh if self._expression.fullmatch(name)}
         if fresh or len(by_name) != len(self._looked_at):
             self._looked_at = frozenset(by_name)
-            self.topics = (self.topics | found) & by_name.keys()
+            self._matching = (self._matching | found) & by_name.keys()
+        self.topics = self._matching if sight is all_in_sight else frozenset(filter(sight, self._matching))
 
 
 def metadata_hash(subscribed: Iterable[str], by_name: Mapping[str, Topic]) -> int:

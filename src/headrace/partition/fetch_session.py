@@ -96,10 +96,11 @@ class FetchEntry:
 
 
 class FetchSession:
-    __slots__ = ("by_id", "dirty", "entries", "epoch", "id", "is_follower", "last_used", "parked")
+    __slots__ = ("by_id", "dirty", "entries", "epoch", "id", "is_follower", "last_used", "owner", "parked")
 
-    def __init__(self, by_id: bool, is_follower: bool) -> None:
+    def __init__(self, by_id: bool, is_follower: bool, owner: str) -> None:
         self.id = 0
+        self.owner = owner
         self.is_follower = is_follower
         self.epoch = INITIAL_EPOCH
         self.by_id = by_id
@@ -150,23 +151,24 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def resolve(self, request: FetchRequest, version: int) -> FetchSession:
-        """The session this request belongs to, brought up to date; raises Refused with 70, 71 or 106."""
+    def resolve(self, request: FetchRequest, version: int, owner: str = "") -> FetchSession:
+        """The session this request belongs to, brought up to date; raises Refused with 70, 71 or 106. That of another owner
+        is as good as none: its entries are names that this one may not know."""
         by_id = version >= BY_ID_SINCE_FETCH
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if request.session_id:
-                self._close(request.session_id)
-            session = FetchSession(by_id, replica_id(request) >= 0)
+                self._close(request.session_id, owner)
+            session = FetchSession(by_id, replica_id(request) >= 0, owner)
             if request.session_epoch == INITIAL_EPOCH and request.topics:
                 self._keep(session)
         else:
-            session = self._find(request, by_id)
+            session = self._find(request, by_id, owner)
         session.update(request)
         return session
 
-    def _find(self, request: FetchRequest, by_id: bool) -> FetchSession:
+    def _find(self, request: FetchRequest, by_id: bool, owner: str) -> FetchSession:
         session = self._sessions.get(request.session_id)
-        if session is None:
+        if session is None or session.owner != owner:
             raise Refused(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if request.session_epoch != session.epoch:
             raise Refused(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
@@ -201,12 +203,13 @@ class FetchSessions:
         oldest = min(idle, key=lambda session: session.last_used, default=None)
         if oldest is None or self._time() - oldest.last_used < EVICT_AFTER_SECONDS:
             return False
-        self._close(oldest.id)
+        self._close(oldest.id, oldest.owner)
         return True
 
-    def _close(self, session_id: int) -> None:
-        session = self._sessions.pop(session_id, None)
-        if session is not None:
+    def _close(self, session_id: int, owner: str) -> None:
+        session = self._sessions.get(session_id)
+        if session is not None and session.owner == owner:
+            del self._sessions[session_id]
             # First, since it looks once more, and follows what it looks at.
             if session.parked is not None:
                 session.parked.finish()

@@ -84,7 +84,7 @@ OPERATIONS_OF: Final = {
     ResourceType.DELEGATION_TOKEN: (Operation.DESCRIBE,),
     ResourceType.USER: (Operation.CREATE_TOKENS, Operation.DESCRIBE_TOKENS),
 }
-"""What can be asked of each kind of resource."""
+"""The operations that can be asked of each kind of resource."""
 
 
 def bits(kind: ResourceType) -> int:

@@ -7,6 +7,7 @@ import pytest
 
 from batches import NOW, batch
 from headrace.broker.handlers.fetch import handle_fetch
+from headrace.broker.security.rights import ANONYMOUS, EVERY_RIGHT
 from headrace.cluster.image import Image
 from headrace.partition.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, FetchSessions
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -45,7 +46,9 @@ class Rig:
         topics = [FetchTopic(ID.topic, partitions=list(partitions))] if partitions else []
         body = FetchRequest(max_wait_ms=500, min_bytes=1000, session_id=session_id, session_epoch=epoch, topics=topics)
         reply = Reply()
-        request: Any = SimpleNamespace(body=body, version=BY_NAME, now=NOW, defer=lambda: reply)
+        request: Any = SimpleNamespace(
+            body=body, version=BY_NAME, now=NOW, defer=lambda: reply, principal=ANONYMOUS, rights=EVERY_RIGHT
+        )
         response = handle_fetch(self.broker, request)
         if response is not reply:
             reply.complete(response)

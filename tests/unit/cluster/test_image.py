@@ -144,7 +144,7 @@ def test_a_partition_the_store_lost_is_offline_not_absent() -> None:
 
 
 def test_keys_of_newer_code_are_passed_over() -> None:
-    entries = {"acls/7": Entry(b"?", 1), "config/groups/g": Entry(b"?", 1), "cluster": Entry(b'{"v":1,"id":"x"}', 1)}
+    entries = {"links/7": Entry(b"?", 1), "config/groups/g": Entry(b"?", 1), "cluster": Entry(b'{"v":1,"id":"x"}', 1)}
     assert image_of(entries, 1).cluster_id == "x"
 
 

@@ -10,7 +10,7 @@ from headrace.groups.coordinator import Groups
 from headrace.groups.outcome import Command, GroupOutcome
 from headrace.groups.records import decode, encode
 from headrace.groups.settings import GroupSettings
-from headrace.groups.topics import Topics
+from headrace.groups.topics import Topics, all_in_sight
 from headrace.wire.codec import decode as decode_message
 from headrace.wire.codec import encoded
 from headrace.wire.messages.group_offsets import (
@@ -57,6 +57,7 @@ class Desk:
         self.held = []
         self.commits_at_once = True
         self.groups = Groups(self.settings)
+        self.sight = all_in_sight
         self.timers = {}
         self.topics = {}
         self.set_topic("t", 6)
@@ -71,7 +72,8 @@ class Desk:
         self.tickets += 1
         self.versions[self.tickets] = request.API_KEY, version
         fresh = f"{client_id}-{self.tickets}"
-        self.run(self.groups.handle(Command(self.tickets, request, version, client_id, "/127.0.0.1", fresh), self.now))
+        command = Command(self.tickets, request, version, client_id, "/127.0.0.1", fresh, self.sight)
+        self.run(self.groups.handle(command, self.now))
         return self.tickets
 
     def run(self, outcome: GroupOutcome):

@@ -5,6 +5,7 @@ from next_members import Member, describe, heartbeat, join_all, parts, settle
 
 from headrace.groups.consumer import ConsumerGroupState
 from headrace.groups.consumer_records import MemberState
+from headrace.groups.topics import all_in_sight
 from headrace.wire.messages.groups_admin import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
 
 
@@ -243,6 +244,35 @@ def test_subscriptions_by_expression():
     one.beat(subscribed_topic_regex="", subscribed_topic_names=["t"])
     settle(desk, one)
     assert one.owned == parts(*range(6))
+
+
+def test_an_expression_matches_no_topic_that_its_member_may_not_know_of():
+    desk = Desk()
+    desk.set_topic("seen-1", 1)
+    desk.set_topic("secret-1", 1)
+    hidden = {"secret-1"}
+    desk.sight = lambda name: name not in hidden
+    (one,) = join_all(desk, "one", topics=(), subscribed_topic_regex="se.*")
+    assert one.owned == parts(0, topic="seen-1")
+    # A topic comes, and the rules are others: both are looked at when a member reports next.
+    desk.set_topic("seen-2", 1)
+    settle(desk, one)
+    assert one.owned == parts(0, topic="seen-1") | parts(0, topic="seen-2")
+    hidden = {"seen-1"}
+    desk.set_topic("other", 1)
+    settle(desk, one)
+    assert one.owned == parts(0, topic="secret-1") | parts(0, topic="seen-2")
+
+
+def test_members_of_other_rights_do_not_take_turns_in_moving_a_group():
+    desk = Desk()
+    desk.set_topic("secret", 1)
+    one, two = join_all(desk, "one", "two", topics=(), subscribed_topic_regex="se.*")
+    epoch = desk.consumer.epoch
+    for each in (one, two, one, two):
+        desk.sight = all_in_sight if each is one else lambda name: False
+        each.beat()
+    assert desk.consumer.epoch == epoch
 
 
 def test_an_expression_that_would_hang_other_engines():

@@ -17,7 +17,7 @@ from headrace.groups.coordinator import Groups
 from headrace.groups.outcome import Command, GroupOutcome, nothing
 from headrace.groups.records import decode, encode
 from headrace.groups.refusals import refused, refused_commit
-from headrace.groups.topics import Topics
+from headrace.groups.topics import Sight, Topics, all_in_sight
 from headrace.groups.transactional_commit import TransactionalCommit
 from headrace.partition.partition import Partition
 from headrace.partition.verification import Verification
@@ -49,14 +49,20 @@ class GroupCoordinator(LoggedCoordinator[GroupOutcome]):
     # -- asking ------------------------------------------------------------------------------------------------------
 
     def ask(
-        self, request: Any, version: int, client_id: str, client_host: str, answer: Callable[[Response], None]
+        self,
+        request: Any,
+        version: int,
+        client_id: str,
+        client_host: str,
+        answer: Callable[[Response], None],
+        sight: Sight = all_in_sight,
     ) -> None:
         if self.is_over:
             answer(refused(request, version, ErrorCode.NOT_COORDINATOR))
             return
         ticket = self._tickets.take(Unanswered(request, version, answer))
         fresh_id = self._fresh_id(request, client_id) if isinstance(request, _JOINS) else ""
-        self._handle_when_active(Command(ticket, request, version, client_id, client_host, fresh_id))
+        self._handle_when_active(Command(ticket, request, version, client_id, client_host, fresh_id, sight))
 
     def _fresh_id(self, request: Any, client_id: str) -> str:
         named_after = getattr(request, "group_instance_id", None) or client_id

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from headrace.broker.coordinators.group import GroupCoordinator
 from headrace.broker.coordinators.led import LedCoordinators, replicas_of
 from headrace.cluster.changes import NewTopic
+from headrace.cluster.entities import Acl
 from headrace.groups.coordinator import Groups
 from headrace.groups.settings import MINUTE_MS, GroupSettings
 from headrace.groups.topics import NO_TOPICS, Topics
@@ -24,6 +25,8 @@ class GroupCoordinators(LedCoordinators[GroupCoordinator]):
         super().__init__(broker)
         self._topic_names: Mapping[bytes, str] = {}
         self._topics = NO_TOPICS
+        # Rules say what an expression of a member may match.
+        self._acls: Mapping[str, Acl] = {}
 
     def reconcile(self) -> None:
         self._look_at_topics()
@@ -37,7 +40,8 @@ class GroupCoordinators(LedCoordinators[GroupCoordinator]):
 
     def _look_at_topics(self) -> None:
         image = self._broker.image
-        if image.topics is not self._topics.by_name:
+        if image.topics is not self._topics.by_name or image.acls is not self._acls:
+            self._acls = image.acls
             self._topics = Topics(image.topics, image.topic_names)
             for coordinator in self:
                 coordinator.on_topics(self._topics)

@@ -1,6 +1,7 @@
 """One function per API, and the table of all that work. An API is advertised because it is in this table."""
 
 from headrace.broker.handlers import takes
+from headrace.broker.handlers.acls import handle_create_acls, handle_delete_acls, handle_describe_acls
 from headrace.broker.handlers.api_versions import handle_api_versions
 from headrace.broker.handlers.cluster import handle_describe_cluster, handle_unregister_broker
 from headrace.broker.handlers.config_resources import handle_list_config_resources
@@ -42,7 +43,6 @@ from headrace.broker.handlers.reassignments import (
     handle_list_partition_reassignments,
 )
 from headrace.broker.handlers.sasl import handle_sasl_authenticate, handle_sasl_handshake
-from headrace.broker.handlers.security_disabled import handle_create_acls, handle_delete_acls, handle_describe_acls
 from headrace.broker.handlers.topic_partitions import handle_describe_topic_partitions
 from headrace.broker.handlers.topics import handle_create_partitions, handle_create_topics, handle_delete_topics
 from headrace.broker.handlers.transactions import (
@@ -56,7 +56,67 @@ from headrace.broker.handlers.users import (
     handle_alter_user_scram_credentials,
     handle_describe_user_scram_credentials,
 )
-from headrace.broker.net.dispatch import Access, Handler
+from headrace.broker.net.dispatch import Handler
+from headrace.broker.security.screens.cluster import (
+    no_config_resources,
+    no_election,
+    no_features,
+    no_log_dirs,
+    no_moves,
+    no_moves_listed,
+    no_other_log_dirs,
+    no_quorum,
+    no_unregistering,
+    screen_alter_configs,
+    screen_describe_configs,
+    screen_find_coordinator,
+)
+from headrace.broker.security.screens.groups import (
+    screen_delete_groups,
+    screen_describe_consumer_groups,
+    screen_describe_groups,
+    screen_heartbeat_of_consumer,
+    screen_list_groups,
+    with_group,
+)
+from headrace.broker.security.screens.offsets import (
+    screen_offset_commit,
+    screen_offset_delete,
+    screen_offset_fetch,
+    screen_txn_offset_commit,
+)
+from headrace.broker.security.screens.parts import (
+    with_cluster,
+)
+from headrace.broker.security.screens.records import (
+    screen_delete_records,
+    screen_describe_producers,
+    screen_list_offsets,
+    screen_offset_for_leader_epoch,
+    screen_produce,
+)
+from headrace.broker.security.screens.security import (
+    no_acls,
+    no_acls_deleted,
+    no_new_acls,
+    no_users,
+    no_users_altered,
+)
+from headrace.broker.security.screens.topics import (
+    screen_create_partitions,
+    screen_create_topics,
+    screen_delete_topics,
+)
+from headrace.broker.security.screens.transactions import (
+    screen_add_offsets_to_txn,
+    screen_add_partitions_to_txn,
+    screen_describe_transactions,
+    screen_end_txn,
+    screen_init_producer_id,
+    screen_list_transactions,
+    unmarked,
+)
+from headrace.security.operations import Operation
 from headrace.wire.messages.acls import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 from headrace.wire.messages.api_versions import ApiVersionsRequest
 from headrace.wire.messages.cluster import (
@@ -111,137 +171,162 @@ from headrace.wire.messages.transactions import (
 
 HANDLERS = (
     # Produce 0-2 are advertised and refused: without them librdkafka before 2.8 sends everything uncompressed.
-    Handler(ProduceRequest, handle_produce, Access("Write", "Topic"), advertised_min=0),
-    Handler(FetchRequest, handle_fetch, Access("Read", "Topic")),
-    Handler(ListOffsetsRequest, takes.partitions(handle_list_offsets), Access("Describe", "Topic")),
-    Handler(MetadataRequest, handle_metadata, Access("Describe", "Topic")),
+    Handler(ProduceRequest, handle_produce, screen_produce, advertised_min=0),
+    Handler(FetchRequest, handle_fetch),
+    Handler(ListOffsetsRequest, takes.partitions(handle_list_offsets), screen_list_offsets),
+    Handler(MetadataRequest, handle_metadata),
     Handler(
         DescribeTopicPartitionsRequest,
         lambda broker, request: handle_describe_topic_partitions(broker.view, broker.new_leaders, request),
-        Access("Describe", "Topic"),
     ),
     Handler(
         FindCoordinatorRequest,
         lambda broker, request: handle_find_coordinator(broker.coordinators, broker.transactions, request),
-        Access("Describe", "Group"),
+        screen_find_coordinator,
     ),
     Handler(
         OffsetCommitRequest,
         lambda broker, request: handle_offset_commit(broker.view, broker.coordinators, request),
-        Access("Read", "Group"),
+        screen_offset_commit,
     ),
     Handler(
         OffsetFetchRequest,
         lambda broker, request: handle_offset_fetch(broker.view, broker.coordinators, request),
-        Access("Describe", "Group"),
+        screen_offset_fetch,
     ),
-    Handler(JoinGroupRequest, takes.groups(handle_one_group), Access("Read", "Group")),
-    Handler(HeartbeatRequest, takes.groups(handle_one_group), Access("Read", "Group")),
-    Handler(LeaveGroupRequest, takes.groups(handle_one_group), Access("Read", "Group")),
-    Handler(SyncGroupRequest, takes.groups(handle_one_group), Access("Read", "Group")),
-    Handler(ConsumerGroupHeartbeatRequest, takes.groups(handle_one_group), Access("Read", "Group")),
-    Handler(ConsumerGroupDescribeRequest, takes.groups(handle_consumer_group_describe), Access("Describe", "Group")),
-    Handler(DescribeGroupsRequest, takes.groups(handle_describe_groups), Access("Describe", "Group")),
-    Handler(ListGroupsRequest, takes.groups(handle_list_groups), Access("Describe", "Cluster")),
-    Handler(DeleteGroupsRequest, takes.groups(handle_delete_groups), Access("Delete", "Group")),
-    Handler(OffsetDeleteRequest, takes.groups(handle_one_group), Access("Delete", "Group")),
+    Handler(JoinGroupRequest, takes.groups(handle_one_group), with_group(Operation.READ)),
+    Handler(HeartbeatRequest, takes.groups(handle_one_group), with_group(Operation.READ)),
+    Handler(LeaveGroupRequest, takes.groups(handle_one_group), with_group(Operation.READ)),
+    Handler(SyncGroupRequest, takes.groups(handle_one_group), with_group(Operation.READ)),
+    Handler(ConsumerGroupHeartbeatRequest, takes.groups(handle_one_group), screen_heartbeat_of_consumer),
     Handler(
-        ApiVersionsRequest, lambda broker, request: handle_api_versions(broker.view, broker.dispatch, request), None
+        ConsumerGroupDescribeRequest,
+        takes.groups(handle_consumer_group_describe),
+        screen_describe_consumer_groups,
     ),
-    Handler(SaslHandshakeRequest, takes.nothing(handle_sasl_handshake), None),
-    Handler(SaslAuthenticateRequest, takes.nothing(handle_sasl_authenticate), None),
-    Handler(CreateTopicsRequest, handle_create_topics, Access("Create", "Cluster")),
-    Handler(DeleteTopicsRequest, handle_delete_topics, Access("Delete", "Topic")),
-    Handler(DeleteRecordsRequest, takes.partitions(handle_delete_records), Access("Delete", "Topic")),
+    Handler(SaslHandshakeRequest, takes.nothing(handle_sasl_handshake)),
+    Handler(SaslAuthenticateRequest, takes.nothing(handle_sasl_authenticate)),
+    Handler(DescribeGroupsRequest, takes.groups(handle_describe_groups), screen_describe_groups),
+    Handler(ListGroupsRequest, takes.groups(handle_list_groups), screen_list_groups),
+    Handler(DeleteGroupsRequest, takes.groups(handle_delete_groups), screen_delete_groups),
+    Handler(OffsetDeleteRequest, takes.groups(handle_one_group), screen_offset_delete),
+    Handler(ApiVersionsRequest, lambda broker, request: handle_api_versions(broker.view, broker.dispatch, request)),
+    Handler(CreateTopicsRequest, handle_create_topics, screen_create_topics),
+    Handler(DeleteTopicsRequest, handle_delete_topics, screen_delete_topics),
+    Handler(DeleteRecordsRequest, takes.partitions(handle_delete_records), screen_delete_records),
     Handler(
         InitProducerIdRequest,
         lambda broker, request: handle_init_producer_id(broker.transactions, broker.producer_ids, request),
-        Access("IdempotentWrite", "Cluster"),
+        screen_init_producer_id,
     ),
     Handler(
         AddPartitionsToTxnRequest,
         lambda broker, request: handle_add_partitions_to_txn(broker.view, broker.transactions, request),
-        Access("Write", "TransactionalId"),
+        screen_add_partitions_to_txn,
     ),
     Handler(
         AddOffsetsToTxnRequest,
         lambda broker, request: handle_add_offsets_to_txn(broker.coordinators, broker.transactions, request),
-        Access("Write", "TransactionalId"),
+        screen_add_offsets_to_txn,
     ),
-    Handler(EndTxnRequest, takes.transactions(handle_end_txn), Access("Write", "TransactionalId")),
+    Handler(EndTxnRequest, takes.transactions(handle_end_txn), screen_end_txn),
     Handler(
         TxnOffsetCommitRequest,
         lambda broker, request: handle_txn_offset_commit(
             broker.view, broker.coordinators, broker.transaction_checks, request
         ),
-        Access("Read", "Group"),
+        screen_txn_offset_commit,
     ),
     Handler(
         WriteTxnMarkersRequest,
         lambda broker, request: handle_write_txn_markers(broker.markers, broker.tasks, request),
-        Access("ClusterAction", "Cluster"),
+        with_cluster(Operation.ALTER, Operation.CLUSTER_ACTION, refused=unmarked),
     ),
-    Handler(OffsetForLeaderEpochRequest, takes.partitions(handle_offset_for_leader_epoch), Access("Describe", "Topic")),
+    Handler(
+        OffsetForLeaderEpochRequest,
+        takes.partitions(handle_offset_for_leader_epoch),
+        screen_offset_for_leader_epoch,
+    ),
     Handler(
         DescribeConfigsRequest,
         lambda broker, request: handle_describe_configs(broker.view, broker.listeners, broker.partitions, request),
-        Access("DescribeConfigs", "Topic"),
+        screen_describe_configs,
     ),
-    Handler(AlterConfigsRequest, takes.view(handle_alter_configs), Access("AlterConfigs", "Topic")),
+    Handler(AlterConfigsRequest, takes.view(handle_alter_configs), screen_alter_configs),
+    Handler(IncrementalAlterConfigsRequest, takes.view(handle_incremental_alter_configs), screen_alter_configs),
     Handler(
-        IncrementalAlterConfigsRequest, takes.view(handle_incremental_alter_configs), Access("AlterConfigs", "Topic")
+        ListConfigResourcesRequest,
+        takes.view(handle_list_config_resources),
+        with_cluster(Operation.DESCRIBE_CONFIGS, refused=no_config_resources),
     ),
-    Handler(ListConfigResourcesRequest, takes.view(handle_list_config_resources), Access("DescribeConfigs", "Cluster")),
     Handler(
         DescribeLogDirsRequest,
         lambda broker, request: handle_describe_log_dirs(broker.partitions, broker.disk, request),
-        Access("Describe", "Cluster"),
+        with_cluster(Operation.DESCRIBE, refused=no_log_dirs),
     ),
     Handler(
         AlterReplicaLogDirsRequest,
         lambda broker, request: handle_alter_replica_log_dirs(broker.view, broker.partitions, request),
-        Access("Alter", "Cluster"),
+        with_cluster(Operation.ALTER, refused=no_other_log_dirs),
     ),
-    Handler(CreatePartitionsRequest, handle_create_partitions, Access("Alter", "Topic")),
+    Handler(CreatePartitionsRequest, handle_create_partitions, screen_create_partitions),
     Handler(
         ElectLeadersRequest,
         lambda broker, request: handle_elect_leaders(broker.view, broker.probes, request),
-        Access("Alter", "Cluster"),
+        with_cluster(Operation.ALTER, refused=no_election),
     ),
     Handler(
-        AlterPartitionReassignmentsRequest, takes.view(handle_alter_partition_reassignments), Access("Alter", "Cluster")
+        AlterPartitionReassignmentsRequest,
+        takes.view(handle_alter_partition_reassignments),
+        with_cluster(Operation.ALTER, refused=no_moves),
     ),
     Handler(
         ListPartitionReassignmentsRequest,
         takes.view(handle_list_partition_reassignments),
-        Access("Describe", "Cluster"),
+        with_cluster(Operation.DESCRIBE, refused=no_moves_listed),
     ),
-    Handler(DescribeProducersRequest, takes.partitions(handle_describe_producers), Access("Read", "Topic")),
+    Handler(DescribeProducersRequest, takes.partitions(handle_describe_producers), screen_describe_producers),
     Handler(
         DescribeTransactionsRequest,
         takes.transactions(handle_describe_transactions),
-        Access("Describe", "TransactionalId"),
+        screen_describe_transactions,
     ),
+    Handler(ListTransactionsRequest, takes.transactions(handle_list_transactions), screen_list_transactions),
+    Handler(DescribeClusterRequest, takes.view(handle_describe_cluster)),
     Handler(
-        ListTransactionsRequest, takes.transactions(handle_list_transactions), Access("Describe", "TransactionalId")
+        UnregisterBrokerRequest,
+        takes.view(handle_unregister_broker),
+        with_cluster(Operation.ALTER, refused=no_unregistering),
     ),
-    Handler(DescribeClusterRequest, takes.view(handle_describe_cluster), Access("Describe", "Cluster")),
-    Handler(UnregisterBrokerRequest, takes.view(handle_unregister_broker), Access("Alter", "Cluster")),
     Handler(
         DescribeQuorumRequest,
         lambda broker, request: handle_describe_quorum(broker.view, broker.peers, request),
-        Access("Describe", "Cluster"),
+        with_cluster(Operation.DESCRIBE, refused=no_quorum),
     ),
-    Handler(UpdateFeaturesRequest, takes.view(handle_update_features), Access("Alter", "Cluster")),
-    Handler(DescribeAclsRequest, takes.nothing(handle_describe_acls), Access("Describe", "Cluster")),
-    Handler(CreateAclsRequest, takes.nothing(handle_create_acls), Access("Alter", "Cluster")),
-    Handler(DeleteAclsRequest, takes.nothing(handle_delete_acls), Access("Alter", "Cluster")),
+    Handler(
+        UpdateFeaturesRequest,
+        takes.view(handle_update_features),
+        with_cluster(Operation.ALTER, refused=no_features),
+    ),
+    Handler(
+        DescribeAclsRequest,
+        takes.view(handle_describe_acls),
+        with_cluster(Operation.DESCRIBE, refused=no_acls),
+    ),
+    Handler(CreateAclsRequest, takes.view(handle_create_acls), with_cluster(Operation.ALTER, refused=no_new_acls)),
+    Handler(
+        DeleteAclsRequest,
+        takes.view(handle_delete_acls),
+        with_cluster(Operation.ALTER, refused=no_acls_deleted),
+    ),
     Handler(
         DescribeUserScramCredentialsRequest,
         takes.view(handle_describe_user_scram_credentials),
-        Access("Describe", "Cluster"),
+        with_cluster(Operation.DESCRIBE, refused=no_users),
     ),
     Handler(
-        AlterUserScramCredentialsRequest, takes.view(handle_alter_user_scram_credentials), Access("Alter", "Cluster")
+        AlterUserScramCredentialsRequest,
+        takes.view(handle_alter_user_scram_credentials),
+        with_cluster(Operation.ALTER, refused=no_users_altered),
     ),
 )

@@ -6,14 +6,18 @@ from headrace.base.errors import Refused
 from headrace.broker.handlers.addresses import addresses, controller_for
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
+from headrace.broker.security.rights import Rights
 from headrace.cluster.image import Image
 from headrace.cluster.registration import unregister_broker
 from headrace.cluster.rewrite import each_partition
 from headrace.cluster.store import Commit
+from headrace.security.operations import THE_CLUSTER, Operation, ResourceType
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.cluster import DescribeClusterBroker, DescribeClusterResponse, UnregisterBrokerResponse
 
 BROKERS = 1
+# What a field of authorized operations says to those who did not ask.
+NOT_ASKED_FOR = -(1 << 31)
 
 
 def handle_describe_cluster(view: View, request: Request) -> DescribeClusterResponse:
@@ -33,7 +37,17 @@ def handle_describe_cluster(view: View, request: Request) -> DescribeClusterResp
             for each in addresses(image.brokers.values(), request.listener)
             if each.id in view.live or request.body.include_fenced_brokers
         ],
+        cluster_authorized_operations=(
+            operations_of_cluster(request.rights)
+            if request.body.include_cluster_authorized_operations
+            else NOT_ASKED_FOR
+        ),
     )
+
+
+def operations_of_cluster(rights: Rights) -> int:
+    """None of them, who may not describe the cluster."""
+    return rights.operations(ResourceType.CLUSTER, THE_CLUSTER) if rights.cluster(Operation.DESCRIBE) else 0
 
 
 async def handle_unregister_broker(view: View, request: Request) -> UnregisterBrokerResponse:

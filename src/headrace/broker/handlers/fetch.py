@@ -6,8 +6,10 @@ from headrace.base.errors import Refused
 from headrace.broker.handlers.hints import leader_hint, node_endpoints
 from headrace.broker.net.dispatch import Request
 from headrace.broker.net.listener import Pending
+from headrace.broker.security.rights import Rights
 from headrace.partition.fetch_session import FetchEntry, FetchSession
 from headrace.partition.partition import Partition
+from headrace.security.operations import Operation
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.fetch import (
     AbortedTransaction,
@@ -33,7 +35,7 @@ _HINTED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 def handle_fetch(broker: "Broker", request: Request) -> FetchResponse | Pending:
     try:
-        session = broker.sessions.resolve(request.body, request.version)
+        session = broker.sessions.resolve(request.body, request.version, request.principal)
     except Refused as refusal:
         return FetchResponse(error_code=refusal.code)
     fetch = ActiveFetch(broker, request, session)
@@ -55,6 +57,7 @@ class ActiveFetch:
         "_now",
         "_pending",
         "_request",
+        "_rights",
         "_session",
     )
 
@@ -62,6 +65,7 @@ class ActiveFetch:
         self._broker = broker
         self._request = request
         self._session = session
+        self._rights = None if request.rights.is_unlimited else request.rights
         self._is_full = request.body.session_epoch <= 0
         self._follower = _follower_of(request.body) if session.is_follower else None
         self._committed_only = request.body.isolation_level == READ_COMMITTED and not session.is_follower
@@ -91,6 +95,8 @@ class ActiveFetch:
         session = self._session
         try:
             name = self._broker.image.topic_names.get(entry.topic_id) if session.by_id else entry.topic
+            if self._rights is not None and name is not None:
+                self._check_rights(self._rights, name)
             partition = self._broker.partitions.hosted(name, entry.index, by_id=session.by_id)
             if session.is_kept:
                 entry.follow(partition)
@@ -109,6 +115,12 @@ class ActiveFetch:
             if part.records and not session.is_follower:
                 session.dirty[entry] = None
         return part
+
+    def _check_rights(self, rights: Rights, topic: str) -> None:
+        """Asked at each look, and not when the session began: rules change, and a parked fetch may have waited for long."""
+        is_follower = self._session.is_follower
+        if not (rights.cluster(Operation.CLUSTER_ACTION) if is_follower else rights.topic(Operation.READ, topic)):
+            raise Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
     def _fill(
         self, part: PartitionData, partition: Partition, entry: FetchEntry, max_bytes: int, at_least_one: bool

@@ -4,6 +4,7 @@ A request about several groups is taken apart by group, since their coordinators
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from headrace.broker.coordinators.group import GroupCoordinator
@@ -11,8 +12,11 @@ from headrace.broker.coordinators.groups import GroupCoordinators
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.broker.net.listener import Pending
+from headrace.broker.security.rights import Rights
 from headrace.cluster.image import Image
 from headrace.groups.refusals import FETCH_MANY_GROUPS_SINCE, refused
+from headrace.groups.topics import Sight, all_in_sight
+from headrace.security.operations import Operation, ResourceType
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.group_offsets import (
     OffsetCommitRequestTopic,
@@ -49,9 +53,13 @@ def _ask(
             answer(refused(message, request.version, ErrorCode.NOT_COORDINATOR))
             return
         host = request.connection.peer.rpartition(":")[0]
-        coordinator.ask(message, request.version, request.client_id or "", f"/{host}", answer)
+        coordinator.ask(message, request.version, request.client_id or "", f"/{host}", answer, _sight(request.rights))
 
     groups.when_here(group_id, ask)
+
+
+def _sight(rights: Rights) -> Sight:
+    return all_in_sight if rights.is_unlimited else partial(rights.topic, Operation.DESCRIBE)
 
 
 def handle_offset_commit(view: View, groups: GroupCoordinators, request: Request) -> Pending:
@@ -124,20 +132,29 @@ def handle_offset_fetch(view: View, groups: GroupCoordinators, request: Request)
 def handle_describe_groups(groups: GroupCoordinators, request: Request) -> Pending:
     operations = request.body.include_authorized_operations
     parts = [(group, DescribeGroupsRequest([group], operations)) for group in request.body.groups]
-    return _ask_each(
-        groups, request, parts, lambda answers: DescribeGroupsResponse(groups=[each.groups[0] for each in answers])
-    )
+
+    def merge(answers: list[Any]) -> DescribeGroupsResponse:
+        return DescribeGroupsResponse(groups=_with_operations(request, [each.groups[0] for each in answers]))
+
+    return _ask_each(groups, request, parts, merge)
 
 
 def handle_consumer_group_describe(groups: GroupCoordinators, request: Request) -> Pending:
     operations = request.body.include_authorized_operations
     parts = [(group, ConsumerGroupDescribeRequest([group], operations)) for group in request.body.group_ids]
-    return _ask_each(
-        groups,
-        request,
-        parts,
-        lambda answers: ConsumerGroupDescribeResponse(groups=[each.groups[0] for each in answers]),
-    )
+
+    def merge(answers: list[Any]) -> ConsumerGroupDescribeResponse:
+        return ConsumerGroupDescribeResponse(groups=_with_operations(request, [each.groups[0] for each in answers]))
+
+    return _ask_each(groups, request, parts, merge)
+
+
+def _with_operations(request: Request, groups: list[Any]) -> list[Any]:
+    """The described groups, with what this principal may do with each, if it asked for that."""
+    for group in groups if request.body.include_authorized_operations else ():
+        if not group.error_code:
+            group.authorized_operations = request.rights.operations(ResourceType.GROUP, group.group_id)
+    return groups
 
 
 def handle_delete_groups(groups: GroupCoordinators, request: Request) -> Pending:

@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headrace.base.errors import Refused
 from headrace.base.ids import ZERO_ID
 from headrace.broker.handlers.addresses import addresses, controller_for, unreachable
+from headrace.broker.handlers.cluster import NOT_ASKED_FOR, operations_of_cluster
 from headrace.broker.membership.new_leaders import NewLeaders
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
+from headrace.broker.security.rights import Rights
+from headrace.broker.security.screens.parts import may_with_topic, take_out
+from headrace.broker.security.screens.topics import may_create
 from headrace.cluster.changes import NewTopic
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.topic_names import check_topic_name
+from headrace.security.operations import Operation, ResourceType
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.metadata import (
     MetadataRequest,
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 
 PARTITIONS_PER_TURN = 1000
 LISTENER_NOT_FOUND_SINCE = 6
+NO_NAME_IS_NULL_SINCE = 12
 # For this request waits whatever its client asks next.
 AUTO_CREATE_SECONDS_MAX = 5.0
 
@@ -41,10 +47,28 @@ def handle_metadata(broker: "Broker", request: Request) -> MetadataResponse | Co
         return _answer_all(broker, request)
     # Once each: a small request that repeats a large topic must not become a huge reply.
     wanted = list({(each.topic_id, each.name): each for each in wanted}.values())
+    # Before any existence is looked at, and before anything is made.
+    hidden = [
+        _hidden(each, request.version) for each in take_out(wanted, lambda each: _may_see(broker, request.rights, each))
+    ]
     missing = _missing(broker, wanted) if body.allow_auto_topic_creation else []
     if missing:
-        return _create_and_answer(broker, request, wanted, missing)
-    return _answer(broker, request, [_find(broker, request, each, {}) for each in wanted])
+        return _create_and_answer(broker, request, wanted, missing, hidden)
+    return _answer(broker, request, [_find(broker, request, each, {}) for each in wanted] + hidden)
+
+
+def _may_see(broker: "Broker", rights: Rights, wanted: MetadataRequestTopic) -> bool:
+    if wanted.topic_id == ZERO_ID:
+        return rights.topic(Operation.DESCRIBE, wanted.name or "")
+    return may_with_topic(rights, broker.image, Operation.DESCRIBE, "", wanted.topic_id)
+
+
+def _hidden(wanted: MetadataRequestTopic, version: int) -> MetadataResponseTopic:
+    """The answer for a topic that the principal may not describe, with no more of it than was asked."""
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    if wanted.topic_id != ZERO_ID:
+        return MetadataResponseTopic(code, None if version >= NO_NAME_IS_NULL_SINCE else "", wanted.topic_id)
+    return MetadataResponseTopic(code, wanted.name)
 
 
 async def _answer_all(broker: "Broker", request: Request) -> MetadataResponse:
@@ -52,6 +76,8 @@ async def _answer_all(broker: "Broker", request: Request) -> MetadataResponse:
     known = known_brokers(broker.view, request)
     described, looked_at = [], 0
     for topic in list(broker.image.topics.values()):
+        if not request.rights.topic(Operation.DESCRIBE, topic.name):
+            continue
         described.append(_describe(broker, known, topic))
         looked_at += len(topic.partitions)
         if looked_at >= PARTITIONS_PER_TURN:
@@ -69,9 +95,15 @@ def _missing(broker: "Broker", wanted: list[MetadataRequestTopic]) -> list[str]:
 
 
 async def _create_and_answer(
-    broker: "Broker", request: Request, wanted: list[MetadataRequestTopic], missing: list[str]
+    broker: "Broker",
+    request: Request,
+    wanted: list[MetadataRequestTopic],
+    missing: list[str],
+    hidden: list[MetadataResponseTopic],
 ) -> MetadataResponse:
     refusals: dict[str, int] = {}
+    denied = take_out(missing, lambda name: may_create(request.rights, name))
+    refusals.update(dict.fromkeys(denied, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     for name in missing:
         try:
             await broker.create_topic(NewTopic(name))
@@ -79,14 +111,18 @@ async def _create_and_answer(
             if refusal.code != ErrorCode.TOPIC_ALREADY_EXISTS:
                 refusals[name] = refusal.code
     await broker.new_leaders.until_usable(missing, AUTO_CREATE_SECONDS_MAX)
-    return _answer(broker, request, [_find(broker, request, each, refusals) for each in wanted])
+    return _answer(broker, request, [_find(broker, request, each, refusals) for each in wanted] + hidden)
 
 
 def _answer(broker: "Broker", request: Request, topics: list[MetadataResponseTopic]) -> MetadataResponse:
-    view, listener = broker.view, request.listener
+    view, listener, body, rights = broker.view, request.listener, request.body, request.rights
+    for topic in topics if body.include_topic_authorized_operations else ():
+        if not topic.error_code:
+            topic.topic_authorized_operations = rights.operations(ResourceType.TOPIC, topic.name or "")
+    operations = operations_of_cluster(rights) if body.include_cluster_authorized_operations else NOT_ASKED_FOR
     listed = [*view.listed_brokers(), *_dead_leaders(view, topics)]
     brokers = [MetadataResponseBroker(*each) for each in addresses(listed, listener)]
-    return MetadataResponse(0, brokers, view.image.cluster_id, controller_for(view, listener), topics)
+    return MetadataResponse(0, brokers, view.image.cluster_id, controller_for(view, listener), topics, operations)
 
 
 def _find(

@@ -10,6 +10,7 @@ from headrace.broker.net.dispatch import Request
 from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.image import Image
 from headrace.cluster.topic_names import check_topic_name
+from headrace.security.operations import Operation, ResourceType
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.metadata import (
     Cursor,
@@ -20,9 +21,6 @@ from headrace.wire.messages.metadata import (
 )
 
 PARTITIONS_MAX = 2_000
-# Read, write, create, delete, alter, describe, and the two for configs: a bit of each operation's number. Without security
-# everybody may do all of it.
-EVERY_OPERATION = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
 
 
 def handle_describe_topic_partitions(
@@ -38,8 +36,19 @@ def handle_describe_topic_partitions(
     if cursor is not None:
         names = [name for name in names if name >= cursor.topic_name]
         first = cursor.partition_index if names[:1] == [cursor.topic_name] else 0
+    # Before any existence is looked at; who asks for all is told of nothing that it may not know of.
+    rights = request.rights
+    seen = [name for name in names if rights.topic(Operation.DESCRIBE, name)]
     room = max(1, min(body.response_partition_limit, PARTITIONS_MAX))
-    return _page(view.image, new_leaders, known_brokers(view, request), names, first, room)
+    first = first if seen[:1] == names[:1] else 0
+    response = _page(view.image, new_leaders, known_brokers(view, request), seen, first, room)
+    for topic in response.topics:
+        topic.topic_authorized_operations = rights.operations(ResourceType.TOPIC, topic.name or "")
+    denied = set(names).difference(seen) if asked else ()
+    response.topics += [
+        DescribeTopicPartitionsResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name) for name in sorted(denied)
+    ]
+    return response
 
 
 def _page(
@@ -52,7 +61,7 @@ def _page(
             break
         topic = image.topics.get(name)
         if topic is None:
-            response.topics.append(_answer(name, _why_unknown(name)))
+            response.topics.append(DescribeTopicPartitionsResponseTopic(_why_unknown(name), name))
             continue
         end = min(first + room, len(topic.partitions))
         response.topics.append(_describe(new_leaders, known, topic, range(first, end)))
@@ -67,17 +76,11 @@ def _page(
 def _describe(
     new_leaders: NewLeaders, known: KnownBrokers, topic: Topic, indexes: range
 ) -> DescribeTopicPartitionsResponseTopic:
-    answer = _answer(topic.name, ErrorCode.NONE)
-    answer.topic_id, answer.is_internal = topic.id, topic.internal
-    answer.partitions = [
+    parts = [
         _partition(part, topic.partitions[part.partition_index])
         for part in describe_partitions(new_leaders, known, topic, indexes)
     ]
-    return answer
-
-
-def _answer(name: str, code: int) -> DescribeTopicPartitionsResponseTopic:
-    return DescribeTopicPartitionsResponseTopic(code, name, topic_authorized_operations=EVERY_OPERATION)
+    return DescribeTopicPartitionsResponseTopic(ErrorCode.NONE, topic.name, topic.id, topic.internal, parts)
 
 
 def _partition(part: MetadataResponsePartition, state: PartitionState) -> DescribeTopicPartitionsResponsePartition:

@@ -25,7 +25,7 @@ async def sharing(image: Image, known: Image) -> Image:
         topics[name] = shared(topic, known.topics.get(name))
         if count % TOPICS_PER_TURN == 0:
             await asyncio.sleep(0)
-    return image._replace(topics=topics)
+    return image._replace(topics=topics, acls=known.acls if image.acls == known.acls else image.acls)
 
 
 async def applied(image: Image, changes: Iterable[Change], revision: int) -> Image:

@@ -9,6 +9,7 @@ A handler is called with the broker and a request, though most take less of it (
 """
 
 from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,7 @@ from headrace.base.probe import Histogram
 from headrace.broker.net.listener import Connection, Pending
 from headrace.broker.net.outbox import Chunk
 from headrace.broker.security.rights import Rights
+from headrace.cluster.image import Image
 from headrace.wire.apis import APIS
 from headrace.wire.codec import decode
 from headrace.wire.codes import ErrorCode
@@ -30,19 +32,16 @@ if TYPE_CHECKING:
 
 
 Handle = Callable[["Broker", "Request"], Any]
-
-
-class Access(NamedTuple):
-    """The permission that a principal needs for a request: an operation on a kind of resource, by Kafka's names."""
-
-    operation: str
-    resource: str
+Proceed = Callable[[], Any]
+Screen = Callable[[Image, "Request", Proceed], Any]
+"""Answers what a principal may not do, and lets the handler answer the rest; called only where rights are limited."""
 
 
 class Handler(NamedTuple):
     request: type[RequestMessage]
     handle: Handle
-    access: Access | None
+    # None where the handler itself asks for rights, or where everybody may ask: a test has the list.
+    screen: Screen | None = None
     # Lower than what we decode only where clients read more into a range than its versions: see handlers/__init__.
     advertised_min: int | None = None
 
@@ -50,7 +49,17 @@ class Handler(NamedTuple):
 class Request:
     """One decoded request and whom to answer."""
 
-    __slots__ = ("_clock", "_latency", "body", "client_id", "connection", "correlation_id", "now", "version")
+    __slots__ = (
+        "_amendment",
+        "_clock",
+        "_latency",
+        "body",
+        "client_id",
+        "connection",
+        "correlation_id",
+        "now",
+        "version",
+    )
 
     def __init__(
         self,
@@ -71,6 +80,7 @@ class Request:
         self.now = now
         self._clock = clock
         self._latency = latency
+        self._amendment: Callable[[Any], None] | None = None
 
     @property
     def listener(self) -> str:
@@ -85,6 +95,11 @@ class Request:
     def rights(self) -> Rights:
         return self.connection.rights
 
+    def amend(self, amendment: Callable[[Any], None]) -> None:
+        """Change the reply before it leaves, whenever that is: for screens, which say it before the handler is called."""
+        assert self._amendment is None, "a reply is amended once"
+        self._amendment = amendment
+
     def defer(self) -> Pending:
         """Owe the reply: the handler returns this and completes it later."""
         return Pending(self.connection, self.frame)
@@ -92,16 +107,19 @@ class Request:
     def frame(self, response: Any) -> list[Chunk]:
         """The reply, ready to leave; what it took until here is what the latency of the API means."""
         self._latency.observe(self._clock.mono() - self.now.mono)
+        if self._amendment is not None:
+            self._amendment(response)
         return response_frame(response, self.version, self.correlation_id)
 
 
 class Route:
     """One API in one version, and how often it was asked for. Its latency is that of all versions."""
 
-    __slots__ = ("count", "handle", "latency", "message")
+    __slots__ = ("count", "handle", "latency", "message", "screen")
 
     def __init__(self, handler: Handler, latency: Histogram) -> None:
         self.handle = handler.handle
+        self.screen = handler.screen
         self.message = handler.request
         self.latency = latency
         self.count = 0
@@ -140,7 +158,10 @@ class Dispatch:
         broker = self._broker
         now = broker.check_lease()
         request = Request(connection, version, correlation_id, client_id, body, now, broker.clock, route.latency)
-        result = route.handle(broker, request)
+        if connection.rights.is_unlimited or route.screen is None:
+            result = route.handle(broker, request)
+        else:
+            result = route.screen(broker.image, request, partial(route.handle, broker, request))
         if type(result) is Pending:
             connection.owe(result)
         elif type(result) is CoroutineType:

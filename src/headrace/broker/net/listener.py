@@ -192,7 +192,7 @@ class Connection(asyncio.BufferedProtocol):
             self.sign_in(principal)
 
     def sign_in(self, principal: str) -> None:
-        """From here on requests are those of this principal, with its rights."""
+        """Makes the requests from here on those of this principal, with its rights."""
         self.principal = principal
         self.rights = self._listener.rights_of(principal, self.ip)
 

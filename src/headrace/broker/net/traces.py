@@ -125,6 +125,7 @@ class TracedRequest(Request):
             plain._clock,
             plain._latency,
         )
+        self._amendment = plain._amendment
         self._span = span
         self._traces = traces
         self._handled_s = 0.0

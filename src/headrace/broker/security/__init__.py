@@ -1,1 +1,1 @@
-"""Who a connection is, and what it may do: rights of principals, logins, certificates."""
+"""The principal of a connection, and what it may do: rights of principals, logins, certificates."""

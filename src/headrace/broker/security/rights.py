@@ -17,9 +17,7 @@ class Rights:
 
     __slots__ = ()
 
-    @property
-    def is_unlimited(self) -> bool:
-        return True
+    is_unlimited = True
 
     def may(self, operation: Operation, kind: ResourceType, name: str) -> bool:
         return True

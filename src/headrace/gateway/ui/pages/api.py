@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from headrace.gateway.openapi_view import Content, Operation, Parameter, operations, shape
+from headrace.gateway.openapi_view import Content, Parameter, RestOperation, operations, shape
 from headrace.gateway.problem import PROBLEM_REPLY
 from headrace.gateway.ui import words
 from headrace.gateway.ui.grid import Column, Grid, Row, Tone
@@ -29,7 +29,7 @@ def api(watch: Watch) -> None:
         tagged(
             "p", "Open one for its parameters, bodies and replies. In JSON, a name with ? may be left out.", "hr-said"
         )
-    by_tag: defaultdict[str, list[Operation]] = defaultdict(list)
+    by_tag: defaultdict[str, list[RestOperation]] = defaultdict(list)
     for operation in operations(description):
         by_tag[operation.tag].append(operation)
     for tag, listed in by_tag.items():
@@ -42,7 +42,7 @@ def api(watch: Watch) -> None:
             _content(Content("4xx, 5xx", media_type, "", shape(content["schema"], {})))
 
 
-def _operation(operation: Operation) -> None:
+def _operation(operation: RestOperation) -> None:
     with tagged("details") as box, tagged("summary"):
         Text(operation.method, f"hr-tag {TONES.get(operation.method, '')}")
         Text(operation.path, "hr-mono")
@@ -57,7 +57,7 @@ def _operation(operation: Operation) -> None:
     box.on("toggle", fill, args=[])
 
 
-def _inside(operation: Operation) -> None:
+def _inside(operation: RestOperation) -> None:
     if operation.text:
         tagged("p", operation.text, "hr-said")
     if operation.parameters:
