@@ -4,6 +4,7 @@ Refusals carry Kafka's codes. Stricter than Kafka in one thing: a host that is n
 is refused, since a rule from there would never speak, and a DENY that never does looks like safety.
 """
 
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final, NamedTuple
 
@@ -94,11 +95,16 @@ def parse_host(text: str) -> Network | None:
     if text == ANYWHERE:
         return None
     try:
-        return ip_network(text)
+        return _network(text)
     except ValueError as error:
         raise Refused(
             ErrorCode.INVALID_REQUEST, f"the host of a rule is *, an address or a CIDR block: {error}"
         ) from None
+
+
+@lru_cache(maxsize=4096)
+def _network(text: str) -> Network:
+    return ip_network(text)
 
 
 def address_of(host: str) -> Address | None:

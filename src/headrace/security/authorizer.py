@@ -8,7 +8,7 @@ name: never at all rules.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from headrace.base.errors import Refused
 from headrace.cluster.entities import Acl
@@ -63,51 +63,56 @@ class _Rule:
         return self.acl.permission == Permission.DENY if address is None else address in self._hosts
 
 
-class _Patterns:
-    """The rules on one type of resource."""
+class _Place(NamedTuple):
+    """A pattern: its type of resource, its type and its name."""
 
-    __slots__ = ("lengths", "literal", "prefixed")
+    kind: int
+    type: int
+    name: str
 
-    def __init__(self) -> None:
-        self.literal: dict[str, dict[str, list[_Rule]]] = {}
-        """Name → principal → rules."""
-        self.prefixed: dict[str, dict[str, list[_Rule]]] = {}
-        self.lengths: list[int] = []
-        """Lengths that prefixes have."""
 
-    def of(self, name: str) -> Iterator[dict[str, list[_Rule]]]:
-        """The rules by principal of each pattern that covers a name."""
-        for literal in (name, EVERYTHING) if name != EVERYTHING else (name,):
-            if literal in self.literal:
-                yield self.literal[literal]
-        for length in self.lengths:
-            if length > len(name):
-                return
-            if name[:length] in self.prefixed:
-                yield self.prefixed[name[:length]]
+_Rules = dict[tuple[object, ...], _Rule]
 
 
 class Authorizer:
-    """The rules of one moment, ready to be asked."""
+    """The rules of one moment, ready to be asked. Never changed: `changed` makes another, which shares what is as before."""
 
     def __init__(
         self, acls: Iterable[Acl], super_users: Collection[str] = (), allows_where_no_rule: bool = False
     ) -> None:
         self._super_users = frozenset(super_users)
         self._allows_where_no_rule = allows_where_no_rule
-        self._patterns: dict[int, _Patterns] = {}
-        self._of_principal: dict[tuple[int, str], list[_Rule]] = {}
-        for acl in acls:
-            self._add(_Rule(acl))
-        for patterns in self._patterns.values():
-            patterns.lengths = sorted({len(prefix) for prefix in patterns.prefixed})
+        self._rules: dict[tuple[_Place, str], _Rules] = {}
+        """Rules by place and principal."""
+        self._counts: dict[_Place, int] = {}
+        """Numbers of rules, of whatever principal."""
+        self._of_principal: dict[tuple[int, str], _Rules] = {}
+        self._lengths: dict[int, list[int]] = {}
+        """Lengths of the prefixes for a type of resource."""
+        self._change((), acls)
 
-    def _add(self, rule: _Rule) -> None:
-        acl = rule.acl
-        patterns = self._patterns.setdefault(acl.resource_type, _Patterns())
-        by_name = patterns.prefixed if acl.pattern_type == PatternType.PREFIXED else patterns.literal
-        by_name.setdefault(acl.name, {}).setdefault(acl.principal, []).append(rule)
-        self._of_principal.setdefault((acl.resource_type, acl.principal), []).append(rule)
+    def changed(self, gone: Iterable[Acl], new: Iterable[Acl]) -> "Authorizer":
+        other = Authorizer((), self._super_users, self._allows_where_no_rule)
+        other._rules, other._counts = dict(self._rules), dict(self._counts)
+        other._of_principal, other._lengths = dict(self._of_principal), dict(self._lengths)
+        other._change(gone, new)
+        return other
+
+    def _change(self, gone: Iterable[Acl], new: Iterable[Acl]) -> None:
+        copied: set[int] = set()
+        touched: set[int] = set()
+        for acl, rule in (*((acl, None) for acl in gone), *((acl, _Rule(acl)) for acl in new)):
+            place = _place(acl)
+            _put(self._rules, (place, acl.principal), acl, rule, copied)
+            _put(self._of_principal, (place.kind, acl.principal), acl, rule, copied)
+            self._counts[place] = self._counts.get(place, 0) + (1 if rule else -1)
+            if not self._counts[place]:
+                del self._counts[place]
+            if place.type == PatternType.PREFIXED:
+                touched.add(place.kind)
+        for kind in touched:
+            prefixes = (place for place in self._counts if place[:2] == (kind, PatternType.PREFIXED))
+            self._lengths[kind] = sorted({len(prefix.name) for prefix in prefixes})
 
     def is_super(self, principal: str) -> bool:
         return principal in self._super_users
@@ -120,10 +125,21 @@ class Authorizer:
 
     def _rules_on(self, principal: str, kind: int, name: str) -> tuple[bool, list[_Rule]]:
         """Whether any rule covers the resource, and those of them that speak of the principal."""
-        patterns = self._patterns.get(kind)
-        covering = [] if patterns is None else list(patterns.of(name))
-        principals = {principal: None, ANYBODY: None}
-        return bool(covering), [rule for each in covering for one in principals for rule in each.get(one, ())]
+        covering = [place for place in self._places(kind, name) if place in self._counts]
+        both = {principal: None, ANYBODY: None}
+        return bool(covering), [
+            rule for place in covering for one in both for rule in self._rules.get((place, one), _NO_RULES).values()
+        ]
+
+    def _places(self, kind: int, name: str) -> Iterator[_Place]:
+        """The patterns that cover a name, if there are rules for them."""
+        yield _Place(kind, PatternType.LITERAL, name)
+        if name != EVERYTHING:
+            yield _Place(kind, PatternType.LITERAL, EVERYTHING)
+        for length in self._lengths.get(kind, ()):
+            if length > len(name):
+                return
+            yield _Place(kind, PatternType.PREFIXED, name[:length])
 
     def _judged(self, has_rules: bool, rules: list[_Rule], operation: int, address: Address | None) -> Judgement:
         for rule in rules:
@@ -146,31 +162,45 @@ class Authorizer:
         if principal in self._super_users:
             return True
         address, operations = address_of(host), _allowing(operation)
-        own = [rule for one in {principal: None, ANYBODY: None} for rule in self._of_principal.get((kind, one), ())]
+        both = {principal: None, ANYBODY: None}
+        own = [rule for one in both for rule in self._of_principal.get((kind, one), _NO_RULES).values()]
         denied = [rule.acl for rule in own if rule.denies(operation, address)]
-        if _Pattern(PatternType.LITERAL, EVERYTHING) in map(_pattern, denied):
+        every = _Place(kind, PatternType.LITERAL, EVERYTHING)
+        if every in map(_place, denied):
             return False
-        if self._allows_where_no_rule and not self._covers_all(kind):
+        if self._allows_where_no_rule and every not in self._counts:
             return True
-        allowed = {_pattern(rule.acl) for rule in own if rule.allows(operations, address)}
+        allowed = {_place(rule.acl) for rule in own if rule.allows(operations, address)}
         names = {acl.name for acl in denied if acl.pattern_type != PatternType.PREFIXED}
         beginnings = tuple(acl.name for acl in denied if acl.pattern_type == PatternType.PREFIXED)
         return any(not _is_dominated(pattern, names, beginnings) for pattern in allowed)
 
-    def _covers_all(self, kind: int) -> bool:
-        return kind in self._patterns and EVERYTHING in self._patterns[kind].literal
+
+_NO_RULES: Final[_Rules] = {}
 
 
-class _Pattern(NamedTuple):
-    type: int
-    name: str
+def _place(acl: Acl) -> _Place:
+    return _Place(acl.resource_type, acl.pattern_type, acl.name)
 
 
-def _pattern(acl: Acl) -> _Pattern:
-    return _Pattern(acl.pattern_type, acl.name)
+K = TypeVar("K")
 
 
-def _is_dominated(pattern: _Pattern, denied: Collection[str], denied_beginnings: tuple[str, ...]) -> bool:
+def _put(index: dict[K, _Rules], key: K, acl: Acl, rule: _Rule | None, copied: set[int]) -> None:
+    """Adds a rule, or with None takes it out. What is shared with another authorizer is copied first, and once."""
+    known = index.get(key, _NO_RULES)
+    if id(known) not in copied:
+        known = index[key] = dict(known)
+        copied.add(id(known))
+    if rule is not None:
+        known[acl[:-1]] = rule
+    else:
+        known.pop(acl[:-1], None)
+        if not known:
+            del index[key]
+
+
+def _is_dominated(pattern: _Place, denied: Collection[str], denied_beginnings: tuple[str, ...]) -> bool:
     if pattern.type == PatternType.PREFIXED:
         return pattern.name.startswith(denied_beginnings)
     if pattern.name == EVERYTHING:

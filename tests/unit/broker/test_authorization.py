@@ -14,6 +14,7 @@ from headrace.broker.security.authorization import (
 from headrace.broker.security.rights import EVERY_RIGHT
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import Acl
+from headrace.cluster.records import acl_key
 from headrace.security.operations import THE_CLUSTER, Operation, Permission, ResourceType, bits
 
 ALICE, HOST = "User:alice", "10.0.0.1"
@@ -21,7 +22,7 @@ READ_ORDERS = Acl(2, "orders", 3, ALICE, "*", Operation.READ, Permission.ALLOW)
 
 
 def rules(*acls: Acl) -> dict[str, Acl]:
-    return {str(place): acl for place, acl in enumerate(acls)}
+    return {acl_key(acl): acl for acl in acls}
 
 
 def test_rights_go_by_new_rules_at_once() -> None:

@@ -150,6 +150,7 @@ rules = st.builds(
     st.sampled_from(HOSTS),
     st.sampled_from(OPERATIONS),
     st.sampled_from([Permission.ALLOW, DENY]),
+    st.just(0),
 )
 
 
@@ -200,3 +201,21 @@ def test_on_any_resource_means_that_there_is_a_name_for_which_it_is_allowed(
     candidates = {*NAMES, *(f"{acl.name}\uffff" for acl in acls), "\uffff"}
     found = any(model(acls, principal, host, operation, name, open_) for name in candidates)
     assert Authorizer(acls, allows_where_no_rule=open_).decide_any(principal, host, operation, TOPIC) == found
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(rules, max_size=8, unique=True), st.lists(rules, max_size=4), *asked[1:], st.sampled_from(NAMES))
+def test_changes_make_the_authorizer_that_the_rules_would_have_made(
+    before: list[Acl], wanted: list[Acl], principal: str, host: str, operation: Operation, open_: bool, name: str
+) -> None:
+    """A few are taken out, others come; the one that was there before stays as it was."""
+    gone, new = before[::2], [acl for acl in dict.fromkeys(wanted) if acl not in before]
+    after = [*before[1::2], *new]
+    first = Authorizer(before, allows_where_no_rule=open_)
+    question = principal, host, operation, TOPIC
+    was = first.decide(*question, name).allowed, first.decide_any(*question)
+    changed, anew = first.changed(gone, new), Authorizer(after, allows_where_no_rule=open_)
+    assert changed.decide(*question, name).allowed == anew.decide(*question, name).allowed
+    assert changed.decide_any(*question) == anew.decide_any(*question)
+    assert (changed._rules.keys(), changed._counts) == (anew._rules.keys(), anew._counts)
+    assert (first.decide(*question, name).allowed, first.decide_any(*question)) == was

@@ -71,8 +71,13 @@ class Authorization:
         """Goes by these rules from here on; by `is`, they are a new mapping whenever one of them changed."""
         if acls is self._acls:
             return
-        self._acls = acls
-        self._authorizer = Authorizer(acls.values(), self._super_users, self._allows_where_no_rule)
+        before, self._acls = self._acls, acls
+        if before is None:
+            self._authorizer = Authorizer(acls.values(), self._super_users, self._allows_where_no_rule)
+        else:
+            # Keys are digests of rules: what is under the same key is the same rule.
+            gone, new = before.keys() - acls.keys(), acls.keys() - before.keys()
+            self._authorizer = self._authorizer.changed(map(before.__getitem__, gone), map(acls.__getitem__, new))
         for rights in list(self._rights.values()):
             rights.go_by(self._authorizer)
 
