@@ -7,12 +7,24 @@ from typing import Any, NamedTuple
 
 import pytest
 from acl_rig import guarded_broker
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from clients import console
 from clients.build import MissingTool, java_classpath
 from headrace.cli import app
 from headrace.testing import Broker
 
+ALLOW = AclPermissionType.ALLOW
+SECONDS = 30.0
 ACLS = "org.apache.kafka.tools.AclCommand"
 
 
@@ -152,6 +164,34 @@ def test_without_an_authorizer_it_is_said_how_to_have_one(
     for command in (["list"], ["allow", "--user", "a", "--read", "--topic", "t"]):
         said = run(*command)
         assert (said.code, "authorizer.class.name" in said.err) == (4, True)
+
+
+# -- other clients -----------------------------------------------------------------------------------------------------
+
+
+def test_librdkafka_makes_lists_and_deletes_rules(broker: Broker) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    names = ("rd-1", "rd-2")
+    made = [
+        AclBinding(ResourceType.TOPIC, name, ResourcePatternType.LITERAL, "User:rd", "*", AclOperation.READ, ALLOW)
+        for name in names
+    ]
+    for future in admin.create_acls(made).values():
+        assert future.result(SECONDS) is None
+    # The answers come in the order of the rules: one that is refused is told by its own.
+    (wrong,) = admin.create_acls(
+        [AclBinding(ResourceType.TOPIC, "t", ResourcePatternType.LITERAL, "nobody", "*", AclOperation.READ, ALLOW)]
+    ).values()
+    with pytest.raises(KafkaException) as refused:
+        wrong.result(SECONDS)
+    assert refused.value.args[0].code() == KafkaError.INVALID_REQUEST
+    of_rd = AclBindingFilter(
+        ResourceType.TOPIC, None, ResourcePatternType.ANY, "User:rd", None, AclOperation.ANY, AclPermissionType.ANY
+    )
+    assert {acl.name for acl in admin.describe_acls(of_rd).result(SECONDS)} == set(names)
+    (deleted,) = admin.delete_acls([of_rd]).values()
+    assert {acl.name for acl in deleted.result(SECONDS)} == set(names)
+    assert admin.describe_acls(of_rd).result(SECONDS) == []
 
 
 # -- Kafka's own tool --------------------------------------------------------------------------------------------------

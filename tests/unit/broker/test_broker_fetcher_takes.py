@@ -105,6 +105,15 @@ def test_an_answer_of_an_earlier_epoch_is_not_taken(follower: Follower) -> None:
     assert follower.end_offset == 3
 
 
+def test_a_follower_without_the_right_to_copy_says_once_what_mends_it(
+    follower: Follower, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        follower.take(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        follower.ask()
+    assert [record.getMessage().count("super.users") for record in caplog.records] == [1]
+
+
 def test_one_that_leads_by_now_takes_nothing(follower: Follower) -> None:
     records = follower.batches(2)
     follower.partition.on_state(FOLLOWED._replace(leader=ME, leader_epoch=6), NOW)

@@ -114,4 +114,6 @@ async def _revision_of(view: View, peers: Peers, broker_id: int, version: int) -
             response = await peers.ask(broker_id, request, DescribeQuorumResponse, AMONG_BROKERS, ANSWER_SECONDS_MAX)
     except (Disconnected, TimeoutError):
         return UNKNOWN
+    if response.error_code:
+        return UNKNOWN
     return response.topics[0].partitions[0].high_watermark

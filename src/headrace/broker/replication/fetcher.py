@@ -59,6 +59,8 @@ class Fetcher:
         self._unproven: dict[Partition, None] = {}
         self._changed = asyncio.Event()
         self._stopped = False
+        # Told once.
+        self._is_denied = False
 
     def start(self) -> None:
         self._broker.tasks.start(f"fetch from {self.leader_id}", self._run())
@@ -203,6 +205,12 @@ class Fetcher:
         if part.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             await self._start_over(partition, position, part)
         elif part.error_code:
+            if part.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED and not self._is_denied:
+                self._is_denied = True
+                logger.error(
+                    "broker %(leader)d lets us copy nothing: name this broker's principal in super.users of every broker",
+                    {"leader": self.leader_id},
+                )
             self._back_off(partition)
         elif part.diverging_epoch is not None:
             await self._cut(partition, part.diverging_epoch, position)
