@@ -17,21 +17,12 @@ from headrace.client.connection import ClientConnection
 from headrace.security.operations import THE_CLUSTER, Operation, PatternType, Permission, ResourceType
 from headrace.testing import Broker
 from headrace.wire.apis import APIS
-from headrace.wire.codes import ErrorCode
 from headrace.wire.frame import parse_request_header
 from headrace.wire.messages.acls import AclCreation, CreateAclsRequest, CreateAclsResponse
-from headrace.wire.schema import Request, Struct
+from headrace.wire.schema import Request
 
 ADMIN = "User:admin"
 SECONDS_MAX = 20.0
-TOPIC, GROUP, TXN = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID
-CLUSTER = ResourceType.CLUSTER
-DENIALS = {
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-    ErrorCode.GROUP_AUTHORIZATION_FAILED,
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-}
 
 
 @contextmanager
@@ -100,19 +91,3 @@ def as_principals(broker: Broker, principals: Sequence[str], work: Callable[...,
                 each.close()
 
     asyncio.run(run())
-
-
-def denials_in(response: Any) -> set[int]:
-    """The codes in a reply that say that somebody may not; those of a topic's settings are another question."""
-    if isinstance(response, list):
-        return set().union(*map(denials_in, response))
-    if not isinstance(response, Struct):
-        return set()
-    found = set()
-    for field in type(response).FIELDS:
-        value = getattr(response, field.name)
-        if field.name in ("error_code", "partition_error_code"):
-            found |= {value} & DENIALS
-        else:
-            found |= denials_in(value)
-    return found

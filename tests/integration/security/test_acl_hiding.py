@@ -5,20 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from acl_rig import (
-    ADMIN,
-    CLUSTER,
-    GROUP,
-    SECONDS_MAX,
-    TOPIC,
-    TXN,
-    Client,
-    as_principals,
-    denials_in,
-    guarded_broker,
-    rule,
-)
+from acl_rig import ADMIN, SECONDS_MAX, Client, as_principals, guarded_broker, rule
 
+from acl_rows import CLUSTER, GROUP, TOPIC, TXN, denials_in
 from eventually import until
 from headrace.client.connection import Disconnected
 from headrace.security.operations import Operation, Permission, ResourceType, bits

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
-from acl_rig import ADMIN, TOPIC, Client, as_principals, denials_in, guarded_broker, rule
-from acl_rows import ROWS, THE_GROUP, Need, Row, Topic
+from acl_rig import ADMIN, Client, as_principals, guarded_broker, rule
 
+from acl_rows import ROWS, THE_GROUP, TOPIC, Need, Row, Topic, denials_in
 from eventually import until
 from headrace.broker.handlers import HANDLERS
 from headrace.testing import Broker

@@ -6,8 +6,6 @@ A row says what its principal needs, in the order in which it is asked, and what
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from acl_rig import CLUSTER, GROUP, TOPIC, TXN
-
 from headrace.security.operations import THE_CLUSTER, Operation, ResourceType
 from headrace.wire.apis import APIS
 from headrace.wire.codes import ErrorCode
@@ -33,8 +31,16 @@ from headrace.wire.messages import (
     transactions,
 )
 from headrace.wire.records import Record, build_batch
-from headrace.wire.schema import Request
+from headrace.wire.schema import Request, Struct
 
+TOPIC, GROUP, TXN = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID
+CLUSTER = ResourceType.CLUSTER
+DENIALS = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
 NO_TOPIC = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 NO_GROUP = ErrorCode.GROUP_AUTHORIZATION_FAILED
 NO_CLUSTER = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -525,3 +531,19 @@ row(
     lambda version, topic: scram.AlterUserScramCredentialsRequest([scram.ScramCredentialDeletion("nobody", 1)]),
     cluster_needs(Op.ALTER),
 )
+
+
+def denials_in(response: Any) -> set[int]:
+    """The codes in a reply that say that somebody may not; those of a topic's settings are another question."""
+    if isinstance(response, list):
+        return set().union(*map(denials_in, response))
+    if not isinstance(response, Struct):
+        return set()
+    found = set()
+    for field in type(response).FIELDS:
+        value = getattr(response, field.name)
+        if field.name in ("error_code", "partition_error_code"):
+            found |= {value} & DENIALS
+        else:
+            found |= denials_in(value)
+    return found
