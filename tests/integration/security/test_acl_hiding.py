@@ -34,7 +34,12 @@ from headrace.wire.messages.metadata import (
     TopicRequest,
 )
 from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from headrace.wire.messages.producers import DescribeTransactionsRequest, ListTransactionsRequest
+from headrace.wire.messages.producers import (
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    ListTransactionsRequest,
+)
+from headrace.wire.messages.producers import TopicRequest as ProducersOf
 from headrace.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 from headrace.wire.messages.transactions import (
     AddPartitionsToTxnRequest,
@@ -129,6 +134,18 @@ def test_names_that_are_asked_for_among_all_keep_their_place_in_pages(broker: Br
         assert found[SEEN].error_code == 0 and found[SEEN].partitions
 
     as_principals(broker, [ADMIN, "User:pager"], work)
+
+
+def test_a_name_that_no_topic_can_have_is_told_before_rights_are_asked(broker: Broker) -> None:
+    async def work(nobody: Client) -> None:
+        asked = DescribeProducersRequest([ProducersOf("no/name", [0]), ProducersOf(SECRET, [0])])
+        found = {topic.name: topic.partitions[0].error_code for topic in (await nobody.ask(asked)).topics}
+        assert found == {
+            "no/name": ErrorCode.INVALID_TOPIC_EXCEPTION,
+            SECRET: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        }
+
+    as_principals(broker, ["User:nobody"], work)
 
 
 # -- what is made, and what is written ---------------------------------------------------------------------------------

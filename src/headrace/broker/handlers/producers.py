@@ -9,6 +9,7 @@ from headrace.broker.handlers.transactions import ask
 from headrace.broker.net.dispatch import Request
 from headrace.broker.net.listener import Pending
 from headrace.broker.partitions import Partitions
+from headrace.cluster.topic_names import check_topic_name
 from headrace.groups.expression import BadExpression, compile_expression
 from headrace.txns.questions import Answer, DescribeTransaction, Listed, ListTransactions
 from headrace.txns.state import TxnState
@@ -41,6 +42,7 @@ def handle_describe_producers(partitions: Partitions, request: Request) -> Descr
 
 def _describe_producers(partitions: Partitions, topic: str, index: int) -> PartitionResponse:
     try:
+        check_topic_name(topic)
         partition = partitions.hosted(topic, index)
         partition.check_leader()
     except Refused as refusal:

@@ -11,7 +11,7 @@ from headrace.security.operations import Operation
 T = TypeVar("T")
 
 
-def take_out(items: list[T], is_allowed: Callable[[T], bool]) -> list[T]:
+def take_out(items: list[T], is_allowed: Callable[[T], object]) -> list[T]:
     """Leaves what is allowed in the list, and returns the rest."""
     denied: list[T] = []
     allowed: list[T] = []

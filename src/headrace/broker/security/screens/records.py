@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from headrace.base.topic_names import topic_name_problem
 from headrace.broker.net.dispatch import Proceed, Request
 from headrace.broker.security.screens.parts import may_with_topic, take_out
 from headrace.cluster.image import Image
@@ -136,8 +137,11 @@ def screen_delete_records(image: Image, request: Request, proceed: Proceed) -> A
 
 
 def screen_describe_producers(image: Image, request: Request, proceed: Proceed) -> Any:
+    """A name that no topic can have is told so to everybody."""
     rights = request.rights
-    denied = take_out(request.body.topics, lambda topic: rights.topic(Operation.READ, topic.name))
+    denied = take_out(
+        request.body.topics, lambda topic: topic_name_problem(topic.name) or rights.topic(Operation.READ, topic.name)
+    )
     refused = [
         TopicResponse(
             topic.name, [PartitionResponse(index, _DENIED, _DENIED.message) for index in topic.partition_indexes]
