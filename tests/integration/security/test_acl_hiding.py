@@ -14,7 +14,7 @@ from headrace.security.operations import Operation, Permission, ResourceType, bi
 from headrace.testing import Broker
 from headrace.wire.codec import encode
 from headrace.wire.codes import ErrorCode
-from headrace.wire.messages.acls import DeleteAclsFilter, DeleteAclsRequest
+from headrace.wire.messages.acls import CreateAclsRequest, DeleteAclsFilter, DeleteAclsRequest
 from headrace.wire.messages.cluster import DescribeClusterRequest, DescribeLogDirsRequest
 from headrace.wire.messages.coordinators import FindCoordinatorRequest
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -368,3 +368,24 @@ def test_an_expression_assigns_no_topic_that_one_may_not_know_of(broker: Broker)
                 pass
 
     as_principals(broker, [ADMIN, "User:curious"], work)
+
+
+def test_many_rules_are_made_and_deleted_by_one_request(broker: Broker) -> None:
+    """More than fit into a commit; and no more than a request may have."""
+    many = [rule("User:many", TOPIC, Operation.READ, f"many-{number}") for number in range(250)]
+    all_of_them = DeleteAclsFilter(1, None, 1, "User:many", None, 1, 1)
+
+    async def work(admin: Client, many_: Client) -> None:
+        await admin.granted(*many)
+        asked = FetchRequest(topics=[FetchTopic("many-249", partitions=[FetchPartition(0, partition_max_bytes=1)])])
+        assert denials_in(await many_.ask(asked, 12)) == set()
+        (deleted,) = (await admin.ask(DeleteAclsRequest([all_of_them]))).filter_results
+        assert len(deleted.matching_acls) == len(many)
+        assert denials_in(await many_.ask(asked, 12)) == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+        too_many = CreateAclsRequest([rule("User:many", TOPIC, Operation.READ, f"m{n}") for n in range(10_001)])
+        codes = {result.error_code for result in (await admin.ask(too_many)).results}
+        assert codes == {ErrorCode.POLICY_VIOLATION}
+        (none,) = (await admin.ask(DeleteAclsRequest([all_of_them]))).filter_results
+        assert none.matching_acls == []
+
+    as_principals(broker, [ADMIN, "User:many"], work)
