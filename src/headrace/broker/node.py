@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, cast
 
@@ -257,7 +257,9 @@ class Node:
         opened = [self._listener(each, loop, count, buffers) for each in plan.listeners]
         listeners = broker.listeners = Listeners(plan, opened, count, self._on_failure)
         broker.hung_peers = HungPeers(broker.view, self._tasks, broker.partitions, listeners, broker.dialler)
-        await self._open_gates(opened)
+        if any(each.plan.has_sasl for each in opened):
+            self._logins = Logins(broker.view, self._clock, self._rng, self._tasks)
+            await self._logins.open_gates(opened)
         self.port = await listeners.bind()
         await self._join()
         if self._logins is not None:
@@ -295,15 +297,6 @@ class Node:
             tls=self._tls.get(plan.name),
             rights_of=self.broker.rights_of,
         )
-
-    async def _open_gates(self, listeners: Iterable[Listener]) -> None:
-        """Gates before listeners that ask for a login, if there are any."""
-        asking = [each for each in listeners if each.plan.has_sasl]
-        if asking:
-            self._logins = Logins(self.broker.view, self._clock, self._rng, self._tasks)
-        for each in asking:
-            assert self._logins is not None
-            each.gates = await self._logins.gates(each.plan, self.broker.dispatch)
 
     def _keep_tidy(self) -> None:
         broker = self.broker

@@ -90,7 +90,7 @@ class LoginSession:
     def dispatch(self, connection: Connection, frame: memoryview) -> None:
         # What has arrived in time is answered, so no clock is asked.
         if connection.last_active > self._ends_at and not _is_handshake(frame):
-            fields = {"peer": connection.peer}
+            fields = {"peer": connection.peer, "request": _api_name(frame)}
             logger.info("closing a connection: its login is over, and its client did not log in again", fields)
             connection.close()
         else:
@@ -235,7 +235,7 @@ class Gate:
 
     async def end(self, connection: Connection, chunks: list[Chunk], cause: str) -> None:
         """Closes after a moment, so that guessing takes its time, and tells the client why."""
-        fields = {"cause": cause[:CAUSE_MAX], "peer": connection.peer}
+        fields = {"cause": cause[:CAUSE_MAX], "peer": connection.peer, "request": "SaslAuthenticate"}
         logger.warning("a login is refused: %(cause)s", fields)
         await asyncio.sleep(self._gates.settings.refusal_seconds)
         if chunks:
@@ -261,4 +261,9 @@ def _is_known(key: int, version: int) -> bool:
 
 
 def _is_handshake(frame: memoryview) -> bool:
-    return len(frame) >= 2 and int.from_bytes(frame[:2], "big") == HANDSHAKE_KEY
+    return int.from_bytes(frame[:2], "big") == HANDSHAKE_KEY
+
+
+def _api_name(frame: memoryview) -> str:
+    api = APIS.get(int.from_bytes(frame[:2], "big"))
+    return "" if api is None else api.name

@@ -9,14 +9,14 @@ import asyncio
 import logging
 import random
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final
 
 from headrace.base.clock import Clock
 from headrace.base.errors import Refused, UserError
 from headrace.broker.membership.view import View
-from headrace.broker.net.listener import Dispatcher
+from headrace.broker.net.listener import Dispatcher, Listener
 from headrace.broker.security.gate import LoginGates
 from headrace.broker.security.login_settings import LoginSettings, claim_rules, gate_settings
 from headrace.broker.security.login_work import LoginWork
@@ -54,8 +54,13 @@ class Logins:
         self._users: Mapping[str, User] | None = None
         self._credentials = Credentials({}, b"")
 
-    async def gates(self, listener: PlannedListener, inner: Dispatcher) -> LoginGates:
-        """The gates of a listener; raises UserError where they could let in whom they should not."""
+    async def open_gates(self, listeners: Iterable[Listener]) -> None:
+        """Puts gates before those that ask for a login; raises UserError where they could let in whom they should not."""
+        for each in listeners:
+            if each.plan.has_sasl:
+                each.gates = await self._gates(each.plan, each.dispatcher)
+
+    async def _gates(self, listener: PlannedListener, inner: Dispatcher) -> LoginGates:
         settings = LoginSettings(self._view.config, listener.name)
         offered = settings.words("sasl.enabled.mechanisms")
         if not offered:
