@@ -15,6 +15,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from headrace.base.errors import PeerError
+from headrace.broker.net.budget import Budget
 from headrace.broker.net.listener import Connection, Dispatcher, Pending
 from headrace.broker.net.outbox import Chunk
 from headrace.broker.security.mechanisms import Begin, Exchange, Login
@@ -39,6 +40,8 @@ _SIZE: Final = Struct(">i")
 HANDSHAKE_KEY: Final = SaslHandshakeRequest.API_KEY
 AUTHENTICATE_KEY: Final = SaslAuthenticateRequest.API_KEY
 RAW_VERSION: Final = 0
+# All messages together that logins are waited for with.
+BUFFER_BYTES_MAX: Final = 16 << 20
 LAST_WORD_SECONDS: Final = 0.1
 # Names and tokens in it may be as long as a message.
 CAUSE_MAX: Final = 300
@@ -69,6 +72,8 @@ class LoginGates:
         self.mechanisms = mechanisms
         self.settings = settings
         self.loop = loop
+        # Of their own, so that strangers never hold the buffers that users wait for.
+        self.budget = Budget(BUFFER_BYTES_MAX)
 
     def stand_before(self, connection: Connection) -> None:
         Gate(self, connection)
@@ -115,11 +120,12 @@ class Gate:
         self._gates = gates
         self._session = session
         self._began_at = -inf if session is None else gates.loop.time()
-        self._frame_bytes_max = connection.frame_bytes_max
+        self._frame_bytes_max, self._budget = connection.frame_bytes_max, connection.budget
         self._greeted = session is not None
         self._is_raw = False
         self._mechanism = ""
         self._exchange: Exchange | None = None
+        connection.move_to_budget(gates.budget)
         connection.dispatcher = self
         connection.frame_bytes_max = gates.settings.frame_bytes_max
         connection.login_by = gates.loop.time() + gates.settings.login_seconds_max
@@ -218,6 +224,7 @@ class Gate:
         elif principal != connection.principal:
             raise LoginRefused(f"{connection.principal} wants to go on as {principal}")
         connection.frame_bytes_max, connection.login_by = self._frame_bytes_max, inf
+        connection.move_to_budget(self._budget)
         lifetimes = [each for each in (gates.settings.session_ms_max, login.lifetime_ms) if each]
         if not lifetimes:
             connection.dispatcher = gates.inner
