@@ -334,7 +334,7 @@ class Connection(asyncio.BufferedProtocol):
             self.shrink()
 
     def move_to_budget(self, budget: Budget) -> None:
-        """From here on its buffer counts there."""
+        """Counts its buffer in another budget from here on."""
         self.shrink()
         held = len(self._buffer) - SMALL_BUFFER
         self.budget.give_back(held, self)

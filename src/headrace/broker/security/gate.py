@@ -41,7 +41,7 @@ HANDSHAKE_KEY: Final = SaslHandshakeRequest.API_KEY
 AUTHENTICATE_KEY: Final = SaslAuthenticateRequest.API_KEY
 RAW_VERSION: Final = 0
 # All messages together that logins are waited for with.
-BUFFER_BYTES_MAX: Final = 16 << 20
+STRANGERS_BYTES_MAX: Final = 16 << 20
 LAST_WORD_SECONDS: Final = 0.1
 # Names and tokens in it may be as long as a message.
 CAUSE_MAX: Final = 300
@@ -73,7 +73,7 @@ class LoginGates:
         self.settings = settings
         self.loop = loop
         # Of their own, so that strangers never hold the buffers that users wait for.
-        self.budget = Budget(BUFFER_BYTES_MAX)
+        self.budget = Budget(STRANGERS_BYTES_MAX)
 
     def stand_before(self, connection: Connection) -> None:
         Gate(self, connection)
