@@ -64,11 +64,12 @@ class Entrance:
     def __init__(self, session_ms_max: int = 0) -> None:
         self.loop = QuietLoop()
         self.served = Served()
+        self.probes = Probes()
         self.listener = Listener(
             plan=PlannedListener("OUT", "SASL_PLAINTEXT", "", 0, None),
             loop=self.loop,
             dispatcher=self.served,
-            probes=Probes(),
+            probes=self.probes,
             readers=None,
             frame_bytes_max=100 << 20,
             budget=Budget(128 << 20),
@@ -85,7 +86,7 @@ class Entrance:
             "TOKEN": TokenExchange,
         }
         settings = GateSettings(LOGIN_SECONDS, FRAME_BYTES_MAX, REFUSAL_SECONDS, session_ms_max)
-        self.listener.gates = LoginGates(self.served, mechanisms, settings, self.loop)
+        self.listener.gates = LoginGates(self.served, mechanisms, settings, self.probes, self.loop)
 
     def connect(self) -> "Visitor":
         return Visitor(self)
@@ -185,6 +186,7 @@ def test_a_login_by_a_password(visitor: Visitor) -> None:
     assert (answered.error_code, answered.auth_bytes, answered.session_lifetime_ms) == (0, b"", 0)
     assert visitor.connection.principal == "User:al"
     assert visitor.is_served()
+    assert (visitor.entrance.probes.logins, visitor.entrance.probes.logins_refused) == (1, 0)
 
 
 def test_a_login_by_scram(visitor: Visitor) -> None:
@@ -212,6 +214,7 @@ def test_a_wrong_password_is_told_after_a_moment_and_the_end(visitor: Visitor) -
     told = visitor.reply_to(36, 2)
     assert told.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert "al" not in told.error_message.split()
+    assert (visitor.entrance.probes.logins, visitor.entrance.probes.logins_refused) == (0, 1)
     # Clients that see answer and end at once lose the answer.
     assert not visitor.is_closed
     visitor.entrance.loop.pass_time(REFUSAL_SECONDS)

@@ -15,6 +15,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from headrace.base.errors import PeerError
+from headrace.base.probe import Probes
 from headrace.broker.net.budget import Budget
 from headrace.broker.net.listener import Connection, Dispatcher, Pending
 from headrace.broker.net.outbox import Chunk
@@ -66,11 +67,13 @@ class LoginGates:
         inner: Dispatcher,
         mechanisms: Mapping[str, Begin],
         settings: GateSettings,
+        probes: Probes,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.inner = inner
         self.mechanisms = mechanisms
         self.settings = settings
+        self.probes = probes
         self.loop = loop
         # Of their own, so that strangers never hold the buffers that users wait for.
         self.budget = Budget(STRANGERS_BYTES_MAX)
@@ -225,6 +228,7 @@ class Gate:
             raise LoginRefused(f"{connection.principal} wants to go on as {principal}")
         connection.frame_bytes_max, connection.login_by = self._frame_bytes_max, inf
         connection.move_to_budget(self._budget)
+        gates.probes.logins += 1
         lifetimes = [each for each in (gates.settings.session_ms_max, login.lifetime_ms) if each]
         if not lifetimes:
             connection.dispatcher = gates.inner
@@ -242,6 +246,7 @@ class Gate:
 
     async def end(self, connection: Connection, chunks: list[Chunk], cause: str) -> None:
         """Closes after a moment, so that guessing takes its time, and tells the client why."""
+        self._gates.probes.logins_refused += 1
         fields = {"cause": cause[:CAUSE_MAX], "peer": connection.peer, "request": "SaslAuthenticate"}
         logger.warning("a login is refused: %(cause)s", fields)
         await asyncio.sleep(self._gates.settings.refusal_seconds)

@@ -16,7 +16,7 @@ from typing import Final
 from headrace.base.clock import Clock
 from headrace.base.errors import Refused, UserError
 from headrace.broker.membership.view import View
-from headrace.broker.net.listener import Dispatcher, Listener
+from headrace.broker.net.listener import Listener
 from headrace.broker.security.gate import LoginGates
 from headrace.broker.security.login_settings import LoginSettings, claim_rules, gate_settings
 from headrace.broker.security.login_work import LoginWork
@@ -58,10 +58,11 @@ class Logins:
         """Puts gates before those that ask for a login; raises UserError where they could let in whom they should not."""
         for each in listeners:
             if each.plan.has_sasl:
-                each.gates = await self._gates(each.plan, each.dispatcher)
+                settings = LoginSettings(self._view.config, each.plan.name)
+                mechanisms = await self._mechanisms(each.plan, settings)
+                each.gates = LoginGates(each.dispatcher, mechanisms, gate_settings(settings), each.probes, self._loop)
 
-    async def _gates(self, listener: PlannedListener, inner: Dispatcher) -> LoginGates:
-        settings = LoginSettings(self._view.config, listener.name)
+    async def _mechanisms(self, listener: PlannedListener, settings: LoginSettings) -> Mapping[str, Begin]:
         offered = settings.words("sasl.enabled.mechanisms")
         if not offered:
             raise UserError(
@@ -73,8 +74,7 @@ class Logins:
                 "passwords and tokens cross the network of listener %(listener)s as they are; SASL_SSL hides them",
                 {"listener": listener.name},
             )
-        mechanisms = {mechanism: await self._begin(mechanism, settings) for mechanism in offered}
-        return LoginGates(inner, mechanisms, gate_settings(settings), self._loop)
+        return {mechanism: await self._begin(mechanism, settings) for mechanism in offered}
 
     async def prepare(self) -> None:
         """Makes the secret that unknown users' salts come from, if the cluster has none yet. Before anybody is let in."""
