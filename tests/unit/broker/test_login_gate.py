@@ -189,6 +189,15 @@ def test_a_login_by_a_password(visitor: Visitor) -> None:
     assert (visitor.entrance.probes.logins, visitor.entrance.probes.logins_refused) == (1, 0)
 
 
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_each_version_of_a_login(version: int) -> None:
+    visitor = Entrance(5000).connect()
+    visitor.shake()
+    answered = visitor.answer(b"\0al\0right", version)
+    assert (answered.error_code, answered.session_lifetime_ms) == (0, 5000 if version else 0)
+    assert visitor.is_served()
+
+
 def test_a_login_by_scram(visitor: Visitor) -> None:
     client = scramp.ScramClient([SHA_256], "bo", "right")
     visitor.shake(SHA_256)
