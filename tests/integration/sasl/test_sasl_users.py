@@ -13,7 +13,7 @@ from confluent_kafka.admin import (
     UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
-from sasl_brokers import PASSWORD, add_users, librdkafka, sasl_broker
+from sasl_brokers import PASSWORD, add_users, java_properties, librdkafka, sasl_broker
 
 from clients import console
 from clients.build import MissingTool, java_classpath
@@ -35,16 +35,7 @@ def broker(tmp_path_factory):
 @pytest.fixture(scope="module")
 def properties(tmp_path_factory):
     def of(user: str, password: str, mechanism: str = "SCRAM-SHA-512") -> str:
-        """A file of options of the Java client."""
-        path = tmp_path_factory.mktemp("client") / "client.properties"
-        login = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
-        path.write_text(
-            "security.protocol=SASL_PLAINTEXT\n"
-            f"sasl.mechanism={mechanism}\n"
-            f"sasl.jaas.config=org.apache.kafka.common.security.{login}LoginModule required "
-            f'username="{user}" password="{password}";\n'
-        )
-        return str(path)
+        return java_properties(tmp_path_factory.mktemp("client") / "client.properties", user, password, mechanism)
 
     return of
 
