@@ -130,7 +130,7 @@ class Gate:
         self._exchange: Exchange | None = None
         connection.move_to_budget(gates.budget)
         connection.dispatcher = self
-        connection.frame_bytes_max = gates.settings.frame_bytes_max
+        connection.frame_bytes_max = min(connection.frame_bytes_max, gates.settings.frame_bytes_max)
         connection.login_by = gates.loop.time() + gates.settings.login_seconds_max
 
     def dispatch(self, connection: Connection, frame: memoryview) -> None:
