@@ -85,7 +85,9 @@ class Entrance:
             SHA_256: lambda: ScramExchange(SHA_256, lambda: known, "ours"),
             "TOKEN": TokenExchange,
         }
-        settings = GateSettings(LOGIN_SECONDS, FRAME_BYTES_MAX, REFUSAL_SECONDS, session_ms_max)
+        settings = GateSettings(
+            LOGIN_SECONDS, FRAME_BYTES_MAX, REFUSAL_SECONDS, dict.fromkeys(mechanisms, session_ms_max)
+        )
         self.listener.gates = LoginGates(self.served, mechanisms, settings, self.probes, self.loop)
 
     def connect(self) -> "Visitor":

@@ -55,8 +55,8 @@ class GateSettings(NamedTuple):
     frame_bytes_max: int
     refusal_seconds: float
     """How long the answer to a failed login waits."""
-    session_ms_max: int
-    """How long a login is good; 0 for ever."""
+    session_ms_max: Mapping[str, int]
+    """Mechanism → how long a login by it is good; 0 for ever."""
 
 
 class LoginGates:
@@ -229,7 +229,7 @@ class Gate:
         connection.frame_bytes_max, connection.login_by = self._frame_bytes_max, inf
         connection.move_to_budget(self._budget)
         gates.probes.logins += 1
-        lifetimes = [each for each in (gates.settings.session_ms_max, login.lifetime_ms) if each]
+        lifetimes = [each for each in (gates.settings.session_ms_max[self._mechanism], login.lifetime_ms) if each]
         if not lifetimes:
             connection.dispatcher = gates.inner
             return 0
