@@ -27,14 +27,16 @@ class TlsCluster:
         self.certificates = certificates
         self.clients = {number: free_port(HOST) for number in NUMBERS}
         self.brokers = {number: free_port(HOST) for number in NUMBERS}
-        self.cluster = Cluster(3, TLS_ONLY, own_settings=self._settings)
-
-    def _settings(self, number: int) -> dict[str, str]:
-        return {
-            "listeners": f"BROKERS://{HOST}:{self.brokers[number]},CLIENTS://{HOST}:{self.clients[number]}",
-            "ssl.keystore.location": self.certificates.broker(f"broker-{number}"),
-            "ssl.truststore.location": self.certificates.ca,
+        settings = {
+            **TLS_ONLY,
+            "listeners": self._urls,
+            "ssl.keystore.location": lambda number: certificates.broker(f"broker-{number}"),
+            "ssl.truststore.location": certificates.ca,
         }
+        self.cluster = Cluster(3, settings)
+
+    def _urls(self, number: int) -> str:
+        return f"BROKERS://{HOST}:{self.brokers[number]},CLIENTS://{HOST}:{self.clients[number]}"
 
     @property
     def bootstrap(self) -> str:
@@ -131,19 +133,18 @@ def test_nobody_calls_brokers_without_a_certificate(tls_cluster: TlsCluster) -> 
 def test_a_broker_whose_certificate_is_of_another_host_is_not_followed(
     certificates: Certificates, tmp_path: Path
 ) -> None:
-    """Its leaders' certificate says another name: the follower never gets in sync."""
+    """The certificate of its leader says another name: the follower never gets in sync."""
     ports = {number: free_port(HOST) for number in (1, 2)}
-
-    def own(number: int) -> dict[str, str]:
-        names = ("elsewhere.example.com",) if number == 1 else (HOST,)
-        return {
-            "listeners": f"SSL://{HOST}:{ports[number]}",
-            "ssl.keystore.location": certificates.broker(f"wrong-{number}", names),
-            "ssl.truststore.location": certificates.ca,
-            "replica.lag.time.max.ms": "1000",
-        }
-
-    with Cluster(2, {"default.replication.factor": "2", "auto.leader.rebalance.enable": "false"}, own_settings=own):
+    names = {1: ("elsewhere.example.com",), 2: (HOST,)}
+    settings = {
+        "default.replication.factor": 2,
+        "auto.leader.rebalance.enable": False,
+        "replica.lag.time.max.ms": 1000,
+        "listeners": lambda number: f"SSL://{HOST}:{ports[number]}",
+        "ssl.keystore.location": lambda number: certificates.broker(f"wrong-{number}", names[number]),
+        "ssl.truststore.location": certificates.ca,
+    }
+    with Cluster(2, settings):
         options = {**certificates.librdkafka(), "ssl.endpoint.identification.algorithm": "none"}
         admin = AdminClient({"bootstrap.servers": f"{HOST}:{ports[1]}", **options})
         until(lambda: len(admin.list_topics(timeout=10).brokers) == 2)

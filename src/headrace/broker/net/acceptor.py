@@ -136,7 +136,7 @@ class Acceptor:
         self._loop.add_reader(accepted.fileno(), self._on_first_bytes, arrival)
 
     def _let_go(self, arrival: "Arrival", cause: str) -> None:
-        fields = {"peer": arrival.peer, "cause": cause}
+        fields = {"peer": arrival.peer, "request": "", "cause": cause}
         logger.warning("no TLS handshake with %(peer)s: %(cause)s", fields)
         self._probes.peer_errors += 1
         self._unwatch(arrival)
@@ -199,7 +199,7 @@ class Acceptor:
         except (OSError, TimeoutError) as error:
             arrival.end()
             self._probes.peer_errors += 1
-            fields = {"peer": arrival.peer, "cause": handshake_failure(error)}
+            fields = {"peer": arrival.peer, "request": "", "cause": handshake_failure(error)}
             logger.warning("no TLS handshake with %(peer)s: %(cause)s", fields)
 
 
