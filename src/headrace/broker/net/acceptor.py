@@ -261,7 +261,8 @@ _CAUSES = {
 def handshake_failure(error: BaseException) -> str:
     """The cause of a handshake that failed, with the setting that matters."""
     if isinstance(error, ssl.SSLError):
-        told = _CAUSES.get(error.reason or "", "")
+        reason = getattr(error, "reason", None) or ""
+        told = _CAUSES.get(reason, "")
         verified = getattr(error, "verify_message", "")
-        return f"{told}: {verified}" if told and verified else told or error.reason or str(error)
+        return f"{told}: {verified}" if told and verified else told or reason or str(error)
     return str(error) or "it took too long or broke off"
