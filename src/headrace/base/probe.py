@@ -40,6 +40,8 @@ class Probes:
         "connections_refused",
         "handler_failures",
         "last_request",
+        "logins",
+        "logins_refused",
         "loop_lag",
         "loop_lag_max_seconds",
         "loop_stalls",
@@ -57,6 +59,8 @@ class Probes:
         self.connections_refused = 0
         self.peer_errors = 0
         self.handler_failures = 0
+        self.logins = 0
+        self.logins_refused = 0
         self.sync_rounds = Histogram()
         self.sync_files = 0
         self.loop_lag_max_seconds = 0.0

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, cast
 
@@ -37,13 +37,10 @@ from headrace.broker.membership.room_to_lead import RoomToLead
 from headrace.broker.membership.seen_revision import SeenRevision
 from headrace.broker.metrics.loop_lag import LoopLag
 from headrace.broker.metrics.server import MetricsServer
-from headrace.broker.net.budget import Budget
-from headrace.broker.net.connection_limits import KEPT_FOR_BROKERS, ConnectionCount, SocketBuffers, connection_limits
 from headrace.broker.net.descriptors import Descriptors, descriptor_limit
 from headrace.broker.net.dispatch import Dispatch
 from headrace.broker.net.hung_peers import HungPeers
-from headrace.broker.net.listener import Listener
-from headrace.broker.net.listeners import Listeners
+from headrace.broker.net.open_listeners import ListenerParts, open_listeners
 from headrace.broker.net.traces import Traces, open_traces
 from headrace.broker.partitions import Partitions
 from headrace.broker.replication.doubtful_copies import DoubtfulCopies
@@ -59,7 +56,7 @@ from headrace.broker.upkeep.retention import Retention
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import Broker as Registration
 from headrace.cluster.image import Image
-from headrace.cluster.listeners import PlannedListener, plan_listeners
+from headrace.cluster.listeners import plan_listeners
 from headrace.cluster.registration import found_cluster
 from headrace.cluster.store import Conflict, MetaStore
 from headrace.log.clean_job import CleanJob
@@ -174,7 +171,7 @@ class Node:
             self._unlock = self._directory.lock()
             await self._serve_health()
             await self._open_logs()
-            await self._serve(loop)
+            await self._serve()
         except BaseException:
             await self._release()
             raise
@@ -187,14 +184,6 @@ class Node:
                 "port": self.port,
             },
         )
-        if not self._plan.is_plain:
-            self._tell_listeners()
-
-    def _tell_listeners(self) -> None:
-        protocols = {each.name: each.protocol for each in self._plan.listeners}
-        for name, host, port in self.broker.listeners.addresses:
-            fields = {"listener": name, "protocol": protocols[name], "host": host, "port": port}
-            logger.info("listener %(listener)s (%(protocol)s) is on %(host)s:%(port)d", fields)
 
     async def _serve_health(self) -> None:
         """Serves health from here on, so that a broker that reads its logs for minutes is seen to live."""
@@ -249,15 +238,19 @@ class Node:
                 await self._store.commit(founding.puts, founding.expect)
         raise UserError("the metadata store takes no writes", "Look at the store's own log.")
 
-    async def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
-        broker, plan = self.broker, self._plan
-        count = ConnectionCount(self._descriptors)
-        count.kept = min(KEPT_FOR_BROKERS, self._descriptors.left // 4) if plan.is_apart else 0
-        buffers = Budget(self._config.number("queued.max.request.bytes"))
-        opened = [self._listener(each, loop, count, buffers) for each in plan.listeners]
-        listeners = broker.listeners = Listeners(plan, opened, count, self._on_failure)
+    async def _serve(self) -> None:
+        broker = self.broker
+        listeners = broker.listeners = open_listeners(
+            self._plan,
+            broker.view.config,
+            self._tls,
+            self._descriptors,
+            ListenerParts(broker.dispatch, broker.rights_of, self.probes, self._read_threads, self._on_failure),
+        )
         broker.hung_peers = HungPeers(broker.view, self._tasks, broker.partitions, listeners, broker.dialler)
-        await self._open_gates(opened)
+        if any(each.plan.has_sasl for each in listeners):
+            self._logins = Logins(broker.view, self._clock, self._rng, self._tasks)
+            await self._logins.open_gates(listeners)
         self.port = await listeners.bind()
         await self._join()
         if self._logins is not None:
@@ -269,41 +262,6 @@ class Node:
         self._tasks.start("stall watch", StallWatch(self.broker.view, self.broker.partitions).run())
         self._tasks.start("loop lag", LoopLag(self.probes).run())
         self._keep_tidy()
-
-    def _listener(
-        self, plan: PlannedListener, loop: asyncio.AbstractEventLoop, count: ConnectionCount, buffers: Budget
-    ) -> Listener:
-        config = self._config
-        for_brokers = self._plan.is_apart and plan.name == self._plan.between_brokers
-        return Listener(
-            plan=plan,
-            for_brokers=for_brokers,
-            loop=loop,
-            dispatcher=self.broker.dispatch,
-            probes=self.probes,
-            readers=self._read_threads,
-            frame_bytes_max=config.number("socket.request.max.bytes"),
-            budget=Budget(buffers.bytes_max) if for_brokers else buffers,
-            count=count,
-            limits=connection_limits(self.broker.view.config, plan.name),
-            socket_buffers=SocketBuffers(
-                config.number("socket.send.buffer.bytes"),
-                config.number("socket.receive.buffer.bytes"),
-                config.number("socket.listen.backlog.size"),
-            ),
-            on_disk_failed=self._on_failure,
-            tls=self._tls.get(plan.name),
-            rights_of=self.broker.rights_of,
-        )
-
-    async def _open_gates(self, listeners: Iterable[Listener]) -> None:
-        """Gates before listeners that ask for a login, if there are any."""
-        asking = [each for each in listeners if each.plan.has_sasl]
-        if asking:
-            self._logins = Logins(self.broker.view, self._clock, self._rng, self._tasks)
-        for each in asking:
-            assert self._logins is not None
-            each.gates = await self._logins.gates(each.plan, self.broker.dispatch)
 
     def _keep_tidy(self) -> None:
         broker = self.broker

@@ -50,10 +50,7 @@ def add(
     if store or data:
         _add_to_store(store, data, credentials)
     else:
-        from headrace.admin.users import upsert_user
-        from headrace.cli.cluster_admin import with_admin
-
-        with_admin(bootstrap, lambda admin: upsert_user(admin, credentials))
+        _add_by_broker(bootstrap, credentials)
     names = [_name_of(each.mechanism) for each in credentials]
     if as_json:
         show_json({"user": name, "mechanisms": names})
@@ -88,6 +85,13 @@ def delete(name: UserArgument, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json
         show_json({"user": name})
     else:
         print(f"deleted user {name}")
+
+
+def _add_by_broker(bootstrap: str, credentials: "list[ScramCredentialUpsertion]") -> None:
+    from headrace.admin.users import upsert_user
+    from headrace.cli.cluster_admin import with_admin
+
+    with_admin(bootstrap, lambda admin: upsert_user(admin, credentials))
 
 
 def _add_to_store(store: str, data: str, credentials: "list[ScramCredentialUpsertion]") -> None:

@@ -7,6 +7,7 @@ Both spellings are read: the Java client's (`sasl.jaas.config`, `ssl.truststore.
 (`sasl.username`, `ssl.ca.location`). Java key stores (JKS, PKCS12) and Kerberos are not.
 """
 
+import asyncio
 import re
 import ssl
 from collections.abc import Mapping
@@ -123,6 +124,8 @@ async def authenticate(connection: ClientConnection, sasl: Sasl, seconds_max: fl
         await send(f"\0{sasl.username}\0{sasl.password}".encode())
         return
     client = ScramClient(scram_digest(sasl.mechanism), sasl.username, sasl.password)
-    final = await send(client.final_message(await send(client.first_message())))
+    server_first = await send(client.first_message())
+    # Milliseconds of work, which other brokers and clients on this loop are not to wait for.
+    final = await send(await asyncio.to_thread(client.final_message, server_first))
     if not client.is_server_known(final):
         raise Refused(ErrorCode.SASL_AUTHENTICATION_FAILED, "the broker does not know the password it asked for")

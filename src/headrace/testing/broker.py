@@ -134,7 +134,8 @@ class Broker:
 
 
 def kafka_settings(settings: Mapping[str, object]) -> dict[str, str]:
-    return {name.replace("_", "."): _text(value) for name, value in settings.items()}
+    """Names with underscores for dots are Python's; one that has dots may have underscores too, as in a listener's."""
+    return {name if "." in name else name.replace("_", "."): _text(each) for name, each in settings.items()}
 
 
 def _text(value: object) -> str:

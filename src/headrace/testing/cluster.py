@@ -10,7 +10,7 @@ file beside their directories, unless `store` names another. The children die wi
 """
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -25,7 +25,8 @@ from headrace.testing.broker import HOST, START_SECONDS, kafka_settings
 class Cluster:
     """Settings as for `Broker`; without any, what `headrace up --brokers N` uses: three replicas, two to acknowledge.
 
-    `racks` are given to brokers 1, 2, … in their order. `own_settings` are those of one broker, by its number.
+    `racks` are given to brokers 1, 2, … in their order. A setting that is a
+    function is asked for its value with the number of each broker.
     """
 
     def __init__(
@@ -38,7 +39,6 @@ class Cluster:
         store: str = "",
         log_level: str = "error",
         start_seconds: float = START_SECONDS,
-        own_settings: Callable[[int], Mapping[str, object]] = lambda number: {},
         **named_settings: object,
     ) -> None:
         self._temporary = None
@@ -46,8 +46,7 @@ class Cluster:
             self._temporary = tempfile.TemporaryDirectory(prefix="headrace-", ignore_cleanup_errors=True)
             data = self._temporary.name
         self.data = Path(data)
-        self._settings = {**settings_for(brokers), **kafka_settings({**(settings or {}), **named_settings})}
-        self._own_settings = own_settings
+        self._settings = {**settings_for(brokers), **(settings or {}), **named_settings}
         self._store = store
         self._log_level = log_level
         self._start_seconds = start_seconds
@@ -64,11 +63,14 @@ class Cluster:
             store=self._store,
             metrics_port=free_port(HOST),
             rack=rack,
-            settings={**self._settings, **kafka_settings(self._own_settings(number))},
+            settings=self._settings_of(number),
             log_level=self._log_level,
         )
         member = self._members[number] = ServeChild(options)
         return member
+
+    def _settings_of(self, number: int) -> dict[str, str]:
+        return kafka_settings({name: each(number) if callable(each) else each for name, each in self._settings.items()})
 
     # -- where they are ----------------------------------------------------------------------------------------------
 

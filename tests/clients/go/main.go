@@ -49,7 +49,7 @@ func main() {
 		copyForEver(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6])
 	}
 	// The admin client would answer from metadata of up to five seconds ago: these tests look right after a change.
-	client, err := kgo.NewClient(kgo.SeedBrokers(os.Args[1]), kgo.MetadataMinAge(10*time.Millisecond))
+	client, err := kgo.NewClient(append(login(), kgo.SeedBrokers(os.Args[1]), kgo.MetadataMinAge(10*time.Millisecond))...)
 	if err != nil {
 		panic(err)
 	}

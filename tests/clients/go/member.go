@@ -104,7 +104,7 @@ func (m *member) join(r memberRequest) error {
 	} else {
 		options = append(options, kgo.DisableAutoCommit())
 	}
-	client, err := kgo.NewClient(options...)
+	client, err := kgo.NewClient(append(options, login()...)...)
 	m.client = client
 	return err
 }

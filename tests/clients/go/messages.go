@@ -36,7 +36,7 @@ func (d *driver) produce(r request) error {
 	if r.Idempotent != nil && !*r.Idempotent {
 		options = append(options, kgo.DisableIdempotentWrite())
 	}
-	client, err := kgo.NewClient(options...)
+	client, err := kgo.NewClient(append(options, login()...)...)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (one record) outgoing(r request) *kgo.Record {
 
 func (d *driver) consume(r request) ([]record, error) {
 	start := map[string]map[int32]kgo.Offset{r.Topic: {r.Partition: kgo.NewOffset().At(r.Offset)}}
-	client, err := kgo.NewClient(kgo.SeedBrokers(d.bootstrap), kgo.ConsumePartitions(start))
+	client, err := kgo.NewClient(append(login(), kgo.SeedBrokers(d.bootstrap), kgo.ConsumePartitions(start))...)
 	if err != nil {
 		return nil, err
 	}

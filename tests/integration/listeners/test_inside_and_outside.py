@@ -41,18 +41,18 @@ class Pair:
         # What clients see: the far end of a port map.
         self.mapped = {number: free_port(HOST) for number in (1, 2)}
         self.third = free_port(HOST)
-        self.cluster = Cluster(2, {"default.replication.factor": 2}, own_settings=self._settings)
-
-    def _settings(self, number: int) -> dict[str, str]:
-        bound = f"INSIDE://{HOST}:{self.inside[number]},OUTSIDE://{HOST}:{self.outside[number]}"
-        told = f"INSIDE://{HOST}:{self.inside[number]},OUTSIDE://{SEEN_AS}:{self.mapped[number]}"
-        third = f",THIRD://{HOST}:{self.third}" if number == 1 else ""
-        return {
-            "listeners": bound + third,
-            "advertised.listeners": told + third,
+        settings = {
+            "default.replication.factor": 2,
+            "listeners": lambda number: self._urls(number, HOST, self.outside),
+            "advertised.listeners": lambda number: self._urls(number, SEEN_AS, self.mapped),
             "listener.security.protocol.map": "INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT,THIRD:PLAINTEXT",
             "inter.broker.listener.name": "INSIDE",
         }
+        self.cluster = Cluster(2, settings)
+
+    def _urls(self, number: int, host: str, outside: dict[int, int]) -> str:
+        third = f",THIRD://{HOST}:{self.third}" if number == 1 else ""
+        return f"INSIDE://{HOST}:{self.inside[number]},OUTSIDE://{host}:{outside[number]}{third}"
 
 
 @pytest.fixture(scope="module")

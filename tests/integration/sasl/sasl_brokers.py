@@ -42,6 +42,18 @@ def librdkafka(broker: Broker, mechanism: str, user: str = "al", password: str =
     }
 
 
+def java_properties(path: Path, user: str, password: str, mechanism: str) -> str:
+    """The name of a file with options of the Java client."""
+    login = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
+    path.write_text(
+        "security.protocol=SASL_PLAINTEXT\n"
+        f"sasl.mechanism={mechanism}\n"
+        f"sasl.jaas.config=org.apache.kafka.common.security.{login}LoginModule required "
+        f'username="{user}" password="{password}";\n'
+    )
+    return str(path)
+
+
 def python_client(broker: Broker, mechanism: str, user: str = "al", password: str = PASSWORD) -> Mapping[str, object]:
     """Options of kafka-python and aiokafka."""
     return {

@@ -7,8 +7,11 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaError as AiokafkaError
 from confluent_kafka import Consumer, KafkaError, Producer
 from kafka.errors import KafkaError as KafkaPythonError
-from sasl_brokers import USERS, add_users, librdkafka, python_client, sasl_broker
+from sasl_brokers import PASSWORD, USERS, add_users, librdkafka, python_client, sasl_broker
 
+from clients import line_driver
+from clients.build import MissingTool
+from clients.client import Record
 from eventually import until
 from kafka import KafkaConsumer, KafkaProducer
 
@@ -70,6 +73,22 @@ def test_aiokafka(broker, headrace_topic, mechanism, user):
             return (await asyncio.wait_for(consumer.getone(), WAIT_SECONDS)).value
 
     assert asyncio.run(there_and_back()) == b"hello"
+
+
+@each_mechanism
+@each_user
+def test_franz_go(broker, headrace_topic, mechanism, user, monkeypatch):
+    monkeypatch.setenv("HEADRACE_TEST_SASL", f"{mechanism}:{user}:{PASSWORD}")
+    try:
+        client = line_driver.go(broker.bootstrap)
+    except MissingTool as missing:
+        pytest.skip(str(missing))
+    try:
+        client.create_topic(headrace_topic, 1)
+        client.produce(headrace_topic, [Record(b"key", b"hello")])
+        assert [each.value for each in client.consume(headrace_topic, count=1)] == [b"hello"]
+    finally:
+        client.close()
 
 
 @each_mechanism

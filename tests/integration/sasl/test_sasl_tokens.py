@@ -8,10 +8,14 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import KafkaError as AiokafkaError
 from confluent_kafka import KafkaError, Producer
+from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonTokenProvider
 from sasl_brokers import sasl_broker
 
+from clients import line_driver
+from clients.build import MissingTool
 from eventually import until
 from headrace.base.errors import UserError
+from kafka import KafkaProducer
 from signed_tokens import AUDIENCE, ISSUER, JWKS, STRANGE_KEY, token
 
 WAIT_SECONDS = 30
@@ -70,6 +74,33 @@ def test_librdkafka_logs_in_with_a_token(broker, headrace_topic):
 
 def test_aiokafka_logs_in_with_a_token(broker, headrace_topic):
     assert asyncio.run(send_by_aiokafka(broker, headrace_topic, token())) == 0
+
+
+class SyncToken(KafkaPythonTokenProvider):
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def token(self) -> str:
+        return self.text
+
+
+def test_kafka_python_logs_in_with_a_token(broker, headrace_topic):
+    login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "OAUTHBEARER"}
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap, sasl_oauth_token_provider=SyncToken(token()), **login)
+    assert producer.send(headrace_topic, b"hello").get(WAIT_SECONDS).offset == 0
+    producer.close()
+
+
+def test_franz_go_logs_in_with_a_token(broker, headrace_topic, monkeypatch):
+    monkeypatch.setenv("HEADRACE_TEST_SASL", f"OAUTHBEARER:al:{token()}")
+    try:
+        client = line_driver.go(broker.bootstrap)
+    except MissingTool as missing:
+        pytest.skip(str(missing))
+    try:
+        client.create_topic(headrace_topic, 1)
+    finally:
+        client.close()
 
 
 BAD_TOKENS = {

@@ -32,6 +32,7 @@ from quiet_loop import QuietLoop, Wire
 
 OPEN_APIS = (17, 18, 36)
 LOGIN_SECONDS = 20.0
+FRAME_BYTES_MAX = 65536
 REFUSAL_SECONDS = 0.1
 SALT = b"a salt of some bytes"
 
@@ -63,11 +64,12 @@ class Entrance:
     def __init__(self, session_ms_max: int = 0) -> None:
         self.loop = QuietLoop()
         self.served = Served()
+        self.probes = Probes()
         self.listener = Listener(
             plan=PlannedListener("OUT", "SASL_PLAINTEXT", "", 0, None),
             loop=self.loop,
             dispatcher=self.served,
-            probes=Probes(),
+            probes=self.probes,
             readers=None,
             frame_bytes_max=100 << 20,
             budget=Budget(128 << 20),
@@ -83,8 +85,10 @@ class Entrance:
             SHA_256: lambda: ScramExchange(SHA_256, lambda: known, "ours"),
             "TOKEN": TokenExchange,
         }
-        settings = GateSettings(LOGIN_SECONDS, 1000, REFUSAL_SECONDS, session_ms_max)
-        self.listener.gates = LoginGates(self.served, mechanisms, settings, self.loop)
+        settings = GateSettings(
+            LOGIN_SECONDS, FRAME_BYTES_MAX, REFUSAL_SECONDS, dict.fromkeys(mechanisms, session_ms_max)
+        )
+        self.listener.gates = LoginGates(self.served, mechanisms, settings, self.probes, self.loop)
 
     def connect(self) -> "Visitor":
         return Visitor(self)
@@ -97,9 +101,11 @@ class Visitor:
         self.connection.connection_made(self.wire)
 
     def send(self, content: bytes) -> None:
-        buffer = self.connection.get_buffer(-1)
-        buffer[: len(content)] = content
-        self.connection.buffer_updated(len(content))
+        while content and not self.wire.is_paused and not self.is_closed:
+            buffer = self.connection.get_buffer(-1)
+            piece, content = content[: len(buffer)], content[len(buffer) :]
+            buffer[: len(piece)] = piece
+            self.connection.buffer_updated(len(piece))
         self.entrance.loop.run_ready()
 
     def ask(self, request: Request, version: int) -> Any:
@@ -182,6 +188,16 @@ def test_a_login_by_a_password(visitor: Visitor) -> None:
     assert (answered.error_code, answered.auth_bytes, answered.session_lifetime_ms) == (0, b"", 0)
     assert visitor.connection.principal == "User:al"
     assert visitor.is_served()
+    assert (visitor.entrance.probes.logins, visitor.entrance.probes.logins_refused) == (1, 0)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_each_version_of_a_login(version: int) -> None:
+    visitor = Entrance(5000).connect()
+    visitor.shake()
+    answered = visitor.answer(b"\0al\0right", version)
+    assert (answered.error_code, answered.session_lifetime_ms) == (0, 5000 if version else 0)
+    assert visitor.is_served()
 
 
 def test_a_login_by_scram(visitor: Visitor) -> None:
@@ -209,6 +225,7 @@ def test_a_wrong_password_is_told_after_a_moment_and_the_end(visitor: Visitor) -
     told = visitor.reply_to(36, 2)
     assert told.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert "al" not in told.error_message.split()
+    assert (visitor.entrance.probes.logins, visitor.entrance.probes.logins_refused) == (0, 1)
     # Clients that see answer and end at once lose the answer.
     assert not visitor.is_closed
     visitor.entrance.loop.pass_time(REFUSAL_SECONDS)
@@ -290,11 +307,11 @@ def test_a_message_without_a_beginning(visitor: Visitor) -> None:
 
 
 def test_frames_before_a_login_are_small(visitor: Visitor) -> None:
-    visitor.send(struct.pack(">i", 1001))
+    visitor.send(struct.pack(">i", FRAME_BYTES_MAX + 1))
     assert visitor.is_closed
     inside = visitor.entrance.connect()
     inside.log_in()
-    inside.send(struct.pack(">i", 1001))
+    inside.send(struct.pack(">i", FRAME_BYTES_MAX + 1))
     assert not inside.is_closed
 
 
@@ -404,13 +421,22 @@ def test_a_crowd_at_the_gate_is_cut_off_and_nothing_of_it_is_left(entrance: Entr
     inside.log_in()
     crowd = [entrance.connect() for _ in range(900)]
     for visitor in crowd[::2]:
-        visitor.send(struct.pack(">i", 900) + b"x" * 500)
+        visitor.send(struct.pack(">i", FRAME_BYTES_MAX) + b"x" * 4000)
+        visitor.send(b"x" * 20_000)
+    # Their buffers are not those that users wait for.
+    assert entrance.listener.budget.used == 0 and entrance.listener.gates.budget.used > 10 << 20
+    inside.send(struct.pack(">i", 1 << 20) + b"x" * 4000)
+    inside.send(b"x" * 4000)
+    assert entrance.listener.budget.used > 0 and not inside.wire.is_paused
+    entrance.served.keys.clear()
+    inside = entrance.connect()
+    inside.log_in()
     assert inside.is_served()
     entrance.loop.pass_time(LOGIN_SECONDS + 1)
     entrance.listener.sweep()
     assert all(visitor.is_closed for visitor in crowd) and not inside.is_closed
     for visitor in crowd:
         visitor.connection.connection_lost(None)
-    assert list(entrance.listener.connections) == [inside.connection]
-    assert entrance.listener.budget.used == 0
+    assert inside.connection in entrance.listener.connections and len(entrance.listener.connections) <= 2
+    assert entrance.listener.gates.budget.used == 0
     assert inside.is_served()

@@ -200,7 +200,17 @@ def test_keys_that_cannot_be_read_again_serve_for_a_day(issuer: Issuer) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "http://issuer/keys", "ftp://issuer/keys", "file://host/keys", "/keys", "https://", "data:,{}"]
+    "url",
+    [
+        "",
+        "http://issuer/keys",
+        "ftp://issuer/keys",
+        "file://host/keys",
+        "/keys",
+        "https://",
+        "data:,{}",
+        "https://al:pw@issuer/keys",
+    ],
 )
 def test_where_keys_are_not_read_from(url: str) -> None:
     with pytest.raises(UserError, match=r"sasl\.oauthbearer\.jwks\.endpoint\.url"):

@@ -142,6 +142,8 @@ def _totals(broker: "Broker") -> Iterator[Metric]:
         ("connections_accepted_total", "Connections accepted.", probes.connections_accepted),
         ("connections_refused_total", "Connections refused over max.connections.", probes.connections_refused),
         ("peer_errors_total", "Connections closed because the peer broke the protocol.", probes.peer_errors),
+        ("logins_total", "Logins of clients, by SASL.", probes.logins),
+        ("logins_refused_total", "Logins that were refused.", probes.logins_refused),
         ("handler_failures_total", "Requests and replies that a bug of ours broke off.", probes.handler_failures),
         ("sync_files_total", "Files synced in rounds of group commit.", probes.sync_files),
         ("throttle_seconds_total", "Time that replicas which catch up were held back.", throttled),

@@ -136,7 +136,7 @@ class Acceptor:
         self._loop.add_reader(accepted.fileno(), self._on_first_bytes, arrival)
 
     def _let_go(self, arrival: "Arrival", cause: str) -> None:
-        fields = {"peer": arrival.peer, "cause": cause}
+        fields = {"peer": arrival.peer, "request": "", "cause": cause}
         logger.warning("no TLS handshake with %(peer)s: %(cause)s", fields)
         self._probes.peer_errors += 1
         self._unwatch(arrival)
@@ -199,7 +199,7 @@ class Acceptor:
         except (OSError, TimeoutError) as error:
             arrival.end()
             self._probes.peer_errors += 1
-            fields = {"peer": arrival.peer, "cause": handshake_failure(error)}
+            fields = {"peer": arrival.peer, "request": "", "cause": handshake_failure(error)}
             logger.warning("no TLS handshake with %(peer)s: %(cause)s", fields)
 
 
@@ -261,7 +261,8 @@ _CAUSES = {
 def handshake_failure(error: BaseException) -> str:
     """The cause of a handshake that failed, with the setting that matters."""
     if isinstance(error, ssl.SSLError):
-        told = _CAUSES.get(error.reason or "", "")
+        reason = getattr(error, "reason", None) or ""
+        told = _CAUSES.get(reason, "")
         verified = getattr(error, "verify_message", "")
-        return f"{told}: {verified}" if told and verified else told or error.reason or str(error)
+        return f"{told}: {verified}" if told and verified else told or reason or str(error)
     return str(error) or "it took too long or broke off"

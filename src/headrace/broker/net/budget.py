@@ -44,6 +44,10 @@ class Budget:
         self.used += count
         return True
 
+    def take_anyway(self, count: int) -> None:
+        """Takes bytes that a buffer has already, in another budget."""
+        self.used += count
+
     def give_back(self, count: int, holder: Holder) -> None:
         self.used -= count
         assert self.used >= 0, (self.used, count)

@@ -111,6 +111,7 @@ class Connection(asyncio.BufferedProtocol):
         "_view",
         "_waits_for_budget",
         "_waits_for_turn",
+        "budget",
         "client_software",
         "dispatcher",
         "frame_bytes_max",
@@ -147,6 +148,7 @@ class Connection(asyncio.BufferedProtocol):
         self.client_software = ""
         # Those of its gate, until somebody has logged in.
         self.dispatcher = listener.dispatcher
+        self.budget = listener.budget
         self.frame_bytes_max = listener.frame_bytes_max
         self.login_by = inf
         self.last_active = self.frame_since = listener.loop.time()
@@ -176,7 +178,7 @@ class Connection(asyncio.BufferedProtocol):
         self._outgoing = []
         self._start = self._end = 0
         self._waits_for_budget = False
-        self._listener.budget.forget(self)
+        self.budget.forget(self)
         self.shrink()
         self._listener.on_closed(self)
 
@@ -291,13 +293,13 @@ class Connection(asyncio.BufferedProtocol):
 
     def _make_room(self, frame_bytes: int) -> None:
         """Have space to receive more of a frame of this size: doubling as bytes arrive, so a claim costs nothing."""
-        if self._start and self._listener.budget.is_contended:
+        if self._start and self.budget.is_contended:
             # Between two frames is the moment to queue up for room like everybody else.
             self.shrink()
         held = self._end - self._start
         capacity = len(self._buffer)
         is_pipelined = self._start > 0 and self._end == capacity < PIPELINE_BUFFER
-        if is_pipelined and self._listener.budget.take_spare(PIPELINE_BUFFER - capacity):
+        if is_pipelined and self.budget.take_spare(PIPELINE_BUFFER - capacity):
             self._move_to(bytearray(PIPELINE_BUFFER))
             return
         if self._start + frame_bytes <= capacity and held:
@@ -305,7 +307,7 @@ class Connection(asyncio.BufferedProtocol):
         fresh = self._buffer
         if frame_bytes > capacity and held * 2 > capacity:
             wanted = min(frame_bytes, max(2 * capacity, 65536))
-            if not self._listener.budget.take(wanted - capacity, self):
+            if not self.budget.take(wanted - capacity, self):
                 self._waits_for_budget = True
                 self._listener.reclaim()
                 return
@@ -325,11 +327,19 @@ class Connection(asyncio.BufferedProtocol):
         extra = len(self._buffer) - max(SMALL_BUFFER, self._end - self._start)
         if extra > 0:
             self._move_to(bytearray(len(self._buffer) - extra))
-            self._listener.budget.give_back(extra, self)
+            self.budget.give_back(extra, self)
 
     def shrink_if_idle(self, idle_since: float) -> None:
         if self.last_active <= idle_since and not self.is_mid_frame and not self._waits_for_budget:
             self.shrink()
+
+    def move_to_budget(self, budget: Budget) -> None:
+        """Counts its buffer in another budget from here on."""
+        self.shrink()
+        held = len(self._buffer) - SMALL_BUFFER
+        self.budget.give_back(held, self)
+        self.budget = budget
+        budget.take_anyway(held)
 
     def on_budget(self) -> None:
         if self._waits_for_budget:
@@ -599,7 +609,7 @@ class Listener:
         now = self.loop.time()
         for connection in list(self.connections):
             # A frame that comes slowly does no harm, unless its memory is what others wait for.
-            since = connection.frame_since if self.budget.is_waited_for else connection.last_active
+            since = connection.frame_since if connection.budget.is_waited_for else connection.last_active
             if connection.is_mid_frame and now - since > FRAME_SECONDS_MAX:
                 connection.close_bad_peer(f"a frame was begun and not finished in {FRAME_SECONDS_MAX:.0f} s")
             elif now > connection.login_by:

@@ -4,6 +4,7 @@ They share counts, descriptors and one budget of buffers. The one for brokers, w
 its own, so that clients cannot keep replication waiting.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 
 from headrace.base.errors import DiskFailed
@@ -12,6 +13,8 @@ from headrace.broker.net.listener import Connection, Listener
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import BrokerEndpoint
 from headrace.cluster.listeners import ListenerPlan
+
+logger = logging.getLogger("headrace.listener")
 
 
 class Listeners:
@@ -67,6 +70,9 @@ class Listeners:
     async def serve(self) -> None:
         for each in self._listeners:
             await each.serve()
+            for host, port in () if self.plan.is_plain else each.addresses:
+                fields = {"listener": each.plan.name, "protocol": each.plan.protocol, "host": host, "port": port}
+                logger.info("listener %(listener)s (%(protocol)s) is on %(host)s:%(port)d", fields)
 
     def set_limits(self, config: BrokerConfig) -> None:
         for each in self._listeners:

@@ -15,6 +15,8 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from headrace.base.errors import PeerError
+from headrace.base.probe import Probes
+from headrace.broker.net.budget import Budget
 from headrace.broker.net.listener import Connection, Dispatcher, Pending
 from headrace.broker.net.outbox import Chunk
 from headrace.broker.security.mechanisms import Begin, Exchange, Login
@@ -39,6 +41,8 @@ _SIZE: Final = Struct(">i")
 HANDSHAKE_KEY: Final = SaslHandshakeRequest.API_KEY
 AUTHENTICATE_KEY: Final = SaslAuthenticateRequest.API_KEY
 RAW_VERSION: Final = 0
+# All messages together that logins are waited for with.
+STRANGERS_BYTES_MAX: Final = 16 << 20
 LAST_WORD_SECONDS: Final = 0.1
 # Names and tokens in it may be as long as a message.
 CAUSE_MAX: Final = 300
@@ -51,8 +55,8 @@ class GateSettings(NamedTuple):
     frame_bytes_max: int
     refusal_seconds: float
     """How long the answer to a failed login waits."""
-    session_ms_max: int
-    """How long a login is good; 0 for ever."""
+    session_ms_max: Mapping[str, int]
+    """Mechanism → how long a login by it is good; 0 for ever."""
 
 
 class LoginGates:
@@ -63,12 +67,16 @@ class LoginGates:
         inner: Dispatcher,
         mechanisms: Mapping[str, Begin],
         settings: GateSettings,
+        probes: Probes,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.inner = inner
         self.mechanisms = mechanisms
         self.settings = settings
+        self.probes = probes
         self.loop = loop
+        # Of their own, so that strangers never hold the buffers that users wait for.
+        self.budget = Budget(STRANGERS_BYTES_MAX)
 
     def stand_before(self, connection: Connection) -> None:
         Gate(self, connection)
@@ -90,7 +98,7 @@ class LoginSession:
     def dispatch(self, connection: Connection, frame: memoryview) -> None:
         # What has arrived in time is answered, so no clock is asked.
         if connection.last_active > self._ends_at and not _is_handshake(frame):
-            fields = {"peer": connection.peer}
+            fields = {"peer": connection.peer, "request": _api_name(frame)}
             logger.info("closing a connection: its login is over, and its client did not log in again", fields)
             connection.close()
         else:
@@ -115,13 +123,14 @@ class Gate:
         self._gates = gates
         self._session = session
         self._began_at = -inf if session is None else gates.loop.time()
-        self._frame_bytes_max = connection.frame_bytes_max
+        self._frame_bytes_max, self._budget = connection.frame_bytes_max, connection.budget
         self._greeted = session is not None
         self._is_raw = False
         self._mechanism = ""
         self._exchange: Exchange | None = None
+        connection.move_to_budget(gates.budget)
         connection.dispatcher = self
-        connection.frame_bytes_max = gates.settings.frame_bytes_max
+        connection.frame_bytes_max = min(connection.frame_bytes_max, gates.settings.frame_bytes_max)
         connection.login_by = gates.loop.time() + gates.settings.login_seconds_max
 
     def dispatch(self, connection: Connection, frame: memoryview) -> None:
@@ -218,7 +227,9 @@ class Gate:
         elif principal != connection.principal:
             raise LoginRefused(f"{connection.principal} wants to go on as {principal}")
         connection.frame_bytes_max, connection.login_by = self._frame_bytes_max, inf
-        lifetimes = [each for each in (gates.settings.session_ms_max, login.lifetime_ms) if each]
+        connection.move_to_budget(self._budget)
+        gates.probes.logins += 1
+        lifetimes = [each for each in (gates.settings.session_ms_max[self._mechanism], login.lifetime_ms) if each]
         if not lifetimes:
             connection.dispatcher = gates.inner
             return 0
@@ -235,7 +246,8 @@ class Gate:
 
     async def end(self, connection: Connection, chunks: list[Chunk], cause: str) -> None:
         """Closes after a moment, so that guessing takes its time, and tells the client why."""
-        fields = {"cause": cause[:CAUSE_MAX], "peer": connection.peer}
+        self._gates.probes.logins_refused += 1
+        fields = {"cause": cause[:CAUSE_MAX], "peer": connection.peer, "request": "SaslAuthenticate"}
         logger.warning("a login is refused: %(cause)s", fields)
         await asyncio.sleep(self._gates.settings.refusal_seconds)
         if chunks:
@@ -261,4 +273,9 @@ def _is_known(key: int, version: int) -> bool:
 
 
 def _is_handshake(frame: memoryview) -> bool:
-    return len(frame) >= 2 and int.from_bytes(frame[:2], "big") == HANDSHAKE_KEY
+    return int.from_bytes(frame[:2], "big") == HANDSHAKE_KEY
+
+
+def _api_name(frame: memoryview) -> str:
+    api = APIS.get(int.from_bytes(frame[:2], "big"))
+    return "" if api is None else api.name

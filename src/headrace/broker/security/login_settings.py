@@ -5,6 +5,7 @@ from typing import cast
 from headrace.base.errors import UserError
 from headrace.broker.security.gate import GateSettings
 from headrace.cluster.broker_config import BrokerConfig
+from headrace.cluster.listener_settings import PREFIX
 from headrace.security.oauthbearer import ClaimRules
 
 
@@ -23,13 +24,19 @@ class LoginSettings:
     def words(self, name: str) -> tuple[str, ...]:
         return cast(tuple[str, ...], self._config.of_listener(self._listener, name))
 
+    def session_ms(self, mechanism: str) -> int:
+        """How long logins by this mechanism are good: said for it, for the listener, or for all."""
+        setting = "connections.max.reauth.ms"
+        own = f"{PREFIX}{self._listener.lower()}.{mechanism.lower()}.{setting}"
+        return self._config.number(own) if any(self._config.found(own)) else self.number(setting)
+
 
 def gate_settings(settings: LoginSettings) -> GateSettings:
     return GateSettings(
         login_seconds_max=settings.number("sasl.server.login.timeout.ms") / 1000,
         frame_bytes_max=settings.number("sasl.server.max.receive.size"),
         refusal_seconds=settings.number("connection.failed.authentication.delay.ms") / 1000,
-        session_ms_max=settings.number("connections.max.reauth.ms"),
+        session_ms_max={each: settings.session_ms(each) for each in settings.words("sasl.enabled.mechanisms")},
     )
 
 

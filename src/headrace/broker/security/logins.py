@@ -9,14 +9,14 @@ import asyncio
 import logging
 import random
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final
 
 from headrace.base.clock import Clock
 from headrace.base.errors import Refused, UserError
 from headrace.broker.membership.view import View
-from headrace.broker.net.listener import Dispatcher
+from headrace.broker.net.listener import Listener
 from headrace.broker.security.gate import LoginGates
 from headrace.broker.security.login_settings import LoginSettings, claim_rules, gate_settings
 from headrace.broker.security.login_work import LoginWork
@@ -54,9 +54,15 @@ class Logins:
         self._users: Mapping[str, User] | None = None
         self._credentials = Credentials({}, b"")
 
-    async def gates(self, listener: PlannedListener, inner: Dispatcher) -> LoginGates:
-        """The gates of a listener; raises UserError where they could let in whom they should not."""
-        settings = LoginSettings(self._view.config, listener.name)
+    async def open_gates(self, listeners: Iterable[Listener]) -> None:
+        """Puts gates before those that ask for a login; raises UserError where they could let in whom they should not."""
+        for each in listeners:
+            if each.plan.has_sasl:
+                settings = LoginSettings(self._view.config, each.plan.name)
+                mechanisms = await self._mechanisms(each.plan, settings)
+                each.gates = LoginGates(each.dispatcher, mechanisms, gate_settings(settings), each.probes, self._loop)
+
+    async def _mechanisms(self, listener: PlannedListener, settings: LoginSettings) -> Mapping[str, Begin]:
         offered = settings.words("sasl.enabled.mechanisms")
         if not offered:
             raise UserError(
@@ -68,8 +74,7 @@ class Logins:
                 "passwords and tokens cross the network of listener %(listener)s as they are; SASL_SSL hides them",
                 {"listener": listener.name},
             )
-        mechanisms = {mechanism: await self._begin(mechanism, settings) for mechanism in offered}
-        return LoginGates(inner, mechanisms, gate_settings(settings), self._loop)
+        return {mechanism: await self._begin(mechanism, settings) for mechanism in offered}
 
     async def prepare(self) -> None:
         """Makes the secret that unknown users' salts come from, if the cluster has none yet. Before anybody is let in."""

@@ -28,6 +28,7 @@ SETTING: Final = "sasl.oauthbearer.jwks.endpoint.url"
 READ_SECONDS_MAX: Final = 10.0
 SLACK_SECONDS: Final = 5.0
 JWKS_BYTES_MAX: Final = 1 << 20
+READ_BYTES: Final = 65536
 KEYS_MAX: Final = 1_000
 UNKNOWN_SECONDS_MIN: Final = 10.0
 KEEP_SECONDS_MAX: Final = 24 * 3600.0
@@ -149,6 +150,8 @@ def _is_public_key(key: Jwk) -> bool:
 def reader_of(url: str) -> Callable[[], bytes]:
     """Reads what the URL names, with a bound on bytes and time."""
     parts = urlsplit(url)
+    if "@" in parts.netloc:
+        raise UserError(f"{SETTING} holds a user name", "keys are public: name an address that asks nobody who he is")
     if parts.scheme == "https" and parts.hostname:
         return lambda: _fetched(url)
     if parts.scheme == "file" and parts.path and parts.netloc in ("", "localhost"):
@@ -171,8 +174,15 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 def _fetched(url: str) -> bytes:
     opener = urllib.request.build_opener(_NoRedirects)
+    deadline = time.monotonic() + READ_SECONDS_MAX
+    content = b""
     with opener.open(url, timeout=READ_SECONDS_MAX) as response:
-        return _bounded(response.read(JWKS_BYTES_MAX + 1))
+        # One that sends a byte now and then would keep us for ever.
+        while piece := response.read1(READ_BYTES):
+            content = _bounded(content + piece)
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"it was not sent in {READ_SECONDS_MAX:.0f} s")
+    return content
 
 
 def _bounded(content: bytes) -> bytes:

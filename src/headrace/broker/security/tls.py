@@ -124,9 +124,8 @@ def open_contexts(settings: TlsSettings, for_brokers: bool) -> Contexts:
 
 
 def _cause(error: Exception) -> str:
-    if isinstance(error, ssl.SSLError):
-        return error.reason or str(error)
-    return getattr(error, "strerror", None) or str(error)
+    # Not every error of `ssl` has both.
+    return getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
 
 
 def _server(settings: TlsSettings) -> ssl.SSLContext:
