@@ -193,6 +193,47 @@ def test_more_than_may_wait_push_out_those_that_wait_longest(played, certificate
     played(TlsDoor(certificates), story)
 
 
+def test_more_than_may_shake_hands_push_out_the_oldest(played, certificates: Certificates, monkeypatch) -> None:
+    monkeypatch.setattr(acceptor, "HANDSHAKES_MAX", 10)
+
+    async def story(door: TlsDoor) -> None:
+        before = door.descriptors.left
+        half = [socket.create_connection((HOST, door.port)) for _ in range(50)]
+        for each in half:
+            each.sendall(b"\x16\x03\x01\x02\x00\x01")
+        await until_async(lambda: door.probes.peer_errors == 40)
+        caller = await door.connect()
+        assert await caller.ask(b"hello") == b"hello"
+        caller.close()
+        for each in half:
+            each.close()
+        await until_async(lambda: door.descriptors.left == before)
+
+    played(TlsDoor(certificates), story)
+
+
+def test_the_last_reply_arrives_before_the_end(played, certificates: Certificates) -> None:
+    async def story(door: TlsDoor) -> None:
+        asked = asyncio.Event()
+
+        def reply(frame: memoryview) -> list[bytes]:
+            asked.set()
+            return [b"x" * 3_000_000]
+
+        door.reply = reply
+        caller = await door.connect()
+        caller.writer.write(b"\0\0\0\1x")
+        await until_async(lambda: bool(door.listener.connections))
+        (connection,) = door.listener.connections
+        await asked.wait()
+        connection.close_when_answered()
+        assert len(await asyncio.wait_for(caller.reader.readexactly(3_000_000), 20)) == 3_000_000
+        assert await asyncio.wait_for(caller.reader.read(1), 20) == b""
+        caller.close()
+
+    played(TlsDoor(certificates), story)
+
+
 # -- new certificates ------------------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from headrace.base.probe import Probes
@@ -25,6 +26,8 @@ logger = logging.getLogger("headrace.listener")
 HANDSHAKE_SECONDS_MAX = 10.0
 # So many clients may be between accept and the end of their handshake; then the one that waits longest makes room.
 HANDSHAKES_WAITING_MAX = 2_000
+# And so many of them may be in their handshake, which costs memory.
+HANDSHAKES_MAX = 1_000
 ACCEPTS_PER_TURN = 32
 HANDSHAKES_PER_TURN = 4
 NO_DESCRIPTORS_SECONDS = 0.5
@@ -58,7 +61,7 @@ class Acceptor:
         # Accepted, and not yet heard of; ordered by age.
         self._silent: dict[Arrival, None] = {}
         self._heard: deque[Arrival] = deque()
-        self._shaking: dict[asyncio.Task[None], Arrival] = {}
+        self._shaking: dict[asyncio.Task[None], None] = {}
         self._is_scheduled = False
 
     def bind(self, host: str | None, port: int) -> None:
@@ -177,16 +180,28 @@ class Acceptor:
         self._is_scheduled = False
         for _ in range(min(HANDSHAKES_PER_TURN, len(self._heard))):
             arrival = self._heard.popleft()
+            if len(self._shaking) >= HANDSHAKES_MAX:
+                oldest = next(iter(self._shaking))
+                del self._shaking[oldest]
+                oldest.cancel()
             task = self._loop.create_task(self._open(arrival))
-            self._shaking[task] = arrival
-            task.add_done_callback(self._on_open_done)
+            self._shaking[task] = None
+            task.add_done_callback(partial(self._on_open_done, arrival))
         # Not at once: the handshakes that have just begun compute in the next turn.
         if self._heard:
             self._is_scheduled = True
             self._loop.call_later(0, self._begin_some)
 
-    def _on_open_done(self, task: asyncio.Task[None]) -> None:
-        self._shaking.pop(task).give_back()
+    def _on_open_done(self, arrival: "Arrival", task: asyncio.Task[None]) -> None:
+        self._shaking.pop(task, None)
+        if task.cancelled():
+            arrival.end()
+            self._probes.peer_errors += 1
+        elif (error := task.exception()) is not None:
+            arrival.end()
+            fields = {"peer": arrival.peer, "request": "", "cause": error}
+            logger.error("no connection with %(peer)s: %(cause)s", fields, exc_info=error)
+        arrival.give_back()
 
     async def _open(self, arrival: "Arrival") -> None:
         # `Connection` takes a descriptor of its own; the time between the two is no matter.

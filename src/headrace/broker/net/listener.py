@@ -458,8 +458,10 @@ class Connection(asyncio.BufferedProtocol):
         self._read_frames()
 
     def end_if_answered(self) -> None:
-        if self._is_ending and self.is_idle and not self.outbox.queued_bytes:
-            self.close()
+        if self._is_ending and self.is_idle and not self.outbox.queued_bytes and self._transport is not None:
+            transport = self._transport
+            self._transport = None
+            self.outbox.end(transport)
 
     def close(self) -> None:
         if self._transport is not None:

@@ -49,6 +49,9 @@ class Outbox(Protocol):
     def on_writable(self) -> None:
         """The transport takes more again."""
 
+    def end(self, transport: asyncio.Transport) -> None:
+        """Closes when all that was sent is on its way."""
+
     def close(self) -> None: ...
 
 
@@ -92,6 +95,10 @@ class SocketOutbox:
             self._queue.append(chunk)
         if not self._resting:
             self._pump()
+
+    def end(self, transport: asyncio.Transport) -> None:
+        self.close()
+        transport.abort()
 
     def close(self) -> None:
         if self._closed:
@@ -298,6 +305,9 @@ class TransportOutbox:
         data = b"".join(parts)
         self._probes.bytes_sent += len(data)
         self._transport.write(data)
+
+    def end(self, transport: asyncio.Transport) -> None:
+        transport.abort()
 
     def close(self) -> None:
         return

@@ -69,6 +69,11 @@ class TlsOutbox:
         if not self._resting:
             self._pump()
 
+    def end(self, transport: asyncio.Transport) -> None:
+        """Leaves the last bytes to the transport, which may have some below its own buffer."""
+        self.close()
+        transport.close()
+
     def close(self) -> None:
         self._closed = True
         release_ranges(self._queue)
