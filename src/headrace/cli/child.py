@@ -14,11 +14,13 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from headrace.base.errors import UserError
 from headrace.cli.new_options import NewOptions
+from headrace.cli.secret_settings import environment_with
 from headrace.cli.serve_options import ServeOptions
 from headrace.cli.status_line import Failed, ReadyStatus, parse_status
 
@@ -40,6 +42,10 @@ class Child(ABC):
     @abstractmethod
     def command_with(self, ready_fd: int, parent_fd: int) -> list[str]:
         """The command line of the broker, with the descriptors of its two pipes."""
+
+    def environment(self) -> dict[str, str] | None:
+        """The environment of the process; None for ours."""
+        return None
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -69,6 +75,7 @@ class Child(ABC):
             self._process = subprocess.Popen(
                 self.command_with(child_status, child_life),
                 stdin=subprocess.DEVNULL,
+                env=self.environment(),
                 pass_fds=(child_status, child_life),
                 process_group=0,
             )
@@ -151,20 +158,25 @@ class Child(ABC):
 
 
 class ServeChild(Child):
-    """A broker."""
+    """A broker; the settings of `always` are its own, and stay when those of all change."""
 
-    def __init__(self, options: ServeOptions) -> None:
+    def __init__(self, options: ServeOptions, always: Mapping[str, str] | None = None) -> None:
         super().__init__(f"broker {options.id}", Path(options.broker_data) / "pid")
-        self.options = options
+        self._always = dict(always or {})
+        self.options = replace(options, settings={**options.settings, **self._always})
 
     def change(self, options: NewOptions) -> None:
         """Tells a running broker what counts from now on; one that starts later starts with it."""
+        options = options._replace(settings={**options.settings, **self._always})
         self.options = replace(self.options, **options._asdict())
         if self.running:
             self.tell(options.to_line())
 
     def command_with(self, ready_fd: int, parent_fd: int) -> list[str]:
         return self.command(replace(self.options, ready_fd=ready_fd, parent_fd=parent_fd))
+
+    def environment(self) -> dict[str, str] | None:
+        return environment_with(self.options.settings)
 
     def command(self, options: ServeOptions) -> list[str]:
         # -P: a file of the user's that is named like a module must not be imported for it.

@@ -78,6 +78,7 @@ OPTIONS: Mapping[str, Mapping[str, Kind]] = {
         "metrics-port": PORT,
         "data": TEXT,
         "no-gateway": FLAG,
+        "secure": FLAG,
         "allow-insecure-network": FLAG,
         "end-stopped-after": Kind(float),
         "restart": FLAG,

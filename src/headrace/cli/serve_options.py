@@ -1,7 +1,8 @@
 """The options of `headrace serve` in two spellings: the command line and this value.
 
-`parse_arguments(options.to_arguments()) == options`, so whoever starts a broker (`up`, headrace.testing) builds the
-value and never a command line by hand. `data` is the root: the broker's own directory is `broker-ID` below it.
+`parse_arguments(options.to_arguments()) == options`, but for settings with a secret (`secret_settings`). So whoever starts a
+broker (`up`, headrace.testing) builds the value and never a command line by hand. `data` is the root: the broker's own
+directory is `broker-ID` below it.
 """
 
 import argparse
@@ -13,6 +14,7 @@ from headrace.base.errors import UserError
 from headrace.cli.config_file import OPTIONS, ConfigFile, read_config
 from headrace.cli.log_file import FILE_BYTES, FILES_KEPT
 from headrace.cli.logs import LogOptions
+from headrace.cli.secret_settings import is_secret, refuse_on_command_line, secrets_from_environment
 
 METRICS_PORT = 9464
 
@@ -57,7 +59,7 @@ class ServeOptions:
             if name != "settings" and value != default:
                 option = f"--{name.replace('_', '-')}"
                 words.append(option if value is True else f"{option}={value}")
-        return words + [f"--set={name}={value}" for name, value in self.settings.items()]
+        return words + [f"--set={name}={value}" for name, value in self.settings.items() if not is_secret(name)]
 
 
 def parse_arguments(arguments: Sequence[str]) -> ServeOptions:
@@ -69,7 +71,8 @@ def parse_arguments(arguments: Sequence[str]) -> ServeOptions:
     pairs = parsed.pop("set")
     if parsed.pop("json"):
         parsed["log_format"] = "json"
-    return ServeOptions(**parsed, settings={**file.broker, **dict(map(_pair, pairs))})
+    given = dict(map(_pair, pairs))
+    return ServeOptions(**parsed, settings={**file.broker, **secrets_from_environment(), **given})
 
 
 def _config_file(arguments: Sequence[str]) -> ConfigFile:
@@ -83,6 +86,7 @@ def _pair(text: str) -> tuple[str, str]:
     name, separator, value = text.partition("=")
     if not separator or not name.strip():
         raise UserError(f"--set {text}: this is not NAME=VALUE", "write for example --set num.partitions=4")
+    refuse_on_command_line(name.strip())
     return name.strip(), value
 
 

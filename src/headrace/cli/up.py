@@ -32,6 +32,12 @@ def up(
     ] = None,
     metrics_port: Annotated[int, typer.Option(help="Port of broker 1's /metrics.", min=1, max=PORT_MAX)] = METRICS_PORT,
     data: Annotated[Path, typer.Option(help="Where everything is kept.")] = Path("data"),
+    secure: Annotated[
+        bool,
+        typer.Option(
+            "--secure", help="TLS, logins and rules: DATA/secure has the administrator's settings of clients."
+        ),
+    ] = False,
     no_gateway: Annotated[bool, typer.Option("--no-gateway", help="Brokers only.")] = False,
     allow_insecure_network: Annotated[
         bool,
@@ -72,40 +78,50 @@ def up(
     from headrace.cli.gateway_child import GatewayChild
     from headrace.cli.output import remark
     from headrace.cli.restarts import Restarts
+    from headrace.cli.secret_settings import refuse_on_command_line
+    from headrace.cli.secure_welcome import watcher_of
     from headrace.cli.stopped_children import StoppedChildren
     from headrace.cli.supervisor import Supervisor
-    from headrace.cli.welcome import JsonWatcher, PanelWatcher
+    from headrace.cli.up_secure import SecureUp, require_secure
     from headrace.cluster.broker_config import BrokerConfig
     from headrace.stores.frozen_writer import is_stopped
 
     given = parse_pairs(settings or (), "--set")
+    for name in given:
+        refuse_on_command_line(name)
     level = log_level if is_given(context, "log_level") else None
     file = UpFile(config_of(context), default_settings(brokers), given, level, _require_right)
     chosen = file.options.settings
     preflight.require_data_root(data)
     for offset in range(brokers):
         preflight.require_port(HOST, port + offset)
+    secured = SecureUp(data, HOST) if secure else None
+    if secured:
+        secured.prepare(",".join(f"{HOST}:{port + offset}" for offset in range(brokers)), chosen)
+    else:
+        require_secure(data)
     remarks = [*preflight.disk_remarks(data), *preflight.descriptor_remarks(), *_other_brokers(data, brokers)]
 
     def child(number: int) -> ServeChild:
-        return ServeChild(
-            ServeOptions(
-                id=number,
-                host=HOST,
-                port=port + number - 1,
-                data=str(data),
-                metrics_port=preflight.metrics_port(HOST, metrics_port + number - 1),
-                allow_insecure_network=allow_insecure_network,
-                settings=file.options.settings,
-                log_format="json" if as_json else "text",
-                log_level=file.options.log_level,
-                log_file=log_file_in(log_dir, f"broker-{number}"),
-            )
+        options = ServeOptions(
+            id=number,
+            host=HOST,
+            port=port + number - 1,
+            data=str(data),
+            metrics_port=preflight.metrics_port(HOST, metrics_port + number - 1),
+            allow_insecure_network=allow_insecure_network,
+            settings=file.options.settings,
+            log_format="json" if as_json else "text",
+            log_level=file.options.log_level,
+            log_file=log_file_in(log_dir, f"broker-{number}"),
         )
+        return ServeChild(options, secured.settings_of(number, options.port) if secured else None)
 
     children = [child(number) for number in range(1, brokers + 1)]
     gateway = None
-    if not no_gateway and preflight.has_gateway(remarks):
+    if secured and not no_gateway:
+        remark("no gateway: it cannot ask its callers for a login yet, so --secure starts without it")
+    elif not no_gateway and preflight.has_gateway(remarks):
         serve_options = [each.options for each in children]
         http = preflight.http_port(HOST, http_port, remarks)
         gateway = GatewayChild(serve_options, HOST, http, data, as_json, config or "", log_file_in(log_dir, "gateway"))
@@ -114,7 +130,7 @@ def up(
     if end_stopped_after is None:
         end_stopped_after = BrokerConfig(chosen).number("broker.session.timeout.ms") / 1000 + 1
     stopped = StoppedChildren(end_stopped_after, is_stopped)
-    watcher = JsonWatcher() if as_json else PanelWatcher(data)
+    watcher = watcher_of(data, secured.folder if secured else None, as_json)
     changing = file if config else None
     return Supervisor(children, watcher, data, child, stopped, Restarts(restart), gateway, changing).run()
 

@@ -75,6 +75,11 @@ class PanelWatcher:
 
 
 class JsonWatcher:
+    """`client_config` is the administrator's file, where there is one."""
+
+    def __init__(self, client_config: Path | None = None) -> None:
+        self._client_config = client_config
+
     def on_serving(self, children: Sequence[ServeChild], gateway: GatewayChild | None) -> None:
         brokers = [
             {**child.ready._asdict(), "data": str(Path(child.options.broker_data).resolve())}
@@ -82,7 +87,10 @@ class JsonWatcher:
             if child.ready
         ]
         http = {"url": gateway.url, "pid": gateway.pid} if gateway else None
-        show_json({"status": "serving", "bootstrap": bootstrap_of(children), "brokers": brokers, "gateway": http})
+        told = {"status": "serving", "bootstrap": bootstrap_of(children), "brokers": brokers, "gateway": http}
+        if self._client_config:
+            told["client_config"] = str(self._client_config)
+        show_json(told)
         sys.stdout.flush()
 
     def on_gateway(self, gateway: GatewayChild) -> None:
@@ -128,8 +136,13 @@ def metrics_urls(children: Sequence[ServeChild]) -> list[str]:
     return [f"http://{child.ready.host}:{child.ready.metrics_port}/metrics" for child in children if child.ready]
 
 
+def command_name() -> str:
+    """The word that runs headrace again."""
+    return "headrace" if shutil.which("headrace") else shlex.quote(sys.argv[0])
+
+
 def lines_to_try(bootstrap: str, url: str) -> list[str]:
-    command = "headrace" if shutil.which("headrace") else shlex.quote(sys.argv[0])
+    command = command_name()
     where = "" if bootstrap.split(",")[0] == DEFAULT_BOOTSTRAP else f" --bootstrap {bootstrap}"
     python = f"import headrace; print(headrace.connect('{bootstrap}').produce('demo', 'hello'))"
     curl = f'curl {url}/api/v1/topics/demo/messages --json \'{{"value": "hello"}}\''

@@ -5,6 +5,7 @@ import scramp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.client.scram import ScramClient
 from headrace.cluster.entities import User
 from headrace.security.credentials import (
     DIGESTS,
@@ -116,6 +117,26 @@ def test_unknown_extensions_are_ignored() -> None:
         False,
         "n=al,r=abc,x=1,tokenauth=false",
     )
+
+
+class OldLibrdkafka(ScramClient):
+    """The client of librdkafka before 2.6.1, as Debian's kcat has it: its own nonce stands twice in its last message."""
+
+    def _parse(self, server_first: bytes) -> tuple[str, bytes, int]:
+        nonce, salt, iterations = super()._parse(server_first)
+        return self._nonce + nonce, salt, iterations
+
+
+def test_old_librdkafka_logs_in_with_the_right_password_alone() -> None:
+    users = {"al": known_user(SHA_256, "right")}
+    for password in ("right", "wrong"):
+        client, server = OldLibrdkafka("sha256", "al", password), server_of(SHA_256, users)
+        final = client.final_message(server.answer_first(client.first_message()))
+        if password == "right":
+            assert client.is_server_known(server.answer_final(final))
+        else:
+            with pytest.raises(LoginRefused, match="password is wrong"):
+                server.answer_final(final)
 
 
 def test_a_replay_is_refused() -> None:
