@@ -1,4 +1,4 @@
-"""How rules (ACLs) are shown: a line for people, named fields for programs."""
+"""Views of rules (ACLs): a line for people, named fields for programs."""
 
 from collections.abc import Sequence
 from typing import Any

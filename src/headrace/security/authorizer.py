@@ -1,4 +1,4 @@
-"""The authorizer: may this principal, from this host, do that? An immutable index over all rules.
+"""The authorizer: an immutable index over all rules, which says what a principal, from a host, may do.
 
     super user?  →  a rule denies?  →  a rule allows, or implies it?  →  no rule at all on the resource, and that is
     enough (`allow.everyone.if.no.acl.found`)?  →  no

@@ -96,7 +96,7 @@ class ActiveFetch:
         try:
             name = self._broker.image.topic_names.get(entry.topic_id) if session.by_id else entry.topic
             if self._rights is not None and name is not None:
-                self._check_rights(self._rights, name)
+                _check_rights(self._rights, name, session.is_follower)
             partition = self._broker.partitions.hosted(name, entry.index, by_id=session.by_id)
             if session.is_kept:
                 entry.follow(partition)
@@ -115,12 +115,6 @@ class ActiveFetch:
             if part.records and not session.is_follower:
                 session.dirty[entry] = None
         return part
-
-    def _check_rights(self, rights: Rights, topic: str) -> None:
-        """Asked at each look, and not when the session began: rules change, and a parked fetch may have waited for long."""
-        is_follower = self._session.is_follower
-        if not (rights.cluster(Operation.CLUSTER_ACTION) if is_follower else rights.topic(Operation.READ, topic)):
-            raise Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
     def _fill(
         self, part: PartitionData, partition: Partition, entry: FetchEntry, max_bytes: int, at_least_one: bool
@@ -329,3 +323,9 @@ def _is_news(entry: FetchEntry, part: PartitionData) -> bool:
         or part.high_watermark != entry.sent_high_watermark
         or part.log_start_offset != entry.sent_start_offset
     )
+
+
+def _check_rights(rights: Rights, topic: str, is_follower: bool) -> None:
+    """Asked at each look, and not when the session began: rules change, and a parked fetch may have waited for long."""
+    if not (rights.cluster(Operation.CLUSTER_ACTION) if is_follower else rights.topic(Operation.READ, topic)):
+        raise Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED)

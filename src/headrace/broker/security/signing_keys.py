@@ -28,7 +28,7 @@ SETTING: Final = "sasl.oauthbearer.jwks.endpoint.url"
 READ_SECONDS_MAX: Final = 10.0
 SLACK_SECONDS: Final = 5.0
 JWKS_BYTES_MAX: Final = 1 << 20
-READ_BYTES: Final = 65536
+PIECE_BYTES_MAX: Final = 65536
 KEYS_MAX: Final = 1_000
 UNKNOWN_SECONDS_MIN: Final = 10.0
 KEEP_SECONDS_MAX: Final = 24 * 3600.0
@@ -178,7 +178,7 @@ def _fetched(url: str) -> bytes:
     content = b""
     with opener.open(url, timeout=READ_SECONDS_MAX) as response:
         # One that sends a byte now and then would keep us for ever.
-        while piece := response.read1(READ_BYTES):
+        while piece := response.read1(PIECE_BYTES_MAX):
             content = _bounded(content + piece)
             if time.monotonic() > deadline:
                 raise TimeoutError(f"it was not sent in {READ_SECONDS_MAX:.0f} s")
