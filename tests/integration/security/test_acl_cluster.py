@@ -81,7 +81,8 @@ def test_a_live_consumer_is_cut_off_and_let_in_again(cluster: Cluster, acl: Call
         denied = KafkaError.TOPIC_AUTHORIZATION_FAILED
         until(polled, lambda message: message is not None and message.error() and message.error().code() == denied)
         assert acl("delete", "--topic", "bills", "--yes") == 0
-        assert produce(cluster, "bills") is None
+        # The leader hears of it in a moment.
+        until(lambda: produce(cluster, "bills"), lambda error: error is None)
         until(polled, lambda message: message is not None and message.error() is None)
     finally:
         consumer.close()
