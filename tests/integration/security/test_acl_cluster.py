@@ -1,11 +1,13 @@
-"""Rules on three real brokers: made at one, in force at all of them, and taken back, while clients read and write."""
+"""Rules on three real brokers, over SQLite and etcd: made at one, in force at all, and taken back, while clients work."""
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer
 
+from etcd_cluster import EtcdCluster, MissingEtcd
 from eventually import until
 from headrace.broker.security.authorization import AUTHORIZER, KAFKAS_AUTHORIZER
 from headrace.cli import app
@@ -16,10 +18,16 @@ SECONDS = 30.0
 OPEN = {AUTHORIZER: KAFKAS_AUTHORIZER, "allow.everyone.if.no.acl.found": "true"}
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with Cluster(3, OPEN) as cluster:
-        yield cluster
+@pytest.fixture(scope="module", params=["sqlite", "etcd"])
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with ExitStack() as stack:
+        store = ""
+        if request.param == "etcd":
+            try:
+                store = stack.enter_context(EtcdCluster(tmp_path_factory.mktemp("etcd"))).url("/headrace")
+            except MissingEtcd as missing:
+                pytest.skip(str(missing))
+        yield stack.enter_context(Cluster(3, OPEN, store=store))
 
 
 @pytest.fixture
@@ -56,6 +64,13 @@ def test_a_rule_is_in_force_on_every_broker(
     assert produce(cluster, "others") is None
     assert acl("delete", "--user", "ANONYMOUS", "--topic", "orders", "--yes") == 0
     until(lambda: produce(cluster, "orders"), lambda error: error is None)
+
+
+def test_more_rules_than_fit_into_a_commit_are_kept(cluster: Cluster, acl: Callable[..., int]) -> None:
+    many = [part for number in range(150) for part in ("--topic", f"many-{number}")]
+    assert acl("allow", "--user", "many", "--read", *many) == 0
+    assert acl("test", "--user", "many", "--read", *many) == 0
+    assert acl("delete", "--user", "many", "--yes") == 0
 
 
 def test_a_live_consumer_is_cut_off_and_let_in_again(cluster: Cluster, acl: Callable[..., int]) -> None:
