@@ -29,7 +29,7 @@ def install(venv: Venv, wheel: Path, extra: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("extra", ["", "client", "avro", "etcd", "traces", "gateway", "spark"])
+@pytest.mark.parametrize("extra", ["", "client", "avro", "etcd", "secure", "traces", "gateway", "spark"])
 def test_an_extra_alone_brings_all_it_is_for(venv: Venv, wheel: Path, extra: str) -> None:
     install(venv, wheel, extra)
     wanted = {"", extra} | ({"client"} if extra in ("gateway", "spark") else set())

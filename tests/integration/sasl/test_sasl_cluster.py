@@ -1,6 +1,5 @@
 """Three brokers that log in at each other, and whose logins end soon: what is acknowledged is on all of them."""
 
-from collections.abc import Mapping
 from time import monotonic
 
 import pytest
@@ -23,18 +22,15 @@ def cluster(tmp_path_factory):
     add_users(data, "al")
     add_users(data, BROKER, password=BROKER)
     ports = {number: free_port(HOST) for number in (1, 2, 3)}
-
-    def own(number: int) -> Mapping[str, object]:
-        return {"listeners": f"OUT://{HOST}:{ports[number]}"}
-
     settings = {
+        "listeners": lambda number: f"OUT://{HOST}:{ports[number]}",
         "listener.security.protocol.map": "OUT:SASL_PLAINTEXT",
         "listener.name.out.scram-sha-512.sasl.jaas.config": (
             f'ScramLoginModule required username="{BROKER}" password="{BROKER}";'
         ),
         "connections.max.reauth.ms": SESSION_MS,
     }
-    with Cluster(3, settings, data=data, own_settings=own) as cluster:
+    with Cluster(3, settings, data=data) as cluster:
         cluster.secured = ",".join(f"{HOST}:{port}" for port in ports.values())
         yield cluster
 

@@ -126,6 +126,24 @@ def test_a_change_is_known_with_the_next_login_and_ends_no_connection(broker, cl
     assert producer.flush(WAIT_SECONDS) == 0
 
 
+def test_many_changes_of_users_disturb_nobody(broker, headrace_topic):
+    admin = AdminClient(librdkafka(broker, "SCRAM-SHA-256", "admin"))
+    errors = []
+    producer = Producer({**librdkafka(broker, "SCRAM-SHA-512", "admin"), "error_cb": errors.append})
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    sent = []
+    for number in range(20):
+        made = admin.alter_user_scram_credentials(
+            [UserScramCredentialUpsertion(f"u{number}-{each}", info, b"first") for each in range(10)]
+        )
+        producer.produce(headrace_topic, b"hello", on_delivery=lambda error, _: sent.append(error))
+        assert producer.flush(WAIT_SECONDS) == 0
+        for each in made.values():
+            each.result(WAIT_SECONDS)
+    assert sent == [None] * 20 and not errors
+    assert may_log_in(broker, "SCRAM-SHA-512", "u19-9", "first") and may_log_in(broker, "PLAIN", "u0-0", "first")
+
+
 @pytest.fixture
 def tool(broker, properties):
     try:
