@@ -276,7 +276,7 @@ def test_a_broker_that_is_fenced_for_a_moment_makes_no_gap(cluster: Cluster) -> 
     rng = Random(1)
     for _ in range(40):
         cluster.run(rng.uniform(0.3, 0.6))
-        host.node.broker.fence("the store does not answer")
+        host.loop.call_soon(host.node.broker.fence, "the store does not answer")
         cluster.run(rng.uniform(0.0, 0.01))
         host.node.broker.on_renewed()
     for producer in producers:
