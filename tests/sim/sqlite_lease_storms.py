@@ -234,6 +234,9 @@ class LeaseStorm:
                 life.unlink()
             self._are_lives_hidden = True
             self.ledger.on_lives_deleted()
+            # Leases of the dead are back until they end, which nobody tells.
+            for process in self._processes:
+                process.seen = None
         else:
             self._beside.with_name(f"{self._beside.name}.life-{self._lives:016x}.{self._lives:08x}").touch()
 
