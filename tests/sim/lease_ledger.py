@@ -54,6 +54,7 @@ class LeaseLedger:
         """A call begins that may give it another end; returns the one it has."""
         before = self.end_of(lease)
         self._ends[lease] = math.inf
+        self._gone.pop(lease, None)
         return before
 
     def on_asked(self, lease: Lease, before: float, end: float) -> None:
