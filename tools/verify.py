@@ -112,7 +112,7 @@ def _mutants() -> Iterator[Step]:
 
 
 def _stores() -> Iterator[Step]:
-    for store in ("sqlite", "etcd"):
+    for store in ("sqlite", "sqlite-leases", "etcd"):
         what = f"{STORE_SEEDS} seeds of storms over the {store} adapter alone"
         yield _storms(f"stores-{store}", what, 1, STORE_SEEDS, f"SCENARIO={store}")
 

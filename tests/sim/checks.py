@@ -32,8 +32,8 @@ from headrace.wire.batch import BatchHeader, iter_headers
 from headrace.wire.records import Record, read_records
 from sim.bounds import overcrowded, overgrown
 from sim.committed_ends import CommittedEnds
+from sim.durability import end_that_counts
 from sim.fresh_images import FreshImages
-from sim.held_ends import end_that_counts
 from sim.host import Host
 from sim.world import World
 

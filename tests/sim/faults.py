@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from headrace.cluster.image import Image
 from headrace.wire.batch import iter_headers
-from sim import directed, disk_storms
+from sim import directed, disk_storms, topic_faults
 from sim.checks import Checks
 from sim.clients import Directory, delete_records, elect_preferred, move_partition
 from sim.config_churn import change_configs
@@ -450,6 +450,17 @@ SCENARIOS: Final[Mapping[str, Mapping[Fault, float]]] = {
     },
     # Not durable on purpose: then only processes may die, and what they wrote stays in the page cache.
     "relaxed": {Faults.kill_one: 4, Faults.kill_all: 1, Faults.stop_one: 1, Faults.pause_one: 1, Faults.isolate_one: 1},
+    # Turned durable and relaxed all the time; only one at a time loses power, while all are in sync.
+    "hardening": {
+        topic_faults.toggle_flush: 5,
+        topic_faults.cut_power_relaxed: 2,
+        Faults.kill_one: 1,
+        Faults.bounce_follower: 2,
+        Faults.slow_disk: 3,
+        Faults.cut_store: 1,
+        Faults.cut_pair: 1,
+        Faults.elect_preferred: 1,
+    },
     "rot": {Faults.rot: 3, Faults.kill_one: 1, Faults.pause_one: 1, Faults.isolate_one: 1},
     "moves": {
         Faults.move_partition: 5,

@@ -7,6 +7,7 @@ name is another one.
 
 from typing import Any, NamedTuple
 
+from sim.durability import end_that_counts
 from sim.host import Host
 
 
@@ -40,8 +41,3 @@ class HeldEnds:
             return end if end >= wanted else self.note(host, partition)
         known = self._held.get((host.id, topic_id, index))
         return 0 if known is None else known.end_offset
-
-
-def end_that_counts(partition: Any) -> int:
-    """Of a topic that is not durable an ack rests on the logs of the in-sync replicas, not on their disks."""
-    return int(partition.log.synced_end if partition.config.is_durable else partition.log.end_offset)

@@ -224,6 +224,24 @@ def a_topic_becomes_durable_while_most_are_down(cluster: BusyCluster) -> None:
     cluster.until(lambda: len(cluster.state.isr) == 3)
 
 
+def a_topic_is_relaxed_for_a_moment(cluster: BusyCluster) -> None:
+    """Shorter than the time between two checkpoints; then one loses power, and is back first when it is durable again."""
+    dark = cluster.follower_hosts[0]
+    cluster.set_topic(flush_messages=RELAXED["flush_messages"])
+    cluster.run(cluster.rng.uniform(0.1, 4.0))
+    cluster.world.lose_power(dark)
+    cluster.set_topic(flush_messages="1")
+    for host in cluster.world.hosts:
+        if host is not dark:
+            cluster.kill(host)
+    cluster.world.start(dark)
+    cluster.run(cluster.rng.uniform(1.0, 3.0))
+    for host in cluster.world.hosts:
+        if host is not dark:
+            cluster.world.start(host)
+    cluster.until(lambda: len(cluster.state.isr) == 3)
+
+
 # -- leaders left alone --------------------------------------------------------------------------------------------------
 
 
@@ -281,6 +299,7 @@ LOST_POWER = Story(a_joiner_loses_power_before_its_commit_lands, topic_config=RE
 QUIET = Story(a_quiet_joiner_is_not_known_yet)
 LAST_LIFE = Story(a_fetch_of_the_last_life_comes_late, topic_config=RELAXED)
 DARK = Story(all_die_and_one_of_them_loses_power, topic_config=RELAXED)
+MOMENT = Story(a_topic_is_relaxed_for_a_moment)
 HARDENED = Story(a_topic_becomes_durable_while_most_are_down, topic_config=RELAXED)
 ALONE = Story(a_leader_is_left_alone_and_dies)
 LOWERED = Story(a_leader_alone_hears_of_a_lower_minimum_and_dies)
@@ -302,6 +321,7 @@ ISR_STORIES = (
     LAST_LIFE,
     DARK,
     HARDENED,
+    MOMENT,
     ALONE,
     LOWERED,
 )

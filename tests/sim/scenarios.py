@@ -65,6 +65,7 @@ CANNOT: Final[Mapping[str, Mapping[Fault, str]]] = {
 # Faults that wide scenarios do not get, and why.
 ONLY_THERE: dict[Fault, str] = {
     topic_faults.cut_power_relaxed: "elsewhere power_off_one does the same without asking who is in sync",
+    topic_faults.toggle_flush: "elsewhere all machines lose power at once, and what a relaxed topic acknowledged with them",
     disk_storms.fill_leaders_disk: "fill_disk and fill_to_the_last_byte fill any disk, for a shorter while",
     disk_storms.add_topic: "pass_topic makes topics, and deletes them too",
 }

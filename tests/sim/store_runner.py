@@ -1,15 +1,17 @@
-"""Storms over the adapters of the metadata store, from the command line: `--scenario etcd`, `--scenario sqlite`."""
+"""Storms over the adapters of the metadata store, from the command line: `--scenario etcd`, `sqlite`, `sqlite-leases`."""
 
 import multiprocessing
 from collections.abc import Callable
 from typing import Final
 
 from sim.etcd_storms import StoreOutcome, run_etcd_storm
+from sim.sqlite_lease_storms import run_sqlite_lease_storm
 from sim.sqlite_storms import run_sqlite_storm
 
 STORE_STORMS: Final[dict[str, Callable[[int], StoreOutcome]]] = {
     "etcd": run_etcd_storm,
     "sqlite": run_sqlite_storm,
+    "sqlite-leases": run_sqlite_lease_storm,
 }
 
 
@@ -21,5 +23,5 @@ def play_store_storms(scenario: str, seeds: range, processes: int) -> int:
             if outcome.breach is not None:
                 broken += 1
                 print(f"{outcome}\n  python -m tests.sim --scenario {scenario} --seed {outcome.seed}", flush=True)
-    print(f"{len(seeds)} storms, {acks} commits checked, {broken} broken")
+    print(f"{len(seeds)} storms, {acks} commits and leases checked, {broken} broken")
     return 1 if broken else 0

@@ -22,6 +22,7 @@ from sim.checks import READ_BYTES, Breach, Checks, label
 from sim.clients import Directory, Producer, create_topic
 from sim.consumers import Consumer
 from sim.crowd import Crowd
+from sim.durability import hearings_noted
 from sim.faults import SCENARIOS as OWN
 from sim.faults import Fault, Faults
 from sim.liveness import Liveness
@@ -29,8 +30,8 @@ from sim.mixed_clients import BulkProducer, ImpatientProducer
 from sim.passing_clients import PassingClient
 from sim.restored_stores import copy_store
 from sim.scenarios import SCENARIOS, WIDE
+from sim.topic_faults import DURABLE, RELAXED, pass_topic, replace_rotten
 from sim.topic_faults import NAMES as PASSING
-from sim.topic_faults import pass_topic, replace_rotten
 from sim.transactions import LEDGER, CommittedReader, Ledger, TransactionalProducer
 from sim.wide_producer import WideProducer
 from sim.world import LogLines, World
@@ -110,7 +111,10 @@ def _load_for(seed: int, scenario: str, brokers: int) -> Plan:
     rng = Random(f"plan {seed}")
     config = {"min.insync.replicas": rng.choice(("1", "2", "2", "2", "3"))} if brokers > 1 else {}
     if scenario == "relaxed":
-        config["flush.messages"] = str(1 << 40)
+        config["flush.messages"] = RELAXED
+    if scenario == "hardening":
+        config = {"min.insync.replicas": "2", "flush.messages": rng.choice((DURABLE, RELAXED))} if brokers > 1 else {}
+        return Plan(seed, scenario, brokers, 12.0, 1, 4, 1, 0.02, 0.4, tuple(config.items()))
     if scenario in ("cuts", "lone-leaders"):
         return Plan(seed, scenario, brokers, 10.0, 1, 4, 1, 0.02, 0.6, tuple(config.items()))
     if scenario == "churn":
@@ -175,7 +179,8 @@ def heard(world: World, verbose: bool) -> Iterator[None]:
     logger.propagate = False
     gc.disable()
     try:
-        yield
+        with hearings_noted():
+            yield
     finally:
         world.end()
         logger.removeHandler(handler)

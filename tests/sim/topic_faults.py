@@ -2,6 +2,7 @@
 
 pass_topic         a topic is made, grown, deleted, or deleted and made again at once under its name
 limit_size         the topic keeps so many bytes from now on (the invariant "retained" holds it to that)
+toggle_flush       the topic is made relaxed, or durable again
 limit_time         the topic keeps some seconds from now on, by the clock of whoever leads
 rot_anywhere       a bit flips in any segment of any topic, internal ones too, in what others have as well
 cut_power_relaxed  one machine of a relaxed topic loses its page cache while all others are in sync
@@ -29,6 +30,7 @@ DELETE_TOPICS, CREATE_PARTITIONS, ALTER_CONFIGS = 4, 2, 1
 NAMES = ("passing", "fleeting")
 PARTITIONS_MAX = 6
 KEPT_BYTES = (5_000, 20_000)
+DURABLE, RELAXED = "1", str(1 << 40)
 KEPT_MS = (1000, 4000)
 
 
@@ -68,6 +70,13 @@ def limit_size(faults: "Faults") -> None:
 def limit_time(faults: "Faults") -> None:
     faults.checks.kept_bytes[ORDERS] = 0
     _alter(faults, "retention.ms", faults.rng.choice(KEPT_MS))
+
+
+def toggle_flush(faults: "Faults") -> None:
+    topic = faults.image().topics.get(ORDERS)
+    if topic is not None:
+        is_durable = topic.config.get("flush.messages", DURABLE) == DURABLE
+        _alter(faults, "flush.messages", int(RELAXED if is_durable else DURABLE))
 
 
 def _alter(faults: "Faults", name: str, value: int) -> None:

@@ -2,7 +2,8 @@
 
     DATA/recovery-points, start-offsets, high-watermarks      one file each for all partitions, by topic id: a topic
                               that was deleted and made again under its old name starts from nothing
-    DATA/relaxed              the same, of logs whose acks rest on memory: how far each was on disk when that began
+    DATA/relaxed              the same, of logs whose acks rest on memory: how far each was on disk when that began. It is
+                              written before they do: a topic that is made relaxed is so from the next checkpoint on
     DATA/replicas             which were ever opened: see `disk.known_replicas`
 
 A log stays in `relaxed` until its topic is durable and all of it is on disk, whatever becomes of the topic's settings
@@ -25,7 +26,7 @@ from headrace.broker.disk.spare_room import SpareRoom
 from headrace.broker.disk.watch import DiskWatch
 from headrace.log import checkpoint
 from headrace.partition.partition import Partition
-from headrace.partition.role import assert_bounds
+from headrace.partition.role import assert_bounds, count_on_memory
 
 PER_TURN = 1000
 UNLINK_PER_TURN = 50
@@ -144,6 +145,9 @@ class Checkpoints:
         await self._save_file(self._recovery_points_path, points)
         await self._save_file(self._high_watermarks_path, watermarks)
         await self._save_file(self._relaxed_path, relaxed)
+        for partition in noted:
+            if partition.written_as in relaxed and not partition.is_gone:
+                count_on_memory(partition)
         for name in unnamed:
             self._forgotten.pop(name, None)
 
@@ -159,7 +163,7 @@ class Checkpoints:
         self._note_relaxed(partition)
 
     def _note_relaxed(self, partition: Partition) -> None:
-        if not partition.is_durable:
+        if not partition.config.is_durable:
             self.relaxed.setdefault(partition.written_as, partition.log.synced_end)
         elif partition.is_proven and self.are_doubts_told:
             self.relaxed.pop(partition.written_as, None)

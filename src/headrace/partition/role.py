@@ -163,7 +163,8 @@ class Role:
 
     def on_config(self, config: TopicConfig, log_config: LogConfig) -> None:
         self.config = config
-        self.is_durable = config.is_durable
+        # Only when that is written down do acks rest on memory: see `count_on_memory`.
+        self.is_durable = self.is_durable or config.is_durable
         self.log.config = log_config
         if self.leader is not None:
             self.leader.on_min_isr(self.min_isr)
@@ -258,3 +259,11 @@ class Role:
             watcher.on_change()
         for watcher in list(self.follower_watchers):
             watcher.on_change()
+
+
+def count_on_memory(role: Role) -> None:
+    """Lets acks of a relaxed topic rest on memory. It is on disk by now that they do: after a power cut the broker knows by
+    itself that it lacks some."""
+    if role.is_durable and not role.config.is_durable:
+        role.is_durable = False
+        role._on_changed()

@@ -153,6 +153,8 @@ class SqliteFile:
     def _in_our_words(self) -> Iterator[None]:
         try:
             yield
+        except apsw.ConnectionClosedError as error:
+            raise StoreUnreachable(f"{self.path} is not open") from error
         except apsw.FullError as error:
             # Not DiskFull: to its callers a store that takes no writes is one that does not answer, until it does.
             raise StoreUnreachable(f"no space left for {self.path}") from error
@@ -168,6 +170,8 @@ class SqliteFile:
             raise UserError(f"cannot open {self.path}: {error}", "Check that the folder exists and is ours.") from error
 
     def close(self) -> None:
+        # What comes under its names from now on is another file, even one that has its inodes.
+        self._opened = []
         self._db.close()
 
 

@@ -55,9 +55,13 @@ class SqliteLeases:
         self._beside = beside
         self._file = SqliteFile(self._path, _LAYOUT, deadline_s)
         self._others: set[str] = set()
-        mono = clock.now().mono
-        sweep(beside, self._file.read(lambda db: _lives(db, mono)))
-        self._life = ProcessLife(beside)
+        try:
+            mono = clock.now().mono
+            sweep(beside, self._file.read(lambda db: _lives(db, mono)))
+            self._life = ProcessLife(beside)
+        except BaseException:
+            self._file.close()
+            raise
 
     def _stay(self) -> None:
         """Reopens the file if another one has its name now, and keeps our life's file: others must find both."""
@@ -93,15 +97,17 @@ class SqliteLeases:
     def renew(self, lease: Lease) -> None:
         """Renews a lease at once, so that no broker that waits for its interpreter keeps others from renewing theirs.
 
-        The moment is that before the wait for the lock. SQLite's own clock tells whether the lease ran out meanwhile.
+        The moment is that before the wait for the lock. SQLite's own clock tells whether the lease ran out meanwhile, unless
+        the wall clock is set back just then: nobody can have taken the lease in that time, but others may have seen it end.
         """
         self._stay()
+        # The wall before ours: who stands still in between takes the lease for older than it is, never for younger.
+        wall = time.time()
         mono = self._clock.now().mono
-        of_sqlite = time.time() - mono
         changed = self._file.write_at_once(
             "UPDATE leases SET ends = ? WHERE name = ? AND holder = ? AND epoch = ?"
             " AND ends > ? AND ends > unixepoch('subsec') - ?",
-            (mono + lease.ttl_ms / 1000, lease.name, lease.holder, lease.epoch, mono, of_sqlite),
+            (mono + lease.ttl_ms / 1000, lease.name, lease.holder, lease.epoch, mono, wall - mono),
         )
         if not changed:
             raise LeaseLost(lease)
@@ -130,6 +136,9 @@ class SqliteLeases:
                     continue
                 others.add(life)
             leases[lease[0]] = Lease(*lease)
+        if not others >= self._others:
+            # Whoever asked first has seen a death, and watchers may not have been told of it.
+            self._next_end = 0.0
         self._others = others
         return leases
 

@@ -13,7 +13,7 @@ from headrace.partition.sequences import Sequences
 from headrace.partition.upkeep import Upkeep
 from headrace.partition.verification import Verifications
 from sim.mutant import Mutant, edit
-from sim.mutants.plans import HASTY, SAFETY, TRANSACTIONS, UNSEEN
+from sim.mutants.plans import HARDENING, HASTY, SAFETY, TRANSACTIONS, UNSEEN
 from sim.mutants.plays import by_test
 
 PARTITION = "tests/unit/partition/test_partition.py"
@@ -66,6 +66,11 @@ def relaxed_topics_are_flushed_by_time_only(patch: MonkeyPatch) -> None:
 def what_was_relaxed_stays_so(patch: MonkeyPatch) -> None:
     """A topic that becomes durable owes a sync for what it acknowledged before."""
     edit(patch, Role.on_config, ("self.ready.owe_sync(self)", "pass"))
+
+
+def acks_go_on_from_memory(patch: MonkeyPatch) -> None:
+    """A topic that becomes durable acknowledges nothing more from memory."""
+    edit(patch, Role.on_config, ("self.is_durable = self.is_durable or config.is_durable", "pass"))
 
 
 def own_batches_need_no_replicas(patch: MonkeyPatch) -> None:
@@ -154,6 +159,7 @@ LEADING = (
         what_was_relaxed_stays_so,
         f"{PARTITION}::test_a_topic_that_becomes_durable_owes_a_sync",
     ),
+    Mutant("acks-go-on-from-memory", acks_go_on_from_memory, SAFETY, HARDENING),
     by_test(
         "own-batches-need-no-replicas",
         own_batches_need_no_replicas,

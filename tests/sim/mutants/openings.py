@@ -8,8 +8,9 @@ from headrace.broker.partitions import Partitions
 from headrace.cluster import elect, rejoin
 from headrace.log import recovery, scan
 from headrace.log.log import Log
+from headrace.partition.role import Role
 from sim.disk_teeth import vanished_replicas_are_new
-from sim.isr_stories import DARK, HARDENED
+from sim.isr_stories import DARK, HARDENED, MOMENT
 from sim.mutant import edit
 from sim.mutants.plans import SAFETY
 from sim.mutants.plays import by_story, by_test
@@ -87,6 +88,11 @@ def lost_page_caches_are_not_told(patch: MonkeyPatch) -> None:
 def what_was_relaxed_is_forgotten(patch: MonkeyPatch) -> None:
     """A log that acknowledged from memory lacks that after a power cut, whatever its topic is set to by then."""
     edit(patch, Partitions._note_damage, ("elif lost_memory:", "elif False:"))
+
+
+def memory_counts_at_once(patch: MonkeyPatch) -> None:
+    """Acks of a topic that was made relaxed rest on memory when it is written down that they do."""
+    edit(patch, Role.on_config, ("self.is_durable = self.is_durable or config", "self.is_durable = config"))
 
 
 def internal_topics_are_left_out(patch: MonkeyPatch) -> None:
@@ -170,6 +176,7 @@ OPENINGS = (
         (what_was_relaxed_is_forgotten, "the broker knows by itself which logs were relaxed; taken away with that"),
     ),
     by_story("what-was-relaxed-is-forgotten", what_was_relaxed_is_forgotten, SAFETY, HARDENED),
+    by_story("memory-counts-at-once", memory_counts_at_once, SAFETY, MOMENT),
     by_test(
         "internal-topics-are-left-out",
         internal_topics_are_left_out,

@@ -35,6 +35,8 @@ CUTS = Plan(1, "cuts", 3, 10.0, 1, 4, 1, 0.01, 0.4, MIN_TWO)
 """Leaders that change while disks are slow: every change leaves a tail to cut."""
 LONE = Plan(1, "lone-leaders", 3, 14.0, 1, 4, 1, 0.02, 0.8, MIN_TWO)
 """In-sync sets of one, and what may lead after it."""
+HARDENING = Plan(1, "hardening", 3, 12.0, 1, 4, 1, 0.02, 0.4, MIN_TWO)
+"""A topic that is made relaxed and durable all the time."""
 DISKS = Plan(brokers=1, scenario="disks", seconds=10.0, pace=0.03, gap=0.6)
 # Narrow, as all faults of these scenarios at once would hide what a rule alone is good for.
 GROUPS = Plan(brokers=3, scenario="groups", partitions=3, producers=1, consumers=0, pace=1.0, gap=0.8, is_narrow=True)

@@ -9,6 +9,7 @@ from headrace.broker.disk.watch import FORGIVEN_SECONDS, TIMES_OLDEST, DiskWatch
 from quiet_loop import QuietLoop
 
 PATIENCE = 2.0
+LATE_S = 0.2
 
 
 class Disk:
@@ -119,6 +120,29 @@ def test_a_process_that_stood_still_has_not_been_let_down(disk: Disk) -> None:
     disk.loop.pass_time(60.0)
     disk.loop.resume()
     assert not disk.is_hung_after(0.1)
+
+
+def test_standing_still_again_and_again_is_no_hang_either(disk: Disk) -> None:
+    for _ in range(10):
+        disk.begin_sync()
+        disk.loop.pass_time(PATIENCE / 2)
+        disk.loop.pause()
+        disk.loop.pass_time(60.0)
+        disk.loop.resume()
+        assert not disk.is_hung_after(0.1)
+        disk.end_sync()
+
+
+def test_ticks_that_come_late_do_not_add_up(disk: Disk) -> None:
+    """On a busy machine every one does."""
+    disk.hang()
+    disk.begin_sync()
+    for _ in range(round(1.5 * PATIENCE / LATE_S / 2)):
+        disk.loop.pause()
+        disk.loop.pass_time(LATE_S)
+        disk.loop.resume()
+        disk.loop.pass_time(LATE_S)
+    assert disk.watch.is_hung
 
 
 def test_who_waits_for_it_is_woken(disk: Disk) -> None:

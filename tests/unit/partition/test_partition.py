@@ -9,6 +9,7 @@ from headrace.base.errors import DiskFailed, DiskFull, Refused
 from headrace.broker.partitions import log_config
 from headrace.cluster.entities import PartitionState
 from headrace.log.config import LogConfig
+from headrace.partition.role import count_on_memory
 from headrace.wire.batch import parse_header
 from headrace.wire.codes import ErrorCode
 from headrace.wire.records import read_records
@@ -213,6 +214,21 @@ def test_a_topic_that_becomes_durable_owes_a_sync() -> None:
     rig.partition.on_config(durable, log_config(durable, LogConfig()))
     rig.sync()
     assert rig.partition.log.synced_end == 1
+
+
+def test_a_topic_that_is_made_relaxed_is_durable_until_that_is_written_down() -> None:
+    rig, waiter = PartitionRig(), Waiter()
+    relaxed = config(**RELAXED)
+    rig.partition.on_config(relaxed, log_config(relaxed, LogConfig()))
+    rig.append(batch())
+    assert rig.partition.proven_end == 0
+    assert rig.partition.wait(1, 1, waiter, "part")
+    count_on_memory(rig.partition)
+    assert rig.partition.proven_end == 1
+    durable = config()
+    rig.partition.on_config(durable, log_config(durable, LogConfig()))
+    count_on_memory(rig.partition)
+    assert rig.partition.proven_end == 0
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -7,11 +7,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from headrace.base.errors import UserError
-from headrace.cluster.store import LeaseLost, StoreWentBack
+from headrace.base.errors import StoreUnreachable, UserError
+from headrace.cluster.store import Lease, LeaseLost, StoreWentBack
 from headrace.stores import process_life
 from headrace.stores.memory import MemoryShelf, MemoryStore
 from headrace.stores.process_life import ProcessLife, is_over, sweep
+from headrace.stores.sqlite_file import SqliteFile
+from headrace.stores.sqlite_leases import SqliteLeases
 from store_world import HandClock, SqliteWorld, World, first, story
 
 
@@ -88,6 +90,43 @@ async def test_a_lease_file_that_was_deleted_is_begun_anew_by_all(world: World) 
         await one.renew(held)
     again = await one.acquire("broker/1", "dir 1", 2, 60_000)
     assert await one.leases() == await two.leases() == {"broker/1": again, "broker/2": newcomer}
+
+
+def test_leases_whose_file_cannot_be_opened_anew_do_not_answer_until_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = tmp_path / "metadata.sqlite"
+    leases = SqliteLeases(beside, HandClock(), 0.0)
+    for path in tmp_path.glob("*.leases-*"):
+        path.unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteFile, "_prepare", _is_locked)
+        with pytest.raises(StoreUnreachable):
+            leases.acquire(Lease("broker/1", "dir 1", 1, 2000))
+    for call in (leases.live, leases.has_changed):
+        with pytest.raises(StoreUnreachable):
+            call()
+    held = leases.acquire(Lease("broker/1", "dir 1", 2, 2000))
+    assert leases.live() == {"broker/1": held}
+    leases.close()
+
+
+def _is_locked(*_: object) -> None:
+    raise apsw.BusyError
+
+
+def test_a_death_is_told_though_another_call_saw_it_first(tmp_path: Path) -> None:
+    beside = tmp_path / "metadata.sqlite"
+    one, two = (SqliteLeases(beside, HandClock(), 0.0) for _ in range(2))
+    one.acquire(Lease("broker/1", "dir 1", 1, 60_000))
+    assert two.has_changed()
+    assert set(two.live()) == {"broker/1"}
+    assert not two.has_changed()
+    one._life.end(is_forgotten=False)
+    assert two.live() == {}
+    assert two.has_changed()
+    two.close()
+    one._file.close()
 
 
 @story

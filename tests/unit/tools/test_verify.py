@@ -15,7 +15,7 @@ spec.loader.exec_module(verify)
 def test_a_part_is_chosen_by_its_name() -> None:
     assert [step.name for step in verify.choose(["chaos"])] == ["chaos"]
     assert verify.choose(["nothing"]) == []
-    assert [step.name for step in verify.choose(["stores"])] == ["stores-sqlite", "stores-etcd"]
+    assert [step.name for step in verify.choose(["stores"])] == ["stores-sqlite", "stores-sqlite-leases", "stores-etcd"]
 
 
 def test_without_a_name_it_is_the_whole_and_what_is_apart_runs_by_name() -> None:

@@ -7,7 +7,8 @@ A disk that is only slow answers: a sync of a large file may take long, but not 
 a hang of this one operation, so one that takes TIMES_OLDEST as long counts as hung, whatever else comes back.
 A disk that hung and came back may do so again: `recent_hangs` counts them, one less with every minute of good answers.
 
-Time is counted in ticks, not by the clock: a process that stood still has not been let down by its disk.
+Time is counted in ticks, not by the clock: a process that stood still has not been let down by its disk. It loses the ticks
+that it missed; one that comes late by less than a tick is none of those.
 """
 
 import asyncio
@@ -79,8 +80,12 @@ class DiskWatch:
     # -- watching --------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
+        due = self._loop.time()
         while not self._is_patient:
-            await asyncio.sleep(self.tick_seconds)
+            # A tick that came late makes the next one come sooner, or a busy machine would be patient for twice as long.
+            now = self._loop.time()
+            due = due + self.tick_seconds if now < due + self.tick_seconds else now + self.tick_seconds
+            await asyncio.sleep(due - now)
             self.on_tick()
 
     def on_tick(self) -> None:
