@@ -14,7 +14,9 @@ from tls_world import HOST, Certificates
 from eventually import until_async
 from headrace.base.disk import RealDisk
 from headrace.base.errors import UserError
+from headrace.base.probe import Probes
 from headrace.broker.net import acceptor
+from headrace.broker.net.descriptors import Descriptors
 from headrace.log.file_range import FileRange
 
 Story = Callable[[TlsDoor], Awaitable[None]]
@@ -53,6 +55,7 @@ def test_a_certificate_is_a_principal(played, certificates: Certificates) -> Non
         caller = await door.connect(certificates.client("app"))
         assert await caller.ask(b"hello") == b"hello"
         assert door.principals == ["User:CN=app"]
+        assert [each.ip for each in door.listener.connections] == [HOST]
         caller.close()
 
     played(TlsDoor(certificates, ssl_client_auth="required"), story)
@@ -328,6 +331,18 @@ def test_a_reader_that_is_slow_costs_no_more_than_pieces(played, certificates: C
     assert max(held) < 1 << 20
     assert file.pins == 0
     file.close()
+
+
+def test_all_interfaces_have_one_port(certificates: Certificates) -> None:
+    async def story() -> None:
+        everywhere = acceptor.Acceptor(
+            asyncio.get_running_loop(), asyncio.Protocol, None, 1, Probes(), Descriptors(1000), backlog=8
+        )
+        everywhere.bind(None, 0)
+        assert len({each.getsockname()[1] for each in everywhere.sockets}) == 1
+        everywhere.close()
+
+    asyncio.run(story())
 
 
 # -- settings --------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ each connection: the ones of the moment.
 """
 
 import asyncio
+import errno
 import logging
 import socket
 import ssl
@@ -66,14 +67,18 @@ class Acceptor:
 
     def bind(self, host: str | None, port: int) -> None:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        for family, kind, protocol, _, address in dict.fromkeys(found):
-            bound = socket.socket(family, kind, protocol)
-            self.sockets.append(bound)
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            bound.bind(address)
-            bound.setblocking(False)
+        for family, _, _, _, address in dict.fromkeys(found):
+            try:
+                self.sockets.append(_bound(family, (address[0], port, *address[2:])))
+            except OSError as error:
+                # A machine may know of IPv6 and have none.
+                if error.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL) or host is not None:
+                    raise
+            else:
+                # All have the port that the first was given.
+                port = self.sockets[0].getsockname()[1]
+        if not self.sockets:
+            raise OSError(errno.EADDRNOTAVAIL, f"no address to listen on for {host or 'all interfaces'}")
 
     async def start_serving(self) -> None:
         self._is_serving = True
@@ -216,6 +221,20 @@ class Acceptor:
             self._probes.peer_errors += 1
             fields = {"peer": arrival.peer, "request": "", "cause": handshake_failure(error)}
             logger.warning("no TLS handshake with %(peer)s: %(cause)s", fields)
+
+
+def _bound(family: int, address: tuple[object, ...]) -> socket.socket:
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.bind(address)
+    except BaseException:
+        bound.close()
+        raise
+    bound.setblocking(False)
+    return bound
 
 
 class Arrival:
