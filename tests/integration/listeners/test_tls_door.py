@@ -8,6 +8,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from tls_door import LOOPS, TlsDoor
 from tls_world import HOST, Certificates
 
@@ -388,6 +394,25 @@ def test_key_and_certificates_may_stand_in_the_settings(played, certificates: Ce
         caller.close()
 
     played(TlsDoor(certificates, **settings), story)
+
+
+def test_an_encrypted_key_needs_its_password(played, certificates: Certificates, tmp_path: Path) -> None:
+    """Without it OpenSSL would ask at the terminal, and the broker would wait there."""
+    pem = Path(certificates.broker("encrypted")).read_bytes()
+    key = load_pem_private_key(pem, None)
+    locked = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"open sesame"))
+    path = tmp_path / "encrypted.pem"
+    path.write_bytes(locked + pem[pem.index(b"-----BEGIN CERT") :])
+    for wrong in ({}, {"ssl_key_password": "open barley"}):
+        with pytest.raises(UserError, match="cannot be used"):
+            TlsDoor(certificates, ssl_keystore_location=str(path), **wrong)
+
+    async def story(door: TlsDoor) -> None:
+        caller = await door.connect()
+        assert await caller.ask(b"hello") == b"hello"
+        caller.close()
+
+    played(TlsDoor(certificates, ssl_keystore_location=str(path), ssl_key_password="open sesame"), story)
 
 
 @pytest.fixture(autouse=True)
