@@ -1,6 +1,8 @@
 """Limits of connections on real brokers: new ones at a bounded rate, and room for other brokers whatever clients do."""
 
 import socket
+import time
+import urllib.request
 
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
@@ -37,6 +39,15 @@ def test_another_broker_takes_the_place_of_a_silent_client() -> None:
         assert clients[0].recv(1) == b""
         for each in clients:
             each.close()
+
+
+def test_metrics_of_listeners(secure: SecureBroker) -> None:
+    page = urllib.request.urlopen(secure.broker.metrics_url, timeout=20).read().decode()
+    assert 'headrace_listener_connections{listener="INSIDE"} ' in page
+    (line,) = [each for each in page.splitlines() if each.startswith("headrace_certificate_expires_timestamp_seconds{")]
+    assert line.startswith('headrace_certificate_expires_timestamp_seconds{listener="TLS"} ')
+    days_left = (float(line.split()[-1]) - time.time()) / 86_400
+    assert 28 < days_left < 31
 
 
 def test_where_a_broker_listens_is_described(secure: SecureBroker) -> None:

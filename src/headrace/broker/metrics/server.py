@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 
 from headrace import __version__
 from headrace.base.exposition import CONTENT_TYPE, Metric, histogram_samples, labels_of, render
+from headrace.broker.metrics.connections import connection_metrics
 from headrace.broker.metrics.health import Check, liveness, readiness
 from headrace.broker.metrics.process import process_metrics
 from headrace.broker.metrics.topics import TopicRows, partition_metrics
@@ -117,6 +118,7 @@ def metrics_of(broker: "Broker", rows: TopicRows | None = None) -> Iterator[Metr
     yield from (all_rows(broker) if rows is None else rows).metrics()
     yield from upkeep_metrics(broker.retention, broker.cleaner)
     yield from _totals(broker)
+    yield from connection_metrics(broker.listeners)
     yield from process_metrics(broker.disk, broker.disk_room, broker.disk_watch)
 
 

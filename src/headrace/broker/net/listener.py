@@ -583,6 +583,11 @@ class Listener:
         if self.gates is not None:
             self.gates.stand_before(connection)
 
+    @property
+    def certificate_expires_at(self) -> float | None:
+        """The end of our certificate in seconds since 1970; None without TLS."""
+        return None if self._tls is None else self._tls.expires_at
+
     def principal_of(self, transport: asyncio.Transport) -> str:
         """The principal of a connection that nobody has logged in on: that of its certificate, if it showed one."""
         if self._tls is None or self.plan.has_sasl:

@@ -22,6 +22,18 @@ def require_reader(listener: str) -> None:
         raise UserError(f"listener {listener} asks for certificates, and cryptography is not installed", fix) from None
 
 
+def expiry_of(pem: bytes) -> float | None:
+    """The end of the first certificate in a PEM text, in seconds since 1970; None if nobody can read it here."""
+    try:
+        from cryptography.x509 import load_pem_x509_certificates
+    except ImportError:
+        return None
+    try:
+        return load_pem_x509_certificates(pem)[0].not_valid_after_utc.timestamp()
+    except ValueError:
+        return None
+
+
 def principal_of(tls: ssl.SSLObject | None, rules: Sequence[NameRule]) -> str:
     """The principal of who is at the other end; ANONYMOUS for one that showed no certificate."""
     certificate = None if tls is None else tls.getpeercert(binary_form=True)

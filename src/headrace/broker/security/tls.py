@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from headrace.base.errors import UserError
-from headrace.broker.security.certificates import principal_of, require_reader
+from headrace.broker.security.certificates import expiry_of, principal_of, require_reader
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.listeners import PlannedListener
 from headrace.security.principals import parse_rules
@@ -109,18 +109,25 @@ class Contexts(NamedTuple):
     server: ssl.SSLContext
     client: ssl.SSLContext | None
     """The context to call other brokers with; None where none are called."""
+    expires_at: float | None
+    """The end of our certificate, in seconds since 1970; None where no library reads it."""
 
 
 def open_contexts(settings: TlsSettings, for_brokers: bool) -> Contexts:
     """Raises UserError for files that cannot be used."""
     try:
-        return Contexts(_server(settings), _client(settings) if for_brokers else None)
+        client = _client(settings) if for_brokers else None
+        return Contexts(_server(settings), client, expiry_of(_chain(settings)))
     except (OSError, ValueError) as error:
         named = ", ".join(settings.files) or "ssl.keystore.key, ssl.keystore.certificate.chain"
         raise UserError(
             f"listener {settings.listener}: key or certificates cannot be used: {_cause(error)}",
             f"Look at {named}: PEM, a private key that fits the first certificate, and ssl.key.password if it is encrypted.",
         ) from error
+
+
+def _chain(settings: TlsSettings) -> bytes:
+    return Path(settings.keystore).read_bytes() if settings.keystore else settings.chain.encode()
 
 
 def _cause(error: Exception) -> str:
@@ -213,6 +220,10 @@ class ListenerTls:
     @property
     def client(self) -> ssl.SSLContext | None:
         return self._contexts.client
+
+    @property
+    def expires_at(self) -> float | None:
+        return self._contexts.expires_at
 
     def look(self) -> None:
         """Reads files that have changed, and those that other settings name. May run in a thread."""
