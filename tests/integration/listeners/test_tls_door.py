@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import shutil
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
@@ -162,6 +163,29 @@ def test_a_client_may_have_one_version_only(played, certificates: Certificates) 
         caller.close()
 
     played(TlsDoor(certificates, ssl_enabled_protocols="TLSv1.3"), story)
+
+
+def test_nobody_renegotiates(played, certificates: Certificates) -> None:
+    """A client of TLS 1.2 could otherwise have us compute handshake after handshake on one connection."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is needed. Fix: apt-get install openssl")
+
+    async def story(door: TlsDoor) -> None:
+        client = await asyncio.create_subprocess_exec(
+            *(openssl, "s_client", "-tls1_2", "-connect", f"{HOST}:{door.port}", "-CAfile", certificates.ca),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        assert client.stdin is not None
+        await until_async(lambda: bool(door.listener.connections))
+        client.stdin.write(b"R\n")
+        said, _ = await asyncio.wait_for(client.communicate(), 20)
+        assert b"RENEGOTIATING" in said
+        assert b"no renegotiation" in said
+
+    played(TlsDoor(certificates), story)
 
 
 @pytest.mark.parametrize("sent", [b"", b"\x16\x03", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"])
