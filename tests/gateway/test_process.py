@@ -3,12 +3,14 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
-from gateway_process import GatewayProcess
+from gateway_process import SECONDS, GatewayProcess
 
 from eventually import until
 
@@ -30,6 +32,16 @@ def test_stops_cleanly_when_asked(new_gateway: Callable[..., GatewayProcess]) ->
 def test_starts_without_brokers(new_gateway: Callable[..., GatewayProcess]) -> None:
     with new_gateway(bootstrap="127.0.0.1:1").client() as client:
         assert client.get("/openapi.json").status_code == 200
+
+
+def test_it_does_not_serve_a_network_unless_told_so(new_gateway: Callable[..., GatewayProcess]) -> None:
+    command = [sys.executable, "-m", "headrace.cli", "gateway", "--host=0.0.0.0"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "the gateway at 0.0.0.0:8080 would serve everybody on the network" in ran.stderr
+    told = new_gateway("--host=0.0.0.0", "--allow-insecure-network")
+    with told.client() as http:
+        assert http.get("/health").status_code == 200
 
 
 def test_a_changed_file_is_read_again(new_gateway: Callable[..., GatewayProcess], tmp_path: Path) -> None:

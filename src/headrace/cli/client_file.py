@@ -12,7 +12,8 @@ from typer.core import TyperGroup
 
 from headrace.base.errors import UserError
 from headrace.cli.failure import ExitCode, Failure
-from headrace.client.property_names import VARIABLE, security_only
+from headrace.cli.options import parse_pairs
+from headrace.client.property_names import VARIABLE, is_secret, security_only
 
 # The gateway serves others: it takes the option, and no identity from the environment of whoever starts it.
 _NOT_OFFERED = ("gateway",)
@@ -27,6 +28,16 @@ def client_settings() -> Mapping[str, str]:
 def security_settings() -> dict[str, str]:
     """The client settings that say who the command is, and whom it trusts."""
     return security_only(_told)
+
+
+def pairs_of_settings(pairs: list[str] | None, option: str) -> dict[str, str]:
+    """`NAME=VALUE …` of an option for client settings, with a warning for a secret, which the process list shows."""
+    from headrace.cli.output import remark
+
+    settings = parse_pairs(pairs or (), option)
+    for name in filter(is_secret, settings):
+        remark(f"warning: {option} {name} is seen by everybody who lists the processes of this machine; a file is not")
+    return settings
 
 
 def settings_of_file(path: str) -> dict[str, str]:

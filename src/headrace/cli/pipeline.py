@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from headrace.cli.client_file import security_settings, settings_of_file
-from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap, TopicName, parse_pairs
+from headrace.cli.client_file import pairs_of_settings, security_settings, settings_of_file
+from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap, TopicName
 from headrace.client.property_names import security_only
 
 if TYPE_CHECKING:
@@ -154,8 +154,8 @@ def mirror(
             source,
             target,
             topics,
-            source_options=source_settings | parse_pairs(source_option or (), "--from-option"),
-            target_options=target_settings | parse_pairs(target_option or (), "--to-option"),
+            source_options=source_settings | pairs_of_settings(source_option, "--from-option"),
+            target_options=target_settings | pairs_of_settings(target_option, "--to-option"),
             prefix=prefix,
             groups=group or (),
             follow=follow,
@@ -287,7 +287,7 @@ def sql(
 
 def _options(pairs: list[str] | None) -> dict[str, str]:
     """The client settings of a job: those of --client-config, and what the command line adds."""
-    return security_settings() | parse_pairs(pairs or (), "--option")
+    return security_settings() | pairs_of_settings(pairs, "--option")
 
 
 def _require_spark(*bootstraps: str) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli.client_file import security_settings
-from headrace.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, parse_pairs
+from headrace.cli.client_file import pairs_of_settings, security_settings
+from headrace.cli.options import DEFAULT_BOOTSTRAP, Bootstrap
 from headrace.cli.pipeline import Master, Options
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def spark(
     from headrace.pipelines.sql import session_with_topics
 
     with in_plain_words():
-        options = security_settings() | parse_pairs(option or (), "--option")
+        options = security_settings() | pairs_of_settings(option, "--option")
         session = session_with_topics(bootstrap, options=options, master=master)
         names = _names(session, Kafka(bootstrap, options).source_options())
         if code is not None or file is not None:

@@ -7,7 +7,7 @@ import pytest
 from typer.core import TyperGroup
 
 from headrace.cli import app
-from headrace.cli.client_file import client_settings, security_settings
+from headrace.cli.client_file import client_settings, pairs_of_settings, security_settings
 from headrace.cli.connection import client_config
 from headrace.cli.failure import ExitCode
 
@@ -100,6 +100,14 @@ def test_a_file_for_all_to_read_is_a_warning(seen: list[Any], file: Path, capsys
     out, err = capsys.readouterr()
     assert f"chmod 600 {file}" in err
     assert "warning" not in out
+
+
+def test_a_secret_on_the_command_line_is_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert pairs_of_settings([f"sasl.password={SECRET}"], "--option") == {"sasl.password": SECRET}
+    told = capsys.readouterr().err
+    assert ("sasl.password" in told, SECRET in told) == (True, False)
+    assert pairs_of_settings(["sasl.username=me"], "--option") == {"sasl.username": "me"}
+    assert capsys.readouterr().err == ""
 
 
 def test_the_option_is_offered_once() -> None:
