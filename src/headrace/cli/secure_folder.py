@@ -41,6 +41,11 @@ class SecureFolder:
     def make(self) -> None:
         make_directory(self.path)
 
+    def drop_certificates(self) -> None:
+        """Deletes those of brokers: nobody trusts the authority any more that signed them."""
+        for path in self.path.glob("broker-*.pem"):
+            path.unlink()
+
     def admin_password(self) -> str:
         return read_properties(str(self.admin))["sasl.password"]
 

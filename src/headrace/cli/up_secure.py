@@ -40,6 +40,8 @@ class SecureUp:
 
         self._require_apart(given)
         self.folder.make()
+        if not self.folder.authority.exists():
+            self.folder.drop_certificates()
         self._authority = Authority.in_folder(self.folder.path, AUTHORITY_DAYS)
         if self.folder.is_complete:
             password = self.folder.admin_password()
