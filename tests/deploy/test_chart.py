@@ -89,6 +89,9 @@ def test_each_pod_is_a_broker_that_the_others_can_reach(release: Callable[..., R
     assert brokers[0].settings == {"default.replication.factor": "3", "min.insync.replicas": "2"}
     gateway = gateway_settings(found.config, {})
     assert gateway.allow_insecure_network and all(each.allow_insecure_network for each in brokers)
+    closed = release(allowInsecureNetwork=False)
+    assert not closed.broker(0).allow_insecure_network
+    assert not gateway_settings(closed.config, {}).allow_insecure_network
     assert gateway.bootstrap.split(",") == [f"{each.advertised_host}:{each.port}" for each in brokers]
     assert list(gateway.broker_metrics) == [f"{each.advertised_host}:{each.metrics_port}" for each in brokers]
 

@@ -1,4 +1,4 @@
-"""Certificates that `headrace up --secure` makes: kept while they are good, made anew near their end or with the authority."""
+"""Certificates that `headrace up --secure` makes: kept while they are good, made anew near their end or with it all."""
 
 from pathlib import Path
 
