@@ -70,7 +70,8 @@ class Fetching(OfThisProcess):
             return False
         if error.code() == KafkaError._PARTITION_EOF:
             self._unread.discard(read.partition() or 0)
-        elif not error.retriable():
+        # librdkafka looks for the coordinator of a group that is never joined, and may not be this user's to read.
+        elif not error.retriable() and error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
             raise error_of(error, f"reading {self._topic}")
         return True
 

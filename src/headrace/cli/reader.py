@@ -79,7 +79,7 @@ class Reader:
     def _on_event(self, error: KafkaError, received: Any, pending: set[int]) -> None:
         if error.code() == KafkaError._PARTITION_EOF:
             self._on_position(received.partition(), received.offset(), pending)
-        elif error.fatal() or not (error.retriable() or error.code() in PASSING):
+        elif error.fatal() or not (error.retriable() or error.code() in _NO_END):
             raise explained(error, f"reading {self.reading.topic} stopped", self.reading.topic)
 
     def _on_position(self, partition: int, next_offset: int, pending: set[int]) -> None:
@@ -149,6 +149,9 @@ PASSING = {
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.NOT_COORDINATOR,
 }
+
+# librdkafka looks for the coordinator of a group that is never joined, and may not be this user's to read.
+_NO_END = PASSING | {KafkaError.GROUP_AUTHORIZATION_FAILED}
 
 
 def to_message(received: Any) -> Message:

@@ -61,10 +61,21 @@ def test_a_user_may_do_what_rules_say(up: SecuredUp, alice: Path) -> None:
     allow = up.cli("acl", "allow", "--user", "alice", "--read", "--write", "--topic", "orders")
     assert allow.code == 0, allow.err
     assert up.cli("produce", "orders", stdin="one\n", as_user=alice).code == 0
-    assert up.cli("consume", "orders", as_user=alice).out == "one\n"
+    assert up.cli("consume", "orders", as_user=alice) == (0, "one\n", "")
+    in_group = up.cli("consume", "orders", "--group", "billing", as_user=alice)
+    assert (in_group.code, "ask for an ACL on the group" in in_group.err) == (4, True)
     listed = up.cli("topic", "list", as_user=alice).out
     assert ("orders" in listed, "payroll" in listed) == (True, False)
     assert up.cli("topic", "delete", "orders", "--yes", as_user=alice).code == 4
+
+
+def test_import_headrace_as_a_user_without_a_group(up: SecuredUp, alice: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert up.cli("topic", "create", "read-only").code == 0
+    assert up.cli("produce", "read-only", stdin="one\n").code == 0
+    assert up.cli("acl", "allow", "--user", "alice", "--read", "--topic", "read-only").code == 0
+    monkeypatch.setenv("HEADRACE_CONFIG", str(alice))
+    with headrace.connect() as client:
+        assert [message.text for message in client.fetch("read-only")] == ["one"]
 
 
 def test_import_headrace(up: SecuredUp, monkeypatch: pytest.MonkeyPatch) -> None:
