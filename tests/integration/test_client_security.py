@@ -228,6 +228,22 @@ def test_no_file_at_a_door_that_wants_one(kafka, run, monkeypatch):
         assert (code, "--client-config" in err) == (5, True)
 
 
+def test_a_certificate_that_is_not_trusted(kafka, run, tmp_path):
+    """Nobody is told the password: TLS ends before the login begins."""
+    other = tmp_path / "other.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=other"]
+    subprocess.run([*made, "-keyout", str(tmp_path / "key.pem"), "-out", str(other)], check=True, capture_output=True)
+    code, _, err = run("topic", "list", ssl_ca_location=str(other))
+    assert (code, "certificate verify failed" in err, "ssl.ca.location" in err) == (5, True, True)
+
+
+def test_nobody_at_a_door_with_tls(kafka, run):
+    code, _, err = run("topic", "list", "--bootstrap", f"127.0.0.1:{free_port('127.0.0.1')},{kafka.address('SASLTLS')}")
+    assert (code, err) == (0, "")
+    code, _, err = run("topic", "list", "--bootstrap", f"127.0.0.1:{free_port('127.0.0.1')}")
+    assert (code, "no broker answers" in err) == (5, True)
+
+
 def test_a_plain_client_at_a_door_that_is_not(kafka):
     with pytest.raises(Disconnected):
         ask(kafka.address("TLS"), None)

@@ -1,7 +1,7 @@
 """Whether anybody answers at `--bootstrap`, and takes us: a client library would go on trying for long.
 
-A bare connect comes first, then a hello with the command's own identity: a wrong password, a certificate that is not
-trusted and a listener that wants TLS are told at once, in the broker's words.
+A bare connect comes first where there is no TLS, then a hello with the command's own identity: a wrong password, a
+certificate that is not trusted and a listener that wants TLS are told at once, in the broker's words.
 """
 
 import asyncio
@@ -18,6 +18,9 @@ from headrace.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 CONNECT_SECONDS = 3.0
 SECURED = "a cluster with TLS or logins needs --client-config FILE or HEADRACE_CONFIG (docs/security.md)"
+TRUSTED = (
+    "see whether it runs, and security.protocol and ssl.ca.location in the file of --client-config (docs/security.md)"
+)
 
 
 def parse_bootstrap(text: str) -> list[tuple[str, int]]:
@@ -29,23 +32,26 @@ def parse_bootstrap(text: str) -> list[tuple[str, int]]:
 
 def require_reachable(addresses: str) -> None:
     reasons = []
+    has_tls = client_settings().get("security.protocol", "").upper().endswith("SSL")
     for host, port in parse_bootstrap(addresses):
         try:
-            socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
+            if not has_tls:
+                # One that goes away without a word would be a warning in the log of a broker that waits for TLS.
+                socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
+            _require_welcome(host, port)
+            return
         except OSError as error:
             reasons.append(f"{host}:{port}: {(error.strerror or str(error)).lower()}")
-            continue
-        _require_welcome(host, port)
-        return
-    raise Failure(
-        f"no broker answers ({'; '.join(reasons)})",
-        "start one with `headrace up`, or name yours with --bootstrap HOST:PORT",
-        ExitCode.UNREACHABLE,
-    )
+        except Disconnected as error:
+            if not has_tls:
+                raise Failure(f"{host}:{port}: {error}", SECURED, ExitCode.UNREACHABLE) from None
+            reasons.append(f"{host}:{port}: {error}")
+    fix = TRUSTED if has_tls else "start one with `headrace up`, or name yours with --bootstrap HOST:PORT"
+    raise Failure(f"no broker answers ({'; '.join(reasons)})", fix, ExitCode.UNREACHABLE)
 
 
 def _require_welcome(host: str, port: int) -> None:
-    """Fails if the broker turns us away. One that takes its time is left to the command's own deadline."""
+    """Fails if the broker refuses us. One that takes its time is left to the command's own deadline."""
     settings = client_settings()
     is_sasl = settings.get("security.protocol", "").upper().startswith("SASL")
     if is_sasl and settings.get("sasl.mechanism", settings.get("sasl.mechanisms", "")).upper() not in MECHANISMS:
@@ -57,8 +63,6 @@ def _require_welcome(host: str, port: int) -> None:
     except Refused as refusal:
         fix = "see sasl.username and sasl.password in the file of --client-config"
         raise Failure(f"{host}:{port}: {refusal.message}", fix, ExitCode.REFUSED) from None
-    except Disconnected as error:
-        raise Failure(f"{host}:{port}: {error}", SECURED, ExitCode.UNREACHABLE) from None
 
 
 async def _greet(host: str, port: int) -> None:
