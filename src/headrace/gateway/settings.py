@@ -56,6 +56,7 @@ class GatewaySettings(BaseSettings):
     push_send_seconds_max: float = Field(60.0, gt=0, description="How long a listener may take nothing before it goes.")
     group_session_ms: int = Field(10_000, gt=0, description="After so long without a sign another gateway takes over.")
     webhooks_max: int = Field(500, gt=0, description="The most webhooks there may be.")
+    webhook_keys: str = Field("", description="File of keys that seal the secrets of webhooks, as base64, one in a line.")
     webhook_networks: Words = Field(
         (), description="Networks beside public ones that webhooks may go to, as 10.0.0.0/8,…"
     )
