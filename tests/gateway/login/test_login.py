@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from gateway.gateway_process import SECONDS
-from gateway.login.login_world import MECHANISMS, USERS, basic, gateway_before, secured_broker
+from gateway.gateway_process import SECONDS, GatewayProcess
+from gateway.login.login_world import MECHANISMS, USERS, basic, client_file, gateway_before, secured_broker
 from signed_tokens import AUDIENCE, ISSUER, JWKS, STRANGE_KEY, token
 
 AL, BO = ("al", USERS["al"]), ("bo", USERS["bo"])
@@ -153,6 +153,18 @@ def test_what_needs_rights_of_the_gateway_says_so(http, orders):
     assert http.get("/api/v1/webhooks", headers=basic(*AL)).status_code == 503
     assert http.get("/api/v1/alerts", headers=basic(*AL)).status_code == 503
     assert http.get("/metrics", headers=basic(*AL)).status_code == 200
+
+
+def test_one_login_for_everybody_has_to_be_asked_for(secured, tmp_path, orders):
+    settings = client_file(tmp_path / "root.properties", user="root")
+    words = ("--client-config", str(settings))
+    for more, status in (((), 401), (("--set", "login=gateway"), 200)):
+        gateway = GatewayProcess(secured.bootstrap, *words, *more).start()
+        try:
+            with gateway.client() as http:
+                assert http.get(f"/topics/{orders}/messages").status_code == status
+        finally:
+            gateway.stop()
 
 
 def test_bearer_tokens_are_passed_on(tmp_path):
