@@ -11,6 +11,8 @@ from headrace.admin.admin import Admin
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.connection import Disconnected
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.replicas import OngoingPartitionReassignment
 
 
 class BrokerSeen(NamedTuple):
@@ -75,7 +77,8 @@ class Survey(NamedTuple):
         return [partition for partition in self.partitions.values() if partition.is_moving]
 
 
-async def survey(admin: Admin) -> Survey:
+async def survey(admin: Admin, only_allowed: bool = False) -> Survey:
+    """With `only_allowed`, who may not see the moves of the cluster sees the rest."""
     described = await admin.describe_cluster()
     brokers = {
         each.broker_id: BrokerSeen(each.broker_id, each.host, each.port, each.rack, not each.is_fenced)
@@ -85,7 +88,8 @@ async def survey(admin: Admin) -> Survey:
     for broker in [broker for broker in brokers.values() if broker.is_alive]:
         brokers[broker.id] = await _look_at_disk(admin, broker, held)
     controller = described.controller_id if described.controller_id in brokers else None
-    return Survey(described.cluster_id, controller, brokers, await _partitions(admin, held))
+    moves = await _moves(admin, only_allowed)
+    return Survey(described.cluster_id, controller, brokers, await _partitions(admin, held, moves))
 
 
 async def _look_at_disk(
@@ -109,14 +113,21 @@ async def _look_at_disk(
     )
 
 
+async def _moves(admin: Admin, only_allowed: bool) -> dict[TopicPartition, OngoingPartitionReassignment]:
+    try:
+        topics = (await admin.reassignments()).topics
+    except Refused as refusal:
+        if not only_allowed or refusal.code != ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            raise
+        return {}
+    return {TopicPartition(topic.name, part.partition_index): part for topic in topics for part in topic.partitions}
+
+
 async def _partitions(
-    admin: Admin, held: Mapping[TopicPartition, Mapping[int, ReplicaSeen]]
+    admin: Admin,
+    held: Mapping[TopicPartition, Mapping[int, ReplicaSeen]],
+    moves: Mapping[TopicPartition, OngoingPartitionReassignment],
 ) -> dict[TopicPartition, PartitionSeen]:
-    moves = {
-        TopicPartition(topic.name, part.partition_index): part
-        for topic in (await admin.reassignments()).topics
-        for part in topic.partitions
-    }
     seen: dict[TopicPartition, PartitionSeen] = {}
     for topic in sorted((await admin.metadata()).topics, key=lambda topic: topic.name or ""):
         for part in sorted(topic.partitions, key=lambda part: part.partition_index):

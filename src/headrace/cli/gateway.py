@@ -21,6 +21,12 @@ def gateway(
         str,
         typer.Option("--client-config", metavar="FILE", help="The gateway's own settings as a client of the brokers."),
     ] = "",
+    service_config: Annotated[
+        str,
+        typer.Option(
+            "--service-config", metavar="FILE", help="A login of the gateway's own, for what no caller asks for."
+        ),
+    ] = "",
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8080,
     allow_insecure_network: Annotated[
@@ -64,7 +70,7 @@ def gateway(
     logs = LogOptions("json" if as_json else log_format, log_level, log_file, log_file_bytes, log_files)
     configure_logs(logs, None)
     status = StatusPipe(ready_fd)
-    options = {"bootstrap": bootstrap, "host": host, "port": port}
+    options = {"bootstrap": bootstrap, "host": host, "port": port, "service_config": service_config}
     given = of_client_file(client_config) if client_config else {}
     given |= {name: value for name, value in options.items() if is_given(context, name)}
     given |= parse_pairs(settings or (), "--set")
@@ -72,7 +78,7 @@ def gateway(
     if allow_insecure_network:
         given["allow_insecure_network"] = True
     told = gateway_settings(config_of(context), given)
-    if not told.allow_insecure_network:
+    if not (told.allow_insecure_network or (told.callers_log_in and told.is_tls)):
         require_loopback("the gateway", told.host, told.port)
 
     def read_again() -> tuple[GatewaySettings, str]:
@@ -91,10 +97,11 @@ def gateway(
         status.tell(ReadyStatus(0, told.host, chosen, chosen, os.getpid()))
         if ready_fd >= 0:
             return
+        scheme = "https" if told.is_tls else "http"
         if as_json:
-            show_json({"status": "serving", "url": f"http://{told.host}:{chosen}", "pid": os.getpid()})
+            show_json({"status": "serving", "url": f"{scheme}://{told.host}:{chosen}", "pid": os.getpid()})
         else:
-            remark(f"the gateway serves on http://{told.host}:{chosen}; Ctrl-C stops it")
+            remark(f"the gateway serves on {scheme}://{told.host}:{chosen}; Ctrl-C stops it")
 
     try:
         serve(told, on_ready, parent_fd)

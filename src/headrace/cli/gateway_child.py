@@ -25,6 +25,7 @@ class GatewayChild(Child):
         self.host = host
         self.port = port
         self._is_stale = False
+        self._scheme = "http"
         self._metrics = ",".join(f"{each.host}:{each.metrics_port}" for each in brokers)
         self._words = [*(["--json"] if as_json else []), *([f"--config={config}"] if config else [])]
         if log_file:
@@ -32,7 +33,12 @@ class GatewayChild(Child):
 
     @property
     def url(self) -> str:
-        return f"http://{self.host}:{self.port}"
+        return f"{self._scheme}://{self.host}:{self.port}"
+
+    def secure(self, words: Sequence[str]) -> None:
+        """Starts it with these words for https and logins."""
+        self._scheme = "https"
+        self._words += words
 
     def read_file_again(self) -> None:
         """A gateway that starts has read the file perhaps before it changed, and would end by the signal: it waits."""

@@ -2,6 +2,8 @@
 
     ca.pem, ca.key           the authority that clients and brokers trust
     broker-N.pem             key and certificate of a broker
+    gateway.pem              key and certificate of the gateway
+    gateway.properties       where the gateway's brokers are and whom it trusts, without a login
     admin.properties         the administrator's login, by librdkafka's names
     admin-java.properties    the same for Java's tools (--command-config)
 
@@ -30,6 +32,14 @@ class SecureFolder:
     @property
     def admin(self) -> Path:
         return self.path / "admin.properties"
+
+    @property
+    def gateway(self) -> Path:
+        return self.path / "gateway.properties"
+
+    @property
+    def gateway_certificate(self) -> Path:
+        return self.path / "gateway.pem"
 
     @property
     def is_complete(self) -> bool:
@@ -63,6 +73,11 @@ class SecureFolder:
         }
         save_private(self.path / "admin-java.properties", _as_file(java))
         save_private(self.admin, _as_file({**lines, **login}))
+
+    def write_gateway(self) -> None:
+        from headrace.cli.certificates import save_private
+
+        save_private(self.gateway, _as_file(self.client_lines()))
 
     def client_lines(self) -> dict[str, str]:
         """The settings that every client needs, beside its user name and password."""

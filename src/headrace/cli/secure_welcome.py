@@ -33,7 +33,12 @@ class SecurePanelWatcher(PanelWatcher):
         what = f"{count_of(len(children), 'broker')}, data in {escape(str(self.data))}"
         screen.print(f"[bold green]Headrace {__version__} is up[/]: {what}, with TLS, logins and rules\n")
         screen.print(f"  connect to  [bold]{bootstrap_of(children)}[/]")
-        screen.print(f"  metrics     {' '.join(metrics_urls(children))}\n")
+        screen.print(f"  metrics     {' '.join(metrics_urls(children))}")
+        if gateway:
+            screen.print(
+                f"  in browser  [bold]{gateway.url}[/], in a moment; its certificate is by {self._folder.authority.name}"
+            )
+        screen.print()
         screen.print("  every client needs, beside its user and password:")
         for name, value in self._folder.client_lines().items():
             screen.print(f"    [cyan]{escape(f'{name}={value}')}[/]", soft_wrap=True)

@@ -119,12 +119,12 @@ def up(
 
     children = [child(number) for number in range(1, brokers + 1)]
     gateway = None
-    if secured and not no_gateway:
-        remark("no gateway: it cannot ask its callers for a login yet, so --secure starts without it")
-    elif not no_gateway and preflight.has_gateway(remarks):
+    if not no_gateway and preflight.has_gateway(remarks):
         serve_options = [each.options for each in children]
         http = preflight.http_port(HOST, http_port, remarks)
         gateway = GatewayChild(serve_options, HOST, http, data, as_json, config or "", log_file_in(log_dir, "gateway"))
+        if secured:
+            gateway.secure(secured.gateway_words())
     for line in remarks:
         remark(f"warning: {line}")
     if end_stopped_after is None:

@@ -20,6 +20,7 @@ from headrace.cli.serve_options import ServeOptions
 
 CLIENTS, BROKERS = "CLIENTS", "BROKERS"
 BROKER_NAME: Final = "headrace-broker"
+GATEWAY_NAME: Final = "headrace-gateway"
 AUTHORITY_DAYS, CERTIFICATE_DAYS, RENEWED_DAYS = 3650, 365, 30
 # Where brokers call each other: so far above the port for clients, or where there is room.
 INNER_PORTS = 1000
@@ -63,18 +64,25 @@ class SecureUp:
 
     def settings_of(self, broker_id: int, port: int) -> dict[str, str]:
         """The settings of one broker, whose certificate is there by then."""
-        self._certify(self.folder.certificate(broker_id))
+        self._certify(self.folder.certificate(broker_id), BROKER_NAME)
         wanted = port + INNER_PORTS
         inner = wanted if wanted <= 65535 and is_free(self._host, wanted) else free_port(self._host)
         return self._settings(broker_id, port, inner)
 
-    def _certify(self, path: Path) -> None:
+    def gateway_words(self) -> list[str]:
+        """Options of the gateway: it serves https, and passes on the logins of its callers, having none itself."""
+        # Not the brokers' name, by which they are super users of each other.
+        self._certify(self.folder.gateway_certificate, GATEWAY_NAME)
+        self.folder.write_gateway()
+        return [f"--client-config={self.folder.gateway}", f"--set=certificate={self.folder.gateway_certificate}"]
+
+    def _certify(self, path: Path, name: str) -> None:
         from headrace.cli.certificates import read_file, save_private
 
         if path.exists() and read_file(path)[0].days_left > RENEWED_DAYS:
             return
         hosts = [self._host, "localhost", "127.0.0.1", "::1"]
-        save_private(path, self._authority.issue(BROKER_NAME, list(dict.fromkeys(hosts)), CERTIFICATE_DAYS))
+        save_private(path, self._authority.issue(name, list(dict.fromkeys(hosts)), CERTIFICATE_DAYS))
 
     def _settings(self, broker_id: int, port: int, inner_port: int) -> dict[str, str]:
         return {

@@ -120,6 +120,12 @@ async def authenticate(connection: ClientConnection, sasl: Sasl, seconds_max: fl
             raise Refused(reply.error_code, f"user {sasl.username}: {reply.error_message or 'authentication failed'}")
         return bytes(reply.auth_bytes)
 
+    if sasl.mechanism == "OAUTHBEARER":
+        # The token is the whole identity; brokers answer a bad one with JSON first, and refuse what follows.
+        if await send(f"n,,\1auth=Bearer {sasl.password}\1\1".encode()):
+            await send(b"\1")
+            raise Refused(ErrorCode.SASL_AUTHENTICATION_FAILED, "the token is not taken")
+        return
     if sasl.mechanism == "PLAIN":
         await send(f"\0{sasl.username}\0{sasl.password}".encode())
         return

@@ -11,6 +11,12 @@ from headrace import __version__
 from headrace.gateway import problem
 from headrace.gateway.admin.routers import ROUTERS as ADMIN_ROUTERS
 from headrace.gateway.bounded_bodies import BoundedBodies
+from headrace.gateway.callers.callers import Callers
+from headrace.gateway.callers.described import describe_logins
+from headrace.gateway.callers.furnish import add_callers
+from headrace.gateway.callers.login_page import LoginPage
+from headrace.gateway.callers.reception import Reception
+from headrace.gateway.callers.visits import Visits
 from headrace.gateway.doorkeeper import Doorkeeper
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.groups.sessions import Sessions
@@ -43,12 +49,15 @@ ROUTERS: tuple[APIRouter, ...] = (
 
 def create_app(settings: GatewaySettings) -> FastAPI:
     gateway = Gateway(settings)
-    gateway.add(MessageStore(gateway))
-    gateway.add(Once(gateway))
-    gateway.add(Hub(gateway))
-    gateway.add(Webhooks(gateway))
-    gateway.add(Sessions(gateway))
-    gateway.add(Monitor(gateway))
+    if gateway.trust is None:
+        gateway.add(MessageStore(gateway))
+        gateway.add(Once(gateway))
+        gateway.add(Hub(gateway))
+        gateway.add(Webhooks(gateway))
+        gateway.add(Sessions(gateway))
+        gateway.add(Monitor(gateway))
+    else:
+        add_callers(gateway, gateway.trust)
     app = FastAPI(
         title="Headrace",
         version=__version__,
@@ -65,6 +74,9 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     problem.add_handlers(app)
     for router in ROUTERS:
         app.include_router(router)
+    if gateway.trust is not None:
+        app.include_router(LoginPage(gateway.part(Callers), gateway.part(Visits)).router)
+        describe_logins(app, gateway.trust)
     mount(app, gateway)
     return app
 
@@ -74,6 +86,8 @@ def front_door(app: FastAPI) -> ASGIApp:
     gateway: Gateway = app.state.gateway
     settings = gateway.settings
     layers: ASGIApp = FastLane(BoundedBodies(app, gateway.intake), gateway, message_routes.fast_routes())
+    if gateway.trust is not None:
+        layers = Reception(layers, gateway.part(Callers), gateway.part(Visits))
     layers = CountRequests(layers, gateway.part(Monitor).requests)
     if settings.otel_endpoint:
         gateway.add(traces := Traces(settings.otel_endpoint))

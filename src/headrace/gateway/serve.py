@@ -13,11 +13,13 @@ from fastapi import FastAPI
 
 from headrace.base.errors import UserError
 from headrace.gateway.app import create_app, front_door
+from headrace.gateway.callers.callers import Callers
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.protocol import BoundedProtocol, sweep
 from headrace.gateway.push.hub import Hub
 from headrace.gateway.settings import GatewaySettings
 from headrace.gateway.socket_protocol import LingeringSocketProtocol
+from headrace.gateway.tls import Certificate
 
 STOP_SECONDS_MAX = 3
 FAREWELL_SECONDS = 0.1
@@ -34,9 +36,10 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 def serve(settings: GatewaySettings, on_ready: Callable[[int], None], parent_fd: int = -1) -> None:
     """`on_ready` is given the port. A pipe that only the parent holds open ends us with it."""
-    listening = _listen(settings)
+    certificate = Certificate(settings) if settings.is_tls else None
     app = create_app(settings)
-    server = _Server(_config(app), app.state.gateway, on_ready, parent_fd)
+    listening = _listen(settings)
+    server = _Server(_config(app), app.state.gateway, on_ready, parent_fd, certificate)
     server.run([listening])
 
 
@@ -83,29 +86,42 @@ def _listen(settings: GatewaySettings) -> socket.socket:
 
 class _Server(uvicorn.Server):
     def __init__(
-        self, config: uvicorn.Config, gateway: Gateway, on_ready: Callable[[int], None], parent_fd: int
+        self,
+        config: uvicorn.Config,
+        gateway: Gateway,
+        on_ready: Callable[[int], None],
+        parent_fd: int,
+        certificate: Certificate | None,
     ) -> None:
         super().__init__(config)
         self._gateway = gateway
         self._on_ready = on_ready
         self._parent_fd = parent_fd
+        self._certificate = certificate
+        self._looks: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._certificate is not None:
+            self.config.ssl = self._certificate.context
+            self._looks.append(asyncio.create_task(self._certificate.watch()))
         await super().startup(sockets)
         if self.should_exit:
             raise UserError("the gateway could not start", "its log says why")
         assert sockets, "we listen ourselves"
         head_seconds_max = self._gateway.settings.head_seconds_max
-        self._sweep = asyncio.create_task(sweep(self.server_state.connections, head_seconds_max))
+        self._looks.append(asyncio.create_task(sweep(self.server_state.connections, head_seconds_max)))
         self._stop_with_parent()
         _leave_alone_what_is_there()
         _keep_memory()
         self._on_ready(sockets[0].getsockname()[1])
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._sweep.cancel()
+        for look in self._looks:
+            look.cancel()
         # Streams have no end of their own, and uvicorn waits for one.
         self._gateway.part(Hub).end_all("the gateway stops")
+        if self._gateway.trust is not None:
+            self._gateway.part(Callers).end_streams("the gateway stops")
         # It would close WebSockets with a code of its own before they can say why.
         await asyncio.sleep(FAREWELL_SECONDS)
         await super().shutdown(sockets)

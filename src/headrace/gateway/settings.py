@@ -1,7 +1,7 @@
 """The settings of a gateway, from its command line or the environment as HEADRACE_GATEWAY_<NAME>."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -22,6 +22,24 @@ class GatewaySettings(BaseSettings):
 
     bootstrap: str = Field("127.0.0.1:9092", description="Brokers to ask first, HOST:PORT,…")
     kafka: Options = Field({}, description="Options of Kafka's clients, such as security.protocol, as JSON.")
+    login: Literal["callers", "gateway"] = Field(
+        "callers", description="Before brokers that want logins: each caller's own, or the gateway's one for everybody."
+    )
+    service_config: str = Field(
+        "", description="File of client settings: the gateway's own login, for what is nobody's."
+    )
+    callers_max: int = Field(200, gt=0, description="Logins that have clients at once; beyond it, 429.")
+    login_check_seconds: float = Field(
+        30.0, gt=0, description="How long a login that a broker took is not asked again."
+    )
+    caller_idle_seconds: float = Field(300.0, gt=0, description="After so long without a request a login's clients go.")
+    ui_session_seconds: float = Field(3600.0, gt=0, description="After so long unused a log-in to the UI ends.")
+    cookie_secure: bool = Field(False, description="Cookies over https only, also where a proxy ends TLS before us.")
+    certificate: str = Field("", description="PEM file with the gateway's certificate and its chain: serves https.")
+    certificate_key: str = Field(
+        "", description="PEM file with the key of `certificate`, if it is not in the same file."
+    )
+
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     allow_insecure_network: bool = Field(
@@ -56,6 +74,9 @@ class GatewaySettings(BaseSettings):
     push_send_seconds_max: float = Field(60.0, gt=0, description="How long a listener may take nothing before it goes.")
     group_session_ms: int = Field(10_000, gt=0, description="After so long without a sign another gateway takes over.")
     webhooks_max: int = Field(500, gt=0, description="The most webhooks there may be.")
+    webhook_keys: str = Field(
+        "", description="File of keys that seal the secrets of webhooks, as base64, one in a line."
+    )
     webhook_networks: Words = Field(
         (), description="Networks beside public ones that webhooks may go to, as 10.0.0.0/8,…"
     )
@@ -67,6 +88,15 @@ class GatewaySettings(BaseSettings):
     otel_endpoint: str = Field("", description="URL of an OpenTelemetry collector; without one there are no traces.")
 
     sessions_max: int = Field(200, ge=0, description="The most sessions of consumer groups at once.")
+
+    @property
+    def callers_log_in(self) -> bool:
+        """Whether the brokers want logins, and the gateway passes on those of its callers."""
+        return self.login == "callers" and self.kafka.get("security.protocol", "").upper().startswith("SASL")
+
+    @property
+    def is_tls(self) -> bool:
+        return bool(self.certificate)
 
     @field_validator("broker_metrics", "allowed_hosts", "allowed_origins", "webhook_networks", mode="before")
     @classmethod

@@ -2,6 +2,7 @@
 processes.
 """
 
+import base64
 import json
 import os
 import re
@@ -96,10 +97,13 @@ def test_commands_and_their_errors(up, alice, secrets, tmp_path, monkeypatch, ca
     assert codes >= {ExitCode.OK, ExitCode.USAGE, ExitCode.REFUSED}
 
 
-def fetched(port: int, path: str) -> str:
+def fetched(port: int, path: str, login: str = "") -> str:
     """The body of an answer, of a refusal too."""
+    asked = urllib.request.Request(f"http://{HOST}:{port}{path}")
+    if login:
+        asked.add_header("Authorization", "Basic " + base64.b64encode(login.encode()).decode())
     try:
-        with urllib.request.urlopen(f"http://{HOST}:{port}{path}", timeout=SECONDS) as answer:
+        with urllib.request.urlopen(asked, timeout=SECONDS) as answer:
             return str(answer.read().decode())
     except urllib.error.HTTPError as error:
         return error.read().decode()
@@ -117,7 +121,8 @@ def test_metrics_and_health(up: SecuredUp, secrets: dict[str, str]) -> None:
 
 
 def test_a_gateway_and_its_pages(up: SecuredUp, secrets: dict[str, str], tmp_path: Path) -> None:
-    """It is an administrator here: what it shows must not be how it became one."""
+    """What it shows to an administrator must not be how he logged in; nor what a stranger is shown."""
+    login = f"admin:{secrets['admin']}"
     port, log = free_port(HOST), tmp_path / "gateway.log"
     words = [f"--client-config={up.admin_file}", f"--port={port}", "--log-level=debug", f"--log-file={log}"]
     command = [sys.executable, "-m", "headrace.cli", "gateway", *words, "--json"]
@@ -125,13 +130,14 @@ def test_a_gateway_and_its_pages(up: SecuredUp, secrets: dict[str, str], tmp_pat
     try:
         assert process.stdout
         assert json.loads(process.stdout.readline())["status"] == "serving"
-        described = json.loads(fetched(port, "/openapi.json"))["paths"]
+        described = json.loads(fetched(port, "/openapi.json", login))["paths"]
         listings = [
             path for path, ways in described.items() if "get" in ways and "{" not in path and "stream" not in path
         ]
         assert len(listings) > 5
         for path in (*PAGES, *listings):
-            assert shown(fetched(port, path), secrets) == [], path
+            assert shown(fetched(port, path, login), secrets) == [], path
+            assert "401" in fetched(port, path) or path in ("/health", "/ready"), path
         told = "".join(Path(f"/proc/{process.pid}/cmdline").read_text())
     finally:
         process.terminate()

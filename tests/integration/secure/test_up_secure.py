@@ -1,12 +1,14 @@
 """`headrace up --secure`: what it makes, who gets in, and that a second start finds all of it."""
 
 import shutil
+import ssl
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from secured import HOST, SECONDS, SecuredUp
 
@@ -33,13 +35,24 @@ def alice(up: SecuredUp) -> Path:
 
 def test_the_administrators_file_is_his_alone_and_works(up: SecuredUp) -> None:
     assert up.serving["client_config"] == str(up.admin_file)
-    assert up.serving["gateway"] is None
     for path in (up.data / "secure").iterdir():
         assert path.name == "ca.pem" or stat.S_IMODE(path.stat().st_mode) == 0o600, path
     assert stat.S_IMODE((up.data / "secure").stat().st_mode) == 0o700
     assert up.cli("topic", "create", "hello").code == 0
     assert up.cli("produce", "hello", stdin="one\n").code == 0
     assert up.cli("consume", "hello") == (0, "one\n", "")
+
+
+def test_the_gateway_serves_https_and_has_no_rights_of_its_own(up: SecuredUp, alice: Path) -> None:
+    url = up.serving["gateway"]["url"]
+    assert url.startswith("https://")
+    trusted = ssl.create_default_context(cafile=up.admin["ssl.ca.location"])
+    assert up.cli("topic", "create", "behind").code == 0
+    with httpx.Client(base_url=url, verify=trusted, trust_env=False, timeout=SECONDS) as http:
+        until(lambda: http.get("/ready").status_code == 200, seconds=SECONDS)
+        assert http.get("/topics/behind/messages").status_code == 401
+        assert http.get("/topics/behind/messages", auth=("alice", PASSWORD)).status_code == 403
+        assert http.get("/topics/behind/messages", auth=("admin", up.admin["sasl.password"])).status_code == 200
 
 
 def test_without_a_login_nobody_gets_in(up: SecuredUp, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from some_webhook import hook
 
 from headrace.base.outage import Outage
 from headrace.client.cluster_client import Fetched
@@ -13,7 +14,6 @@ from headrace.client.connection import Disconnected
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.webhooks import registry
 from headrace.gateway.webhooks.registry import PARTITION, TOPIC, Registry
-from headrace.gateway.webhooks.retry import RetryPolicy
 from headrace.gateway.webhooks.subscription import Subscription
 from headrace.gateway.webhooks.webhooks import Webhooks
 from headrace.wire.batch import HEADER_SIZE
@@ -21,23 +21,6 @@ from headrace.wire.records import Record, build_batch
 
 SECONDS = 10.0
 BASE_OFFSET_AT, LENGTH_AT = 0, 8
-
-
-def hook(id: str) -> Subscription:
-    return Subscription(
-        id=id,
-        topic="orders",
-        group=f"webhook.{id}",
-        callback_url="https://example.com/",
-        secret="whsec_c2VjcmV0",
-        dead_letter_topic="dead",
-        messages_max=1,
-        timeout_ms=1000,
-        retry=RetryPolicy(),
-        state="active",
-        created_ms=1,
-        redrive_until={},
-    )
 
 
 def batch_of(offset: int) -> bytearray:
@@ -120,7 +103,7 @@ def test_a_webhook_may_be_made_while_others_are_asked_about() -> None:
             self._registry._ledger.subscriptions["wh-new"] = hook("wh-new")
             return False
 
-    settings = SimpleNamespace(webhook_networks=())
+    settings = SimpleNamespace(webhook_networks=(), webhook_keys="")
     asking = Asking(cast("Gateway", SimpleNamespace(settings=settings)))
     asking._registry._ledger.subscriptions["wh-1"] = hook("wh-1")
     assert "wh-1" in {work.id for work in asyncio.run(asking._wanted_work())}

@@ -6,11 +6,14 @@ A load balancer asks the second, whoever restarts processes the first: a gateway
 import asyncio
 from typing import Annotated
 
+from fastapi import Request
 from pydantic import BaseModel, Field
 
 from headrace.base.errors import Refused
 from headrace.client.connection import Disconnected
-from headrace.gateway.admin.routing import Shared, admin_router
+from headrace.gateway.admin.routing import admin_router
+from headrace.gateway.callers.hello import Hello
+from headrace.gateway.gateway import Gateway
 from headrace.gateway.problem import unreachable
 
 READY_SECONDS_MAX = 5.0
@@ -23,10 +26,12 @@ class Health(BaseModel):
 
 
 class Readiness(BaseModel):
+    """The status; where callers log in, no more than that is told, since nobody has to for this path."""
+
     status: str = "ready"
-    brokers: Annotated[int, Field(description="Those that are alive.")]
+    brokers: Annotated[int | None, Field(description="Those that are alive.")]
     controller: int | None
-    partitions_without_leader: int
+    partitions_without_leader: int | None
 
 
 @router.get("/health", summary="Whether the gateway lives")
@@ -35,7 +40,15 @@ async def health() -> Health:
 
 
 @router.get("/ready", summary="Whether brokers answer and some partition has a leader")
-async def ready(gateway: Shared) -> Readiness:
+async def ready(request: Request) -> Readiness:
+    own: Gateway = request.app.state.gateway
+    if own.trust is not None:
+        await own.part(Hello).require()
+        return Readiness(brokers=None, controller=None, partitions_without_leader=None)
+    return await _ready(own)
+
+
+async def _ready(gateway: Gateway) -> Readiness:
     try:
         async with asyncio.timeout(READY_SECONDS_MAX):
             found = await gateway.admin.metadata()

@@ -25,9 +25,11 @@ FETCH_AHEAD = {
 
 
 class Sessions:
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, all: set[str] | None = None) -> None:
+        """`all` are the ids of every caller's sessions, which have one bound."""
         self._gateway = gateway
         self._sessions: dict[str, GroupSession] = {}
+        self._all: set[str] = set() if all is None else all
         self._sweeping: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -43,7 +45,7 @@ class Sessions:
     def open(self, group: str, topics: Sequence[str], idle_seconds: float, config: dict[str, Any]) -> GroupSession:
         """A topic that begins with ^ is an expression."""
         limit = self._gateway.settings.sessions_max
-        if len(self._sessions) >= limit:
+        if len(self._all) >= limit:
             raise Problem(
                 429,
                 "Too many sessions",
@@ -65,8 +67,13 @@ class Sessions:
             ) from None
         session = GroupSession(secrets.token_urlsafe(16), group, list(topics), idle_seconds, reader)
         self._sessions[session.id] = session
+        self._all.add(session.id)
         reader.start()
         return session
+
+    @property
+    def count(self) -> int:
+        return len(self._sessions)
 
     def find(self, group: str, id: str) -> GroupSession:
         session = self._sessions.get(id)
@@ -88,6 +95,7 @@ class Sessions:
     async def _end(self, sessions: Sequence[GroupSession]) -> None:
         for session in sessions:
             self._sessions.pop(session.id, None)
+            self._all.discard(session.id)
         await asyncio.gather(*(session.reader.stop() for session in sessions))
 
     async def _run_sweep(self) -> None:

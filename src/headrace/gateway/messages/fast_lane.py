@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.base import topic_names
-from headrace.gateway.gateway import Gateway
+from headrace.gateway.gateway import Gateway, gateway_of
 from headrace.gateway.messages.post import post_messages
 from headrace.gateway.messages.read import MessagesQuery, read_messages
 from headrace.gateway.messages.start import parse_start
@@ -74,7 +74,7 @@ class FastLane:
         if found is None or not _PLAIN_POST.fullmatch(scope["query_string"]):
             return None
         scope["route"] = self._routes["POST", path]
-        return post_messages(self._gateway, request, found[1])
+        return post_messages(gateway_of(scope, self._gateway), request, found[1])
 
     def _get(self, request: Request) -> Awaitable[Response] | None:
         scope = request.scope
@@ -95,7 +95,9 @@ class FastLane:
             _number(query, b"limit"),
             _number(query, b"max_bytes"),
         )
-        return read_messages(self._gateway, found[1], None if partition is None else int(partition), asked)
+        return read_messages(
+            gateway_of(scope, self._gateway), found[1], None if partition is None else int(partition), asked
+        )
 
 
 def _plain_query(scope: Scope) -> dict[bytes, bytes] | None:

@@ -36,9 +36,11 @@ class Monitor:
     notifier: Notifier
     group_lags: GroupLags
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, is_watching: bool = True) -> None:
+        """One that does not watch has a past without points, no alerts, and answers what it is asked now."""
         settings = gateway.settings
         self._gateway = gateway
+        self.is_watching = is_watching
         self._interval = settings.scrape_seconds
         self.requests = RequestCounts()
         self.loop_lag = Histogram()
@@ -61,13 +63,17 @@ class Monitor:
 
     async def start(self) -> None:
         settings = self._gateway.settings
-        self.scraper = Scraper(self._gateway.admin, settings.broker_metrics)
         self.group_lags = GroupLags(self._gateway.admin)
+        if not self.is_watching:
+            return
+        self.scraper = Scraper(self._gateway.admin, settings.broker_metrics)
         self.notifier = Notifier(settings.alert_webhook)
         self.notifier.start()
         self._tasks = [asyncio.create_task(self._run()), asyncio.create_task(self._run_loop_lag())]
 
     async def stop(self) -> None:
+        if not self.is_watching:
+            return
         for task in self._tasks:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

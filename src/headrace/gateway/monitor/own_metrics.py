@@ -51,5 +51,7 @@ def _cluster(monitor: Monitor) -> Iterator[Metric]:
     answers = [("", value) for value in history.latest(ANSWERS).values()]
     yield Metric(ANSWERS, "gauge", "1 if the cluster answered at the last look, metrics or not.", answers)
     yield Metric("headrace_alerts_firing", "gauge", "Alerts that fire now.", alerts)
+    if not monitor.is_watching:
+        return
     failures = [("", monitor.notifier.failures)]
     yield Metric("headrace_alert_webhook_failures_total", "counter", "Tries that the alert webhook failed.", failures)

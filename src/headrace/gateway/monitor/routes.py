@@ -16,6 +16,7 @@ from headrace.gateway.monitor.sight import LAG
 from headrace.gateway.problem import Problem
 from headrace.gateway.push.hub import Hub
 from headrace.gateway.push.metrics import push_metrics
+from headrace.gateway.rights import Right
 from headrace.gateway.webhooks.metrics import webhook_metrics
 from headrace.gateway.webhooks.webhooks import Webhooks
 
@@ -23,17 +24,33 @@ router = APIRouter(tags=["monitoring"])
 
 
 async def monitor(shared: Annotated[Gateway, Depends(gateway)]) -> Monitor:
-    return shared.part(Monitor)
+    """The one that watches the whole cluster, for who may know the whole."""
+    if shared.is_caller:
+        await shared.rights.require([Right.DESCRIBE])
+    return shared.home.part(Monitor)
 
 
-Watching = Annotated[Monitor, Depends(monitor)]
+async def watching_monitor(known: Annotated[Monitor, Depends(monitor)]) -> Monitor:
+    if not known.is_watching:
+        raise Problem(
+            503,
+            "Nobody watches",
+            "this gateway has no login of its own to watch the cluster with",
+            "start it with --service-config FILE, the login of a user with Describe on the cluster and its groups",
+        )
+    return known
+
+
+Watching = Annotated[Monitor, Depends(watching_monitor)]
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-async def metrics(watching: Watching, shared: Annotated[Gateway, Depends(gateway)]) -> Response:
+async def metrics(
+    watching: Annotated[Monitor, Depends(monitor)], shared: Annotated[Gateway, Depends(gateway)]
+) -> Response:
     """The gateway's own metrics, lag of groups and alerts among them, as Prometheus text."""
     of_push = push_metrics(shared.part(Hub))
-    of_webhooks = webhook_metrics(shared.part(Webhooks), watching.latest(LAG))
+    of_webhooks = [] if shared.is_caller else webhook_metrics(shared.part(Webhooks), watching.latest(LAG))
     return Response(render(chain(own_metrics(watching), of_push, of_webhooks)), media_type=CONTENT_TYPE)
 
 

@@ -28,6 +28,7 @@ from headrace.gateway.push.kept_blocks import KeptBlocks
 from headrace.gateway.push.positions import Positions
 from headrace.gateway.push.reading import Readings
 from headrace.gateway.push.records import record_of
+from headrace.gateway.settings import GatewaySettings
 
 logger = logging.getLogger("headrace.gateway.push")
 
@@ -62,19 +63,28 @@ class Sent:
         self.websocket = 0
 
 
-class Hub:
-    def __init__(self, gateway: Gateway) -> None:
-        self.gateway = gateway
+class Places:
+    """The listeners of all hubs of a process, and what is kept for them: they have one bound."""
+
+    def __init__(self, settings: GatewaySettings) -> None:
         self.sent = Sent()
+        self.listeners = self.in_groups = 0
+        self.kept = KeptBlocks(settings.push_buffer_bytes_max)
+        self.descriptors_max = _all_descriptors()
+
+
+class Hub:
+    def __init__(self, gateway: Gateway, places: Places | None = None) -> None:
+        self.gateway = gateway
+        self.places = places or Places(gateway.settings)
+        self.sent = self.places.sent
         self.behind_reads = asyncio.Semaphore(BEHIND_READS_MAX)
         self.readings = Readings()
         self._feeds: dict[str, Feed] = {}
         self._listeners: dict[Kept, None] = {}
         self._members: set[Member] = set()
         self._leaving: set[asyncio.Task[None]] = set()
-        self._descriptors_max = _all_descriptors()
         self._reader: ConsumerThread | None = None
-        self._kept = KeptBlocks(gateway.settings.push_buffer_bytes_max)
         self._rounds: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -87,6 +97,7 @@ class Hub:
         await asyncio.gather(*self._leaving)
         for feed in self._feeds.values():
             feed.close()
+            self.places.kept.forget(feed)
         if self._reader is not None:
             await self._reader.stop()
 
@@ -99,16 +110,16 @@ class Hub:
 
     @property
     def listeners(self) -> int:
-        return len(self._listeners)
+        return self.places.listeners
 
     @property
     def in_groups(self) -> int:
         """The number of listeners that are members of groups."""
-        return len(self._members)
+        return self.places.in_groups
 
     @property
     def kept_bytes(self) -> int:
-        return self._kept.bytes
+        return self.places.kept.bytes
 
     @contextmanager
     def keeping(self, listener: Kept) -> Iterator[None]:
@@ -117,15 +128,16 @@ class Hub:
         try:
             yield
         finally:
-            del self._listeners[listener]
+            self._give_place_back(listener)
 
     @contextmanager
     def keeping_member(self, member: Member) -> Iterator[None]:
         """The same, for one that joins a group here. Its place is free again when it has left."""
-        if len(self._members) >= self.gateway.settings.push_groups_max:
-            raise too_busy(f"there are {len(self._members)} listeners in groups already (push_groups_max)")
+        if self.places.in_groups >= self.gateway.settings.push_groups_max:
+            raise too_busy(f"there are {self.places.in_groups} listeners in groups already (push_groups_max)")
         self._take_place(member)
         self._members.add(member)
+        self.places.in_groups += 1
         try:
             member.start()
             yield
@@ -136,18 +148,24 @@ class Hub:
             leaving.add_done_callback(self._leaving.discard)
 
     def _take_place(self, listener: Kept) -> None:
-        listeners_max = min(self.gateway.settings.push_listeners_max, self._descriptors_max - DESCRIPTORS_KEPT)
-        if len(self._listeners) >= listeners_max:
+        listeners_max = min(self.gateway.settings.push_listeners_max, self.places.descriptors_max - DESCRIPTORS_KEPT)
+        if self.places.listeners >= listeners_max:
             reason = "push_listeners_max, or the limit of open files (ulimit -n)"
-            raise too_busy(f"there are {len(self._listeners)} listeners already ({reason})")
+            raise too_busy(f"there are {self.places.listeners} listeners already ({reason})")
         self._listeners[listener] = None
+        self.places.listeners += 1
+
+    def _give_place_back(self, listener: Kept) -> None:
+        del self._listeners[listener]
+        self.places.listeners -= 1
 
     async def _leave(self, member: Member) -> None:
         try:
             await member.close()
         finally:
             self._members.discard(member)
-            del self._listeners[member]
+            self.places.in_groups -= 1
+            self._give_place_back(member)
 
     async def _run_sweeps(self) -> None:
         while True:
@@ -219,7 +237,7 @@ class Hub:
 
     def _close(self, feed: Feed) -> None:
         feed.close()
-        self._kept.forget(feed)
+        self.places.kept.forget(feed)
         if self._feeds.get(feed.topic) is feed:
             del self._feeds[feed.topic]
         read = [Position(feed.topic, partition) for partition in feed.positions]
@@ -257,7 +275,7 @@ class Hub:
 
     def _keep(self, feed: Feed, events: Sequence[Event]) -> None:
         for block in feed.append(events):
-            self._kept.add(feed, block)
+            self.places.kept.add(feed, block)
 
     def _on_error(self, error: KafkaError, message: Message) -> None:
         """Closes the feed after any error (the topic is gone, the offset is): its listeners meet it themselves when

@@ -14,15 +14,18 @@ from nicegui.middlewares import RedirectWithPrefixMiddleware, SetCacheControlMid
 from starlette.routing import Match, Mount
 from starlette.types import Message, Receive, Scope, Send
 
-from headrace.gateway.gateway import Gateway
+from headrace.gateway.callers.visits import VISIT, Visit, Visits
+from headrace.gateway.gateway import CALLER, Gateway, gateway_of
 from headrace.gateway.intake import too_busy
 from headrace.gateway.segments import is_plain
+from headrace.gateway.ui.own_pages import end_pages, keep_own
 from headrace.gateway.ui.shell import shell
-from headrace.gateway.ui.watch import Watch
+from headrace.gateway.ui.watch import Describe, Watch
 
 _HERE = Path(__file__).parent
 _PAGES = ("/", "/docs")
-_OURS = ("/ui", "/_nicegui", "/_nicegui_ws", "/favicon.ico")
+_ICON = "/favicon.ico"
+_OURS = ("/ui", "/_nicegui", "/_nicegui_ws", _ICON)
 _WATCH = "headrace.watch"
 # A second wall behind the first: whatever a page was made to say, it asks nobody but us. NiceGUI's own scripts are in
 # line, and Vue compiles templates in the browser.
@@ -44,7 +47,8 @@ RECONNECT_SECONDS = 20.0
 class _Pages(Mount):
     """NiceGUI's application, for its own paths only; its requests know whom they look at."""
 
-    watch: Watch
+    gateway: Gateway
+    describe: Describe
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         path = scope.get("path", "")
@@ -56,22 +60,31 @@ class _Pages(Mount):
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = _headers(scope["path"], message)
+                message["headers"] = _headers(scope["path"], message, CALLER in scope)
             await send(message)
 
         if scope["type"] == "http" and not scope["path"].startswith("/_nicegui") and self._is_full():
             await too_busy("as many pages of the UI are open as may be (ui_pages_max)").response()(scope, receive, send)
             return
-        scope[_WATCH] = self.watch
+        if scope["path"] != _ICON:
+            scope[_WATCH] = self._watch(gateway_of(scope, self.gateway))
         await super().handle(scope, receive, send_with_headers)
 
     def _is_full(self) -> bool:
         """A page costs memory until its browser is gone; one that nobody connects to, for a minute."""
-        return len(Client.instances) >= self.watch.gateway.settings.ui_pages_max
+        return len(Client.instances) >= self.gateway.settings.ui_pages_max
+
+    def _watch(self, gateway: Gateway) -> Watch:
+        """One for each caller who has logged in; what one of them sees is no other's."""
+        if not gateway.has(Watch):
+            gateway.add(Watch(gateway, self.describe))
+        return gateway.part(Watch)
 
 
-def _headers(path: str, message: Message) -> list[tuple[bytes, bytes]]:
-    headers = [*message["headers"], _GUARD]
+def _headers(path: str, message: Message, has_login: bool) -> list[tuple[bytes, bytes]]:
+    # There is one form, to log out.
+    guard = (_GUARD[0], _GUARD[1].replace(b"form-action 'none'", b"form-action 'self'")) if has_login else _GUARD
+    headers = [*message["headers"], guard]
     is_fixed = path.startswith(_FIXED) and not path.startswith(_MADE_HERE)
     if not is_fixed or message["status"] != HTTPStatus.OK:
         return headers
@@ -99,7 +112,9 @@ def mount(app: FastAPI, gateway: Gateway) -> None:
     everything = app.router.routes.pop()
     assert isinstance(everything, Mount), everything
     pages = _Pages("/", app=everything.app)
-    pages.watch = Watch(gateway, app.openapi)
+    pages.gateway, pages.describe = gateway, app.openapi
+    if gateway.trust is not None:
+        gateway.part(Visits).on_end = end_pages
     app.router.routes.append(pages)
 
 
@@ -107,4 +122,6 @@ def mount(app: FastAPI, gateway: Gateway) -> None:
 @ui.page("/docs")
 @ui.page("/ui/{path:path}")
 async def page(request: Request) -> None:
-    await shell(request.scope[_WATCH])
+    visit: Visit | None = request.scope.get(VISIT)
+    keep_own(ui.context.client, request.scope)
+    await shell(request.scope[_WATCH], visit)

@@ -10,6 +10,8 @@ from nicegui.element import Element
 
 from headrace import __version__
 from headrace.admin.survey import Survey
+from headrace.gateway.callers.reception import LOGOUT
+from headrace.gateway.callers.visits import Visit
 from headrace.gateway.ui import words
 from headrace.gateway.ui.grid import Tone
 from headrace.gateway.ui.live import TROUBLE
@@ -26,6 +28,7 @@ from headrace.gateway.ui.pages.topics import topics
 from headrace.gateway.ui.pages.webhooks import webhooks
 from headrace.gateway.ui.pieces import Text, anchor, tagged
 from headrace.gateway.ui.watch import Watch
+from headrace.gateway.webhooks.webhooks import Webhooks
 
 # A page built from what was known a moment ago is there at once; it is brought up to date when it is open.
 FIRST_AGE_SECONDS_MAX = 15.0
@@ -38,6 +41,8 @@ class Place(NamedTuple):
     name: str
     path: str
     icon: str
+    part: type | None = None
+    """The part that it needs of the gateway, which may be without it."""
 
     def holds(self, path: str) -> bool:
         """A single thing of a place has its path without the plural, or below it."""
@@ -52,7 +57,7 @@ PLACES = (
     Place("Messages", "/ui/messages", "mail"),
     Place("Groups", "/ui/groups", "groups"),
     Place("Brokers", "/ui/brokers", "storage"),
-    Place("Webhooks", "/ui/webhooks", "webhook"),
+    Place("Webhooks", "/ui/webhooks", "webhook", Webhooks),
     Place("Pipelines", "/ui/pipelines", "account_tree"),
     Place("Planner", "/ui/planner", "calculate"),
     Place("API", "/docs", "api"),
@@ -72,7 +77,9 @@ ROUTES: dict[str, Callable[..., object]] = {
 }
 
 
-async def shell(watch: Watch) -> None:
+async def shell(watch: Watch, visit: Visit | None = None) -> None:
+    with contextlib.suppress(*TROUBLE):
+        await asyncio.wait_for(watch.look_at_rights(), FIRST_WAIT_SECONDS_MAX)
     with contextlib.suppress(*TROUBLE):
         await asyncio.wait_for(watch.cluster.get(FIRST_AGE_SECONDS_MAX), FIRST_WAIT_SECONDS_MAX)
     page = ui.context.client.content.parent_slot
@@ -80,27 +87,38 @@ async def shell(watch: Watch) -> None:
         # Quasar's page is a main landmark around everything; ours is the part that changes.
         page.parent.props("role=presentation")
     with tagged("div", classes="hr-frame"):
-        _side(watch)
+        _side(watch, visit)
         with tagged("main", classes="hr-main") as main:
             ui.sub_pages(ROUTES, data={"watch": watch})
     ui.skip_link("Skip to the content", target=main)
 
 
-def _side(watch: Watch) -> None:
+def _side(watch: Watch, visit: Visit | None) -> None:
     with tagged("nav", classes="hr-side").props('aria-label="Pages"'):
         with anchor("", "/", "hr-brand"):
             _mark()
             Text("Headrace")
-        links = {place: _place(place) for place in PLACES}
+        offered = [place for place in PLACES if place.part is None or watch.gateway.has(place.part)]
+        links = {place: _place(place) for place in offered}
         with tagged("div", classes="hr-foot"):
             _health(watch)
             theme = tagged("button", "Theme", "hr-theme").props("type=button")
             theme.on("click", js_handler="() => hrTheme.next()")
+            if visit is not None:
+                _log_out(visit)
             Text(f"Version {__version__}", "hr-muted")
     ui.run_javascript("hrTheme.apply()")
     router = ui.context.client.sub_pages_router
     router.on_path_changed(lambda path: _mark_current(links, path))
     _mark_current(links, router.current_path)
+
+
+def _log_out(visit: Visit) -> None:
+    """A form and no script: it works whatever became of the page's connection."""
+    with tagged("form", classes="hr-log-out").props(f'method=post action="{LOGOUT}"'):
+        Text(visit.name, "hr-muted")
+        tagged("input").props(f'type=hidden name=token value="{visit.token}"')
+        tagged("button", "Log out").props("type=submit")
 
 
 def _mark() -> None:

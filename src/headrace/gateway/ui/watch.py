@@ -4,14 +4,19 @@ A page that finds nothing new shows what was there; nothing is asked while nobod
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Generic, TypeVar
 
+from headrace.admin.admin import Admin
 from headrace.admin.groups import GroupListed, list_groups
 from headrace.admin.survey import Survey, survey
+from headrace.base.errors import Refused
+from headrace.client.connection import Disconnected
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.monitor.monitor import Monitor
+from headrace.gateway.rights import Right, is_allowed
 from headrace.gateway.ui.jobs import Job, find_jobs
 from headrace.gateway.ui.topic_view import TopicView, topics_of
 
@@ -19,6 +24,7 @@ AGE_SECONDS_MAX = 2.0
 ANSWER_SECONDS_MAX = 15.0
 
 T = TypeVar("T")
+Describe = Callable[[], Mapping[str, Any]]
 
 
 class Kept(Generic[T]):
@@ -48,14 +54,20 @@ class Kept(Generic[T]):
 
 
 class Watch:
-    def __init__(self, gateway: Gateway, describe: Callable[[], Mapping[str, Any]]) -> None:
+    def __init__(self, gateway: Gateway, describe: Describe) -> None:
         """`describe` is for the OpenAPI description of what the gateway serves."""
         self.gateway = gateway
         self.describe = describe
-        self.cluster: Kept[Survey] = Kept(lambda: survey(gateway.admin))
+        self.cluster: Kept[Survey] = Kept(lambda: survey(gateway.admin, only_allowed=gateway.is_caller))
         self.groups: Kept[list[GroupListed]] = Kept(lambda: list_groups(gateway.admin))
 
         self.jobs: Kept[list[Job]] = Kept(self._find_jobs)
+
+    async def start(self) -> None:
+        """Nothing: what is looked at is asked for when somebody looks. A caller's gateway has one as a part."""
+
+    async def stop(self) -> None:
+        pass
 
     async def _find_jobs(self) -> list[Job]:
         return await find_jobs(self.monitor.group_lags, await self.groups.get())
@@ -69,4 +81,23 @@ class Watch:
 
     @property
     def monitor(self) -> Monitor:
-        return self.gateway.part(Monitor)
+        """The one of the whole cluster, for who may know the whole; else one without a past."""
+        owner = self.gateway.home if self.may(Right.DESCRIBE) else self.gateway
+        return owner.part(Monitor)
+
+    def may(self, operation: Right) -> bool:
+        """Whether this is to be offered on the cluster, as it was known when the page was opened."""
+        return not self.gateway.is_caller or self.gateway.rights.may(operation)
+
+    async def allowed(self, ask: Callable[[Admin], Awaitable[int]]) -> Callable[[Right], bool]:
+        """Whether an operation on one topic or group is to be offered; none is, where this cannot be known."""
+        if not self.gateway.is_caller:
+            return lambda _: True
+        operations = 0
+        with contextlib.suppress(Refused, Disconnected, TimeoutError):
+            operations = await asyncio.wait_for(ask(self.gateway.admin), ANSWER_SECONDS_MAX)
+        return lambda operation: is_allowed(operations, operation)
+
+    async def look_at_rights(self) -> None:
+        if self.gateway.is_caller:
+            await self.gateway.rights.look()

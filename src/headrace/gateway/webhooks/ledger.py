@@ -8,6 +8,7 @@ has it, and the second never is.
 import logging
 from collections.abc import Callable
 
+from headrace.gateway.webhooks.sealed_secrets import CannotOpen, SecretKeys
 from headrace.gateway.webhooks.subscription import Subscription, changed_by, from_record, holder_of
 from headrace.wire.records import Record
 
@@ -18,8 +19,9 @@ OnChange = Callable[[str, Subscription | None, Subscription | None], None]
 
 
 class Ledger:
-    def __init__(self, on_change: OnChange) -> None:
+    def __init__(self, on_change: OnChange, keys: SecretKeys | None = None) -> None:
         self.subscriptions: dict[str, Subscription] = {}
+        self._keys = keys
         self._on_change = on_change
 
     def apply(self, record: Record) -> None:
@@ -29,10 +31,18 @@ class Ledger:
             if before is not None and record.value:
                 self._put(record, changed_by(before, name, record.value))
         elif record.value:
-            self._put(record, from_record(record.value))
+            self._put(record, self._opened(id, record.value))
         else:
             self.subscriptions.pop(id, None)
             self._on_change(id, before, None)
+
+    def _opened(self, id: str, value: bytes) -> Subscription | None:
+        try:
+            return from_record(value, self._keys)
+        except CannotOpen as error:
+            fields = {"webhook": id, "cause": error}
+            logger.error("the secret of %(webhook)s cannot be opened: %(cause)s; see the setting webhook_keys", fields)
+            return None
 
     def _put(self, record: Record, after: Subscription | None) -> None:
         if after is None:

@@ -23,6 +23,7 @@ from headrace.client.produce.outgoing import Outgoing
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.problem import unreachable
 from headrace.gateway.webhooks.ledger import Ledger, OnChange
+from headrace.gateway.webhooks.sealed_secrets import SecretKeys
 from headrace.gateway.webhooks.subscription import CHANGES, Change, Offsets, State, Subscription, change_record
 from headrace.wire.batch import BatchHeader, CorruptBatch, iter_headers
 from headrace.wire.codes import ErrorCode
@@ -40,9 +41,12 @@ CORRUPT_FIX = "`headrace log dump` on the broker looks closer"
 
 
 class Registry:
-    def __init__(self, gateway: Gateway, on_change: OnChange, outage: Outage | None = None) -> None:
+    def __init__(
+        self, gateway: Gateway, on_change: OnChange, outage: Outage | None = None, keys: SecretKeys | None = None
+    ) -> None:
         self._gateway = gateway
-        self._ledger = Ledger(on_change)
+        self._keys = keys
+        self._ledger = Ledger(on_change, keys)
         self._position: int | None = None
         self._moved = asyncio.Condition()
         self._loaded = asyncio.Event()
@@ -140,7 +144,7 @@ class Registry:
 
     async def put(self, subscription: Subscription) -> None:
         await self._ensure_topic()
-        await self._write({subscription.id: subscription.to_record()})
+        await self._write({subscription.id: subscription.to_record(self._keys)})
 
     async def change(self, id: str, name: Change, value: State | Offsets) -> None:
         await self._write({f"{id}/{name}": change_record(name, value)})

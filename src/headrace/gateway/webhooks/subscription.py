@@ -12,8 +12,11 @@ from typing import Any, Literal, get_args
 import orjson
 
 from headrace.gateway.webhooks.retry import RetryPolicy
+from headrace.gateway.webhooks.sealed_secrets import CannotOpen, SecretKeys
 
 FORMAT = 1
+# The same with `sealed_secret` in place of `secret`.
+SEALED_FORMAT = 2
 State = Literal["active", "paused"]
 Change = Literal["state", "redrive_until", "redriven"]
 CHANGES: tuple[Change, ...] = get_args(Change)
@@ -80,9 +83,12 @@ class Subscription:
             "created_ms": self.created_ms,
         }
 
-    def to_record(self) -> bytes:
+    def to_record(self, keys: SecretKeys | None = None) -> bytes:
+        """With `keys` its secret is sealed."""
         fields = {name: _plain(value) for name, value in asdict(self).items()}
-        return orjson.dumps({"format": FORMAT, **fields, "retry": self.retry._asdict()})
+        if keys is not None:
+            fields["sealed_secret"] = keys.seal(self.id, fields.pop("secret"))
+        return orjson.dumps({"format": SEALED_FORMAT if keys else FORMAT, **fields, "retry": self.retry._asdict()})
 
 
 def own_group(id: str) -> str:
@@ -94,16 +100,27 @@ def holder_of(wanted: Subscription, others: Iterable[Subscription]) -> Subscript
     return next((each for each in others if each.id != wanted.id and set(each.groups) & set(wanted.groups)), None)
 
 
-def from_record(value: bytes) -> Subscription | None:
-    """None for a newer format, or for what somebody else wrote into our topic."""
+def from_record(value: bytes, keys: SecretKeys | None = None) -> Subscription | None:
+    """None for a newer format, or for what somebody else wrote into our topic; CannotOpen for a secret without its key."""
     try:
         fields = orjson.loads(value)
-        if fields.pop("format") != FORMAT:
+        format = fields.pop("format")
+        if format == SEALED_FORMAT:
+            fields["secret"] = _opened(fields["id"], fields.pop("sealed_secret"), keys)
+        elif format != FORMAT:
             return None
         fields["retry"] = RetryPolicy(**fields["retry"])
         return Subscription(**{name: _typed(name, each) for name, each in fields.items()})
+    except CannotOpen:
+        raise
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def _opened(id: str, sealed: str, keys: SecretKeys | None) -> str:
+    if keys is None:
+        raise CannotOpen("it is sealed, and there is no webhook_keys")
+    return keys.open(id, sealed)
 
 
 def change_record(name: Change, value: State | Offsets) -> bytes:

@@ -24,6 +24,7 @@ from headrace.gateway.problem import EXPECTED, Problem
 from headrace.gateway.webhooks.courier import Courier
 from headrace.gateway.webhooks.leftovers import Leftovers
 from headrace.gateway.webhooks.registry import Registry
+from headrace.gateway.webhooks.sealed_secrets import secret_keys
 from headrace.gateway.webhooks.signature import new_secret
 from headrace.gateway.webhooks.source import dead_letters_of, topic_of
 from headrace.gateway.webhooks.subscribe import Wanted, check_url, ensure_dead_letters, fix_start, require_topic
@@ -51,7 +52,7 @@ class Webhooks:
             self._networks = parse_networks(gateway.settings.webhook_networks)
         except ValueError as error:
             raise UserError(f"webhook_networks: {error}", "write networks as 10.0.0.0/8,192.168.1.0/24") from None
-        self._registry = Registry(gateway, self._on_change)
+        self._registry = Registry(gateway, self._on_change, keys=secret_keys(gateway.settings.webhook_keys))
         self._leftovers = Leftovers()
         self._subscribing: dict[str, Subscription] = {}
         self._changed = asyncio.Event()

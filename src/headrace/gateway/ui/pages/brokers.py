@@ -13,6 +13,7 @@ from headrace.admin.elections import Election, hold_elections, plan_elections
 from headrace.admin.survey import BrokerSeen, PartitionSeen, Survey
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
+from headrace.gateway.rights import Right
 from headrace.gateway.ui import words
 from headrace.gateway.ui.dialogs import agree_to_plan, dialog
 from headrace.gateway.ui.grid import Column, Grid, Row, acts, bar, tag
@@ -52,9 +53,11 @@ T = TypeVar("T")
 
 
 def brokers(watch: Watch) -> None:
+    may_move = watch.may(Right.ALTER)
     with head("Brokers"):
-        button("Elect preferred leaders", lambda: _ask_elections(watch))
-        button("Rebalance", lambda: _ask_moves(watch, "Rebalance the cluster", "Rebalance", moves.rebalance))
+        if may_move:
+            button("Elect preferred leaders", lambda: _ask_elections(watch))
+            button("Rebalance", lambda: _ask_moves(watch, "Rebalance the cluster", "Rebalance", moves.rebalance))
     with Panel("Brokers"):
         table = Grid("Brokers", BROKERS, "No broker is known yet.")
         table.on_act(lambda _, broker: _ask_moves(watch, f"Drain broker {broker}", "Drain", moves.drain(int(broker))))
@@ -63,8 +66,8 @@ def brokers(watch: Watch) -> None:
         moving.on_act(lambda _, key: _cancel(watch, key))
 
     def show(seen: Survey) -> None:
-        table.show([_row(seen, broker) for broker in seen.brokers.values()])
-        moving.show([_move_row(each) for each in seen.moving[:PLAN_ROWS_MAX]])
+        table.show([_row(seen, broker, may_move) for broker in seen.brokers.values()])
+        moving.show([_move_row(each, may_move) for each in seen.moving[:PLAN_ROWS_MAX]])
         panel.note.text = _partitions(seen.moving) if seen.moving else ""
 
     async def refresh() -> None:
@@ -75,7 +78,7 @@ def brokers(watch: Watch) -> None:
     keep_fresh(refresh)
 
 
-def _row(seen: Survey, broker: BrokerSeen) -> Row:
+def _row(seen: Survey, broker: BrokerSeen, may_move: bool) -> Row:
     stored = sum(part.held[broker.id].size_bytes for part in seen.partitions.values() if broker.id in part.held)
     row = broker_row(seen, broker)
     holds = any(broker.id in part.targets for part in seen.partitions.values())
@@ -84,11 +87,11 @@ def _row(seen: Survey, broker: BrokerSeen) -> Row:
         "key": str(broker.id),
         "name": f"Broker {broker.id}",
         "stored": words.size(stored),
-        "acts": acts(drain="Drain") if holds else [],
+        "acts": acts(drain="Drain") if holds and may_move else [],
     }
 
 
-def _move_row(part: PartitionSeen) -> Row:
+def _move_row(part: PartitionSeen, may_move: bool) -> Row:
     done, total = moves.copied(part)
     return {
         "key": f"{part.id.topic}:{part.id.partition}",
@@ -96,7 +99,7 @@ def _move_row(part: PartitionSeen) -> Row:
         "adding": [tag(f"Broker {each}", "calm") for each in part.adding],
         "removing": [tag(f"Broker {each}") for each in part.removing],
         "copied": bar(done / total if total else 1, f"{words.size(done)} of {words.size(total)}"),
-        "acts": acts(cancel="Cancel"),
+        "acts": acts(cancel="Cancel") if may_move else [],
     }
 
 

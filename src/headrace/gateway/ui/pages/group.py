@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from headrace.admin.groups import GroupSeen, MemberSeen, describe_group
 from headrace.admin.lag import PartitionLag, lag_of
 from headrace.base.ids import TopicPartition
+from headrace.gateway.rights import Right, group_operations
 from headrace.gateway.ui import words
 from headrace.gateway.ui.chart import Chart
 from headrace.gateway.ui.figures import lag_series, lines
@@ -32,10 +33,13 @@ MEMBERS = (
 )
 
 
-def group(watch: Watch, name: str = "") -> None:
+async def group(watch: Watch, name: str = "") -> None:
+    may = await watch.allowed(lambda admin: group_operations(admin, name))
     with head(name, ("Groups", "/ui/groups")):
-        button("Reset offsets", lambda: ask_reset(watch, name))
-        button("Delete", lambda: ask_delete_group(watch, name), danger=True)
+        if may(Right.READ):
+            button("Reset offsets", lambda: ask_reset(watch, name))
+        if may(Right.DELETE):
+            button("Delete", lambda: ask_delete_group(watch, name), danger=True)
     with tiles():
         state, members, behind, coordinator = Tile("State"), Tile("Members"), Tile("Behind"), Tile("Coordinator")
     with Panel("Behind, by partition").body():

@@ -1,7 +1,7 @@
 """One topic: its partitions and who holds them, what comes in, its settings, and its live end."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from nicegui import ui
 
@@ -11,6 +11,7 @@ from headrace.admin.survey import PartitionSeen
 from headrace.admin.topics import offset_ranges
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
+from headrace.gateway.rights import Right, topic_operations
 from headrace.gateway.ui import words
 from headrace.gateway.ui.chart import Chart
 from headrace.gateway.ui.figures import BYTES_IN, BYTES_OUT, RECORDS_IN, lines, topic_series
@@ -55,7 +56,8 @@ async def topic(watch: Watch, name: str) -> None:
             pass
         empty("search_off", "There is no such topic", "It may have been deleted, or not be made yet.")
         return
-    _build(watch, name, seen)
+    may = await watch.allowed(lambda admin: topic_operations(admin, name))
+    _build(watch, name, seen, may)
 
 
 class _Known:
@@ -69,17 +71,23 @@ class _Known:
         return len(self.seen.partitions)
 
 
-def _build(watch: Watch, name: str, seen: TopicView) -> None:
+def _build(watch: Watch, name: str, seen: TopicView, may: Callable[[Right], bool]) -> None:
     known = _Known(seen)
     with head(name, ("Topics", "/ui/topics")):
-        anchor("Messages", f"/ui/messages?topic={name}", "hr-link-act")
-        button("Write a message", lambda: ask_produce(watch, name, known.count))
-        button("Add partitions", lambda: ask_partitions(watch, name, known.count))
-        button("Delete", lambda: ask_delete(watch, name), danger=True)
+        if may(Right.READ):
+            anchor("Messages", f"/ui/messages?topic={name}", "hr-link-act")
+        if may(Right.WRITE):
+            button("Write a message", lambda: ask_produce(watch, name, known.count))
+        if may(Right.ALTER):
+            button("Add partitions", lambda: ask_partitions(watch, name, known.count))
+        if may(Right.DELETE):
+            button("Delete", lambda: ask_delete(watch, name), danger=True)
     _flow(watch, name)
     _partitions(watch, name, known)
-    _tail(watch, name, known)
-    _settings(watch, name)
+    if may(Right.READ):
+        _tail(watch, name, known)
+    if may(Right.DESCRIBE_CONFIGS):
+        _settings(watch, name, may(Right.ALTER_CONFIGS))
 
 
 def _flow(watch: Watch, name: str) -> None:
@@ -173,7 +181,7 @@ def _tail(watch: Watch, name: str, known: _Known) -> None:
     keep_fresh(refresh, TAIL_SECONDS)
 
 
-def _settings(watch: Watch, name: str) -> None:
+def _settings(watch: Watch, name: str, may_change: bool) -> None:
     configs: dict[str, Config] = {}
     with Panel("Settings") as panel:
         with panel.doing:
@@ -183,7 +191,7 @@ def _settings(watch: Watch, name: str) -> None:
 
     def show() -> None:
         listed = [each for each in configs.values() if everything.value or each.source == "topic"]
-        grid.show([_setting_row(each) for each in listed])
+        grid.show([_setting_row(each, may_change) for each in listed])
 
     async def refresh() -> None:
         found = await describe_configs(watch.gateway.admin, Resource(TOPIC, name))
@@ -194,11 +202,11 @@ def _settings(watch: Watch, name: str) -> None:
     keep_fresh(refresh, 5.0)
 
 
-def _setting_row(config: Config) -> Row:
+def _setting_row(config: Config, may_change: bool) -> Row:
     return {
         "key": config.name,
         "name": config.name,
         "value": "hidden" if config.sensitive else config.value or "",
         "source": [tag(config.source, "calm" if config.source == "topic" else "")],
-        "acts": [] if config.read_only else acts(change="Change"),
+        "acts": [] if config.read_only or not may_change else acts(change="Change"),
     }

@@ -3,6 +3,7 @@
 from nicegui import ui
 
 from headrace.gateway.monitor.monitor import Monitor
+from headrace.gateway.rights import Right
 from headrace.gateway.ui import words
 from headrace.gateway.ui.figures import BYTES_IN, RECORDS_IN, topic_rate
 from headrace.gateway.ui.grid import Column, Paged, Row, link, matching
@@ -26,7 +27,8 @@ def topics(watch: Watch) -> None:
         Column("state", "State", "tags", lambda topic: (topic.leaderless, topic.behind, topic.moving)),
     )
     with head("Topics"):
-        button("Create topic", lambda: ask_create(watch), main=True)
+        if watch.may(Right.CREATE):
+            button("Create topic", lambda: ask_create(watch), main=True)
     with tiles():
         shown, partitions, size, worst = Tile("Topics"), Tile("Partitions"), Tile("Stored"), Tile("State")
     with Panel("All topics") as panel:

@@ -25,6 +25,9 @@ COLUMNS = (
 
 
 def webhooks(watch: Watch) -> None:
+    if not watch.gateway.has(Webhooks):
+        empty("webhook", "There are no webhooks here", "This gateway has no rights of its own to read for them.")
+        return
     service = watch.gateway.part(Webhooks)
     with head("Webhooks"):
         button("Add webhook", lambda: ask_subscribe(watch), main=True)

@@ -1,0 +1,134 @@
+"""Visits: log-ins to the UI by browsers, kept here and known by a cookie that says nothing by itself.
+
+A visit ends when it is logged out, was not used for a while, or is a day old; all end with the process. What its browser
+sends to change anything carries the visit's token, which no page of another site can know.
+"""
+
+import asyncio
+import contextlib
+import hmac
+import secrets
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from http.cookies import CookieError, SimpleCookie
+
+from starlette.types import Scope
+
+from headrace.gateway.callers.credential import Credential
+
+VISITS_MAX = 1000
+VISIT_SECONDS_MAX = 24 * 3600.0
+# In the scope of a request of a visit.
+VISIT = "headrace.visit"
+
+
+class Visit:
+    def __init__(self, key: bytes, credential: Credential, now: float) -> None:
+        self.key = key
+        self.credential = credential
+        self.token = secrets.token_urlsafe(24)
+        self.began_at = self.used_at = now
+        self._open = 0
+
+    @property
+    def name(self) -> str:
+        return self.credential.name or "token"
+
+    @contextlib.contextmanager
+    def used(self) -> Iterator[None]:
+        """Counts as used as long as a request or an open page goes on."""
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+            self.used_at = _now()
+
+    def is_over(self, now: float, idle_seconds: float) -> bool:
+        is_unused = not self._open and now - self.used_at > idle_seconds
+        return is_unused or now - self.began_at > VISIT_SECONDS_MAX
+
+    def is_own(self, token: str) -> bool:
+        return hmac.compare_digest(self.token.encode(), token.encode("utf-8", "replace"))
+
+
+class Visits:
+    """A part of the gateway."""
+
+    _sweeping: asyncio.Task[None]
+
+    def __init__(self, idle_seconds: float, is_secure: bool) -> None:
+        self._idle_seconds = idle_seconds
+        self._is_secure = is_secure
+        # A name that browsers keep to https and to this host alone.
+        self.cookie = "__Host-headrace" if is_secure else "headrace"
+        self._visits: dict[bytes, Visit] = {}
+        self.on_end: Callable[[Visit], None] = lambda _: None
+
+    def begin(self, credential: Credential) -> str:
+        """The text of the cookie."""
+        self._forget_old()
+        while len(self._visits) >= VISITS_MAX:
+            self.end(min(self._visits.values(), key=lambda each: each.used_at))
+        id = secrets.token_urlsafe(32)
+        key = _key(id)
+        self._visits[key] = Visit(key, credential, _now())
+        return self.cookie_text(self.cookie, id)
+
+    def cookie_text(self, name: str, value: str) -> str:
+        """A Set-Cookie header; an empty value takes the cookie away."""
+        away = "" if value else "; Max-Age=0"
+        return f"{name}={value}; Path=/; HttpOnly; SameSite=Strict" + ("; Secure" if self._is_secure else "") + away
+
+    def of(self, scope: Scope) -> Visit | None:
+        id = cookie_in(scope, self.cookie)
+        visit = self._visits.get(_key(id)) if id else None
+        return visit if visit is not None and not visit.is_over(_now(), self._idle_seconds) else None
+
+    def end(self, visit: Visit) -> None:
+        if self._visits.pop(visit.key, None) is not None:
+            self.on_end(visit)
+
+    def end_all_of(self, credential: Credential) -> None:
+        for visit in [each for each in self._visits.values() if each.credential == credential]:
+            self.end(visit)
+
+    def _forget_old(self) -> None:
+        now = _now()
+        for visit in [each for each in self._visits.values() if each.is_over(now, self._idle_seconds)]:
+            self.end(visit)
+
+    async def start(self) -> None:
+        self._sweeping = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        self._sweeping.cancel()
+
+    async def _run(self) -> None:
+        """Ends visits in time, their open pages too."""
+        while True:
+            await asyncio.sleep(min(30.0, self._idle_seconds))
+            self._forget_old()
+
+
+def cookie_in(scope: Scope, name: str) -> str:
+    for header, value in scope["headers"]:
+        if header != b"cookie":
+            continue
+        cookies: SimpleCookie = SimpleCookie()
+        try:
+            cookies.load(value.decode("latin-1"))
+        except CookieError:
+            continue
+        if name in cookies:
+            return cookies[name].value
+    return ""
+
+
+def _key(id: str) -> bytes:
+    """The id itself is not kept, so that nothing that is read here is a cookie."""
+    return blake2b(id.encode("utf-8", "replace"), digest_size=32).digest()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
