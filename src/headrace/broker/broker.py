@@ -41,6 +41,7 @@ from headrace.broker.replication.isr_keeper import IsrKeeper
 from headrace.broker.replication.rot import Rot
 from headrace.broker.security.authorization import Authorization, open_authorization
 from headrace.broker.security.rights import every_right
+from headrace.broker.security.token_sessions import TokenSessions
 from headrace.broker.tasks import Tasks
 from headrace.broker.upkeep.cleaner import Cleaner
 from headrace.broker.upkeep.credible_time import CredibleTime
@@ -69,6 +70,7 @@ class Broker:
     seen_revision: SeenRevision
     disk_watch: DiskWatch
     hung_peers: HungPeers | None = None
+    token_sessions: TokenSessions | None = None
     retention: Retention | None = None
     cleaner: Cleaner | None = None
 
@@ -131,6 +133,8 @@ class Broker:
     async def _on_image(self, image: Image) -> None:
         if self.authorization is not None:
             self.authorization.on_acls(image.acls)
+        if self.token_sessions is not None:
+            self.token_sessions.on_image()
         self.new_leaders.on_image(image)
         before = self.view.live
         self.view.on_image()

@@ -47,6 +47,7 @@ from headrace.broker.replication.doubtful_copies import DoubtfulCopies
 from headrace.broker.replication.stall_watch import StallWatch
 from headrace.broker.security.logins import Logins
 from headrace.broker.security.opening import look_at_certificates, open_dialler, open_tls
+from headrace.broker.security.token_sessions import TokenSessions
 from headrace.broker.tasks import Tasks
 from headrace.broker.turn import Turn
 from headrace.broker.upkeep.clean_process import Cleaning
@@ -251,6 +252,8 @@ class Node:
         if any(each.plan.has_sasl for each in listeners):
             self._logins = Logins(broker.view, self._clock, self._rng, self._tasks)
             await self._logins.open_gates(listeners)
+            sessions = broker.token_sessions = TokenSessions(broker.view, lambda: listeners.connections)
+            self._tasks.start("expired tokens", sessions.strike_off_expired())
         self.port = await listeners.bind()
         await self._join()
         if self._logins is not None:

@@ -12,6 +12,7 @@ from headrace.base.settings import INT_MAX, LONG_MAX, Kind, Setting, Value
 from headrace.cluster.authorizer_settings import AUTHORIZER_SETTINGS
 from headrace.cluster.listener_settings import LISTENER_SETTINGS, PREFIX, unprefixed
 from headrace.cluster.sasl_settings import SASL_SETTINGS
+from headrace.cluster.token_settings import TOKEN_SETTINGS
 from headrace.cluster.topic_settings import DAY_MS, HOUR_MS, MIB, MINUTE_MS, TOPIC_SETTINGS, Synonym, TopicSetting
 
 
@@ -283,6 +284,7 @@ BROKER_SETTINGS: Final[Mapping[str, Setting]] = {
         LISTENER_SETTINGS,
         SASL_SETTINGS,
         AUTHORIZER_SETTINGS,
+        TOKEN_SETTINGS,
         _REPLICATION,
         _LOG,
         _GROUPS,

@@ -139,6 +139,23 @@ class User(NamedTuple):
     revision: int = 0
 
 
+class Token(NamedTuple):
+    """A delegation token: whoever has it may log in as its owner until it expires. What it is proven by is not kept."""
+
+    id: str
+    owner: str
+    requester: str
+    """The principal that asked for it, for itself or for the owner."""
+    renewers: tuple[str, ...]
+    issued_ms: int
+    expires_ms: int
+    max_ms: int
+    """No renewal moves the expiry beyond this."""
+    fingerprint: str
+    """Finds the token by the key that only its holders know."""
+    revision: int = 0
+
+
 class Secret(NamedTuple):
     """Random bytes that all brokers of the cluster share, and that nobody else learns."""
 

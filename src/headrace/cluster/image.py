@@ -22,6 +22,7 @@ from headrace.cluster.entities import (
     PartitionState,
     ProducerIds,
     Secret,
+    Token,
     Topic,
     User,
 )
@@ -55,6 +56,7 @@ class Image(NamedTuple):
     secrets: Mapping[str, Secret] = {}
     acls: Mapping[str, Acl] = {}
     """Rules by the digest in their key."""
+    tokens: Mapping[str, Token] = {}
 
     def apply(self, changes: Iterable[Change], revision: int) -> "Image":
         assert revision >= self.revision, (revision, self.revision)
@@ -146,6 +148,8 @@ class _Draft:
                 self._change_one("users", parse_user_key(key), record)
             case "secrets":
                 self._change_one("secrets", key.removeprefix("secrets/"), record)
+            case "tokens":
+                self._change_one("tokens", key.removeprefix("tokens/"), record)
 
     def _change_one(self, field: str, name: object, record: Record | None) -> None:
         if field not in self.replaced:

@@ -20,6 +20,7 @@ _ROLES = "leave it out: every broker may control the cluster"
 _ONE_LISTENER = "leave it out: every listener opens when the broker knows its rules and users"
 _ONE_LOOP = "leave it out: a broker has one event loop; more cores means more brokers"
 _SECURITY = "leave it out: docs/configuration.md lists the settings of TLS, authentication and ACLs that there are"
+_TOKEN_SECRET = "leave it out: the brokers make the secret of tokens themselves, and share it in the metadata store"
 _PEM = "leave it out: keys and certificates are PEM files, and ssl.key.password is for an encrypted key"
 _TIERS = "leave it out: tiered storage is not there yet (README.md)"
 _SHARE = "leave it out: share groups are not there yet (README.md)"
@@ -53,12 +54,12 @@ _FIXES: Final[Mapping[str, tuple[str, ...]]] = {
         "queued.max.requests",
     ),
     _SECURITY: (
-        "delegation.token.",
         "principal.builder.class",
         "security.",
         "sasl.",
         "ssl.",
     ),
+    _TOKEN_SECRET: ("delegation.token.master.key", "delegation.token.secret.key"),
     _PEM: (
         "ssl.key.file",
         "ssl.keymanager.algorithm",

@@ -11,6 +11,7 @@
     users/{quoted name}              what the user's password is proven by, in each SCRAM mechanism
     secrets/{name}                   random bytes that all brokers share
     acls/{digest}                    rules: who may do what; the digest is that of the rule
+    tokens/{id}                      delegation tokens: whose, and until when
 
 A field that older code can do without may be added under the same version; anything else is a new version, and a newer
 one than ours is refused rather than guessed at.
@@ -39,6 +40,7 @@ from headrace.cluster.entities import (
     ProducerIds,
     ScramCredential,
     Secret,
+    Token,
     User,
 )
 
@@ -70,6 +72,7 @@ Record = (
     | User
     | Secret
     | Acl
+    | Token
 )
 
 
@@ -100,6 +103,10 @@ def user_key(name: str) -> str:
 
 def secret_key(name: str) -> str:
     return f"secrets/{name}"
+
+
+def token_key(token_id: str) -> str:
+    return f"tokens/{token_id}"
 
 
 def parse_user_key(key: str) -> str:
@@ -268,6 +275,11 @@ def _read_user(fields: dict[str, Any], revision: int) -> User:
     return User({mechanism: _read_credential(each) for mechanism, each in fields["scram"].items()}, revision)
 
 
+def _read_token(fields: dict[str, Any], revision: int) -> Token:
+    known = {name: fields[name] for name in Token._fields[:-1]}
+    return Token(**{**known, "renewers": tuple(fields["renewers"]), "revision": revision})
+
+
 def _read_credential(fields: dict[str, Any]) -> ScramCredential:
     salt, stored_key, server_key = (b64decode(fields[name]) for name in ScramCredential._fields[:3])
     return ScramCredential(salt, stored_key, server_key, fields["iterations"])
@@ -285,6 +297,7 @@ _READERS: Final[Mapping[str, Callable[[dict[str, Any], int], Record]]] = {
     "users": _read_user,
     "secrets": lambda fields, revision: Secret(b64decode(fields["value"]), revision),
     "acls": lambda fields, revision: Acl._make((*map(fields.__getitem__, Acl._fields[:-1]), revision)),
+    "tokens": _read_token,
 }
 _UNSEEN: Final = ("users", "secrets")
 """The kinds whose values no message shows."""
@@ -299,4 +312,5 @@ _KIND_OF: Final[Mapping[type[Record], str]] = {
     User: "users",
     Secret: "secrets",
     Acl: "acls",
+    Token: "tokens",
 }

@@ -21,6 +21,12 @@ def _own(
 
 _OAUTH: Final = (
     _own(
+        "sasl.oauthbearer.scoped.tokens.only",
+        Kind.BOOLEAN,
+        False,
+        "OAUTHBEARER takes Headrace's own scoped tokens (`headrace token create`) and no others; it needs no keys.",
+    ),
+    _own(
         "sasl.oauthbearer.jwks.endpoint.url",
         Kind.STRING,
         None,

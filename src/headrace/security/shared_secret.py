@@ -1,4 +1,4 @@
-"""The secret that brokers share so that all of them invent the same salts for users who do not exist."""
+"""Secrets that brokers share: the one that all of them invent salts from for users who do not exist, and that of tokens."""
 
 from typing import Final
 
@@ -11,10 +11,10 @@ SALTS: Final = "salts"
 SECRET_BYTES: Final = 32
 
 
-def make_secret(image: Image, fresh: bytes) -> list[Commit]:
+def make_secret(image: Image, name: str, fresh: bytes) -> list[Commit]:
     """Nothing, when there is one already: brokers that start together keep the one that was first."""
     assert len(fresh) == SECRET_BYTES, len(fresh)
-    if SALTS in image.secrets:
+    if name in image.secrets:
         return []
-    key = secret_key(SALTS)
+    key = secret_key(name)
     return [Commit({key: encode(Secret(fresh))}, {key: ABSENT})]

@@ -26,6 +26,7 @@ from headrace.wire.messages import (  # noqa: F401  (importing a module is what 
     replicas,
     sasl,
     scram,
+    tokens,
     topics,
     transactions,
 )

@@ -30,6 +30,11 @@ ASKED_ELSEWHERE = {
     "ListTransactions",
     "SaslHandshake",
     "SaslAuthenticate",
+    # Whether a token may be asked about depends on whose it is: tests/unit/broker/test_token_handlers.py.
+    "CreateDelegationToken",
+    "RenewDelegationToken",
+    "ExpireDelegationToken",
+    "DescribeDelegationToken",
 }
 
 

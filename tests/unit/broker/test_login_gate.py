@@ -1,143 +1,22 @@
 """The gate before a listener that asks for a login, driven by hand on virtual time."""
 
 import struct
-from typing import Any
 
 import pytest
 import scramp
+from login_entrance import FRAME_BYTES_MAX, LOGIN_SECONDS, REFUSAL_SECONDS, Entrance, Visitor, again
 
-from headrace.base.probe import Probes
-from headrace.broker.net.budget import Budget
-from headrace.broker.net.connection_limits import ConnectionCount, connection_limits
-from headrace.broker.net.descriptors import Descriptors
-from headrace.broker.net.listener import Connection, Listener
-from headrace.broker.security.gate import STRANGERS_BYTES_MAX, GateSettings, LoginGates
-from headrace.broker.security.login_work import LoginWork
-from headrace.broker.security.mechanisms import Login, PlainExchange, ScramExchange, ServerMessage
+from headrace.broker.security.gate import STRANGERS_BYTES_MAX
 from headrace.broker.security.rights import ANONYMOUS
-from headrace.cluster.broker_config import BrokerConfig
-from headrace.cluster.entities import User
-from headrace.cluster.listeners import PlannedListener
-from headrace.security.credentials import SHA_256, Credentials, credential_from, salted_password
-from headrace.security.refusal import LoginRefused
-from headrace.wire.apis import APIS
-from headrace.wire.codec import decode
+from headrace.security.credentials import SHA_256
 from headrace.wire.codes import ErrorCode
-from headrace.wire.frame import parse_response_header, request_frame
+from headrace.wire.frame import request_frame
 from headrace.wire.messages.api_versions import ApiVersionsRequest
 from headrace.wire.messages.metadata import MetadataRequest
 from headrace.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from headrace.wire.schema import Request
-from quiet_loop import QuietLoop, Wire
 
 OPEN_APIS = (17, 18, 36)
-LOGIN_SECONDS = 20.0
-FRAME_BYTES_MAX = 65536
-REFUSAL_SECONDS = 0.1
-SALT = b"a salt of some bytes"
-
-
-class Served:
-    """The listener's dispatcher: remembers what came through the gate."""
-
-    def __init__(self) -> None:
-        self.keys: list[int] = []
-
-    def dispatch(self, connection: Connection, frame: memoryview) -> None:
-        self.keys.append(int.from_bytes(frame[:2], "big"))
-        connection.reply([struct.pack(">i", 4) + frame[4:8]])
-
-
-class TokenExchange:
-    """Stands for a mechanism whose logins have an end: `USER,MILLISECONDS`."""
-
-    async def answer(self, token: bytes) -> ServerMessage:
-        user, _, lifetime = token.decode().partition(",")
-        if not lifetime:
-            raise LoginRefused(f"user {user} has no token")
-        return ServerMessage(b"", Login(user, int(lifetime)))
-
-
-class Entrance:
-    """A listener without an address that asks for a login."""
-
-    def __init__(self, session_ms_max: int = 0) -> None:
-        self.loop = QuietLoop()
-        self.served = Served()
-        self.probes = Probes()
-        self.listener = Listener(
-            plan=PlannedListener("OUT", "SASL_PLAINTEXT", "", 0, None),
-            loop=self.loop,
-            dispatcher=self.served,
-            probes=self.probes,
-            readers=None,
-            frame_bytes_max=100 << 20,
-            budget=Budget(128 << 20),
-            count=ConnectionCount(Descriptors(100_000)),
-            limits=connection_limits(BrokerConfig(), "OUT"),
-            on_disk_failed=lambda error: None,
-        )
-        salted = salted_password(SHA_256, "right", SALT, 4096)
-        users = {name: User({SHA_256: credential_from(SHA_256, salted, SALT, 4096)}) for name in ("al", "bo")}
-        known, work = Credentials(users, b"secret"), LoginWork(self.loop)
-        mechanisms = {
-            "PLAIN": lambda: PlainExchange(lambda: known, work),
-            SHA_256: lambda: ScramExchange(SHA_256, lambda: known, "ours"),
-            "TOKEN": TokenExchange,
-        }
-        settings = GateSettings(
-            LOGIN_SECONDS, FRAME_BYTES_MAX, REFUSAL_SECONDS, dict.fromkeys(mechanisms, session_ms_max)
-        )
-        self.listener.gates = LoginGates(self.served, mechanisms, settings, self.probes, self.loop)
-
-    def connect(self) -> "Visitor":
-        return Visitor(self)
-
-
-class Visitor:
-    def __init__(self, entrance: Entrance) -> None:
-        self.entrance = entrance
-        self.connection, self.wire = Connection(entrance.listener), Wire()
-        self.connection.connection_made(self.wire)
-
-    def send(self, content: bytes) -> None:
-        while content and not self.wire.is_paused and not self.is_closed:
-            buffer = self.connection.get_buffer(-1)
-            piece, content = content[: len(buffer)], content[len(buffer) :]
-            buffer[: len(piece)] = piece
-            self.connection.buffer_updated(len(piece))
-        self.entrance.loop.run_ready()
-
-    def ask(self, request: Request, version: int) -> Any:
-        """The reply, or None when there is none yet."""
-        self.send(b"".join(request_frame(request, version, 7, "test")))
-        return self.reply_to(request.API_KEY, version)
-
-    def reply_to(self, key: int, version: int) -> Any:
-        frame, self.wire.written = self.wire.written[4:], b""
-        if not frame:
-            return None
-        _, position = parse_response_header(APIS[key], version, frame)
-        return decode(APIS[key].response, version, frame, position)
-
-    def shake(self, mechanism: str = "PLAIN", version: int = 1) -> Any:
-        return self.ask(SaslHandshakeRequest(mechanism), version)
-
-    def answer(self, token: bytes, version: int = 2) -> Any:
-        return self.ask(SaslAuthenticateRequest(token), version)
-
-    def log_in(self, mechanism: str = "PLAIN", token: bytes = b"\0al\0right") -> Any:
-        assert self.shake(mechanism).error_code == 0
-        return self.answer(token)
-
-    @property
-    def is_closed(self) -> bool:
-        return self.wire.is_aborted
-
-    def is_served(self) -> bool:
-        self.send(b"".join(request_frame(MetadataRequest(), 12, 7, "test")))
-        self.wire.written = b""
-        return bool(self.entrance.served.keys) and self.entrance.served.keys.pop() == 3
 
 
 @pytest.fixture
@@ -182,7 +61,7 @@ def test_nothing_but_a_login_is_even_parsed_amid_one(entrance: Entrance, handsha
 
 def test_a_login_by_a_password(visitor: Visitor) -> None:
     shaken = visitor.shake()
-    assert (shaken.error_code, shaken.mechanisms) == (0, ["PLAIN", SHA_256, "TOKEN"])
+    assert (shaken.error_code, shaken.mechanisms) == (0, ["PLAIN", SHA_256, "TOKEN", "OAUTHBEARER"])
     assert visitor.connection.principal == ANONYMOUS
     answered = visitor.answer(b"\0al\0right")
     assert (answered.error_code, answered.auth_bytes, answered.session_lifetime_ms) == (0, b"", 0)
@@ -267,7 +146,7 @@ def test_a_mechanism_that_is_not_offered(visitor: Visitor) -> None:
     told = visitor.reply_to(17, 1)
     assert (told.error_code, told.mechanisms) == (
         ErrorCode.UNSUPPORTED_SASL_MECHANISM,
-        ["PLAIN", SHA_256, "TOKEN"],
+        ["PLAIN", SHA_256, "TOKEN", "OAUTHBEARER"],
     )
     assert visitor.is_closed
 
@@ -366,12 +245,6 @@ def test_every_request_after_the_end_of_a_login_closes_the_connection() -> None:
             visitor.send(bare_request(key, 0))
             assert visitor.is_closed, key
     assert entrance.served.keys == []
-
-
-def again(visitor: Visitor, mechanism: str = "PLAIN", version: int = 1) -> Any:
-    """The answer to SaslHandshake of a client that is logged in; the broker's handler would send it."""
-    session = visitor.connection.dispatcher
-    return session.log_in_again(visitor.connection, mechanism, version)
 
 
 @pytest.mark.parametrize("late", [False, True])

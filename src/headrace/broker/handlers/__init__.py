@@ -43,6 +43,12 @@ from headrace.broker.handlers.reassignments import (
     handle_list_partition_reassignments,
 )
 from headrace.broker.handlers.sasl import handle_sasl_authenticate, handle_sasl_handshake
+from headrace.broker.handlers.tokens import (
+    handle_create_delegation_token,
+    handle_describe_delegation_token,
+    handle_expire_delegation_token,
+    handle_renew_delegation_token,
+)
 from headrace.broker.handlers.topic_partitions import handle_describe_topic_partitions
 from headrace.broker.handlers.topics import handle_create_partitions, handle_create_topics, handle_delete_topics
 from headrace.broker.handlers.transactions import (
@@ -159,6 +165,12 @@ from headrace.wire.messages.replicas import (
 )
 from headrace.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from headrace.wire.messages.scram import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
+from headrace.wire.messages.tokens import (
+    CreateDelegationTokenRequest,
+    DescribeDelegationTokenRequest,
+    ExpireDelegationTokenRequest,
+    RenewDelegationTokenRequest,
+)
 from headrace.wire.messages.topics import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
 from headrace.wire.messages.transactions import (
     AddOffsetsToTxnRequest,
@@ -329,4 +341,11 @@ HANDLERS = (
         takes.view(handle_alter_user_scram_credentials),
         with_cluster(Operation.ALTER, refused=no_users_altered),
     ),
+    Handler(
+        CreateDelegationTokenRequest,
+        lambda broker, request: handle_create_delegation_token(broker.view, broker.new_uuid, request),
+    ),
+    Handler(RenewDelegationTokenRequest, takes.view(handle_renew_delegation_token)),
+    Handler(ExpireDelegationTokenRequest, takes.view(handle_expire_delegation_token)),
+    Handler(DescribeDelegationTokenRequest, takes.view(handle_describe_delegation_token)),
 )

@@ -19,7 +19,9 @@ from headrace.base.probe import Probes
 from headrace.broker.net.budget import Budget
 from headrace.broker.net.listener import Connection, Dispatcher, Pending
 from headrace.broker.net.outbox import Chunk
-from headrace.broker.security.mechanisms import Begin, Exchange, Login
+from headrace.broker.security.login import Login
+from headrace.broker.security.mechanisms import Begin, Exchange
+from headrace.broker.security.token_rights import TokenRights
 from headrace.security.refusal import LoginRefused
 from headrace.wire.apis import APIS
 from headrace.wire.codec import decode
@@ -222,10 +224,9 @@ class Gate:
     def _let_in(self, connection: Connection, login: Login) -> int:
         """Gives the connection to its requests; the lifetime of its login in ms, 0 for ever."""
         gates, principal = self._gates, f"User:{login.user}"
-        if self._session is None:
-            connection.sign_in(principal)
-        elif principal != connection.principal:
+        if self._session is not None and principal != connection.principal:
             raise LoginRefused(f"{connection.principal} wants to go on as {principal}")
+        sign_in(connection, principal, login)
         connection.frame_bytes_max, connection.login_by = self._frame_bytes_max, inf
         connection.move_to_budget(self._budget)
         gates.probes.logins += 1
@@ -257,6 +258,15 @@ class Gate:
             last.complete(chunks)
             await asyncio.sleep(LAST_WORD_SECONDS)
         connection.close_when_answered()
+
+
+def sign_in(connection: Connection, principal: str, login: Login) -> None:
+    """Gives a connection the rights of its user, or what a token leaves of them."""
+    if login.scope is not None and not login.scope.is_from(connection.ip):
+        raise LoginRefused(f"scoped token {login.token_id} is not for clients at this address")
+    connection.sign_in(principal)
+    if login.scope is not None:
+        connection.rights = TokenRights(connection.rights, login.token_id, login.scope)
 
 
 _TAKES: Final = {API_VERSIONS_KEY: Gate._greet, HANDSHAKE_KEY: Gate._shake, AUTHENTICATE_KEY: Gate._authenticate}

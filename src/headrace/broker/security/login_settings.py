@@ -17,6 +17,9 @@ class LoginSettings:
     def number(self, name: str) -> int:
         return cast(int, self._config.of_listener(self._listener, name))
 
+    def flag(self, name: str) -> bool:
+        return cast(bool, self._config.of_listener(self._listener, name))
+
     def text(self, name: str) -> str:
         """Empty where nothing is set."""
         return cast(str | None, self._config.of_listener(self._listener, name)) or ""

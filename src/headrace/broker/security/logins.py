@@ -26,8 +26,10 @@ from headrace.broker.security.mechanisms import (
     OauthbearerExchange,
     PlainExchange,
     ScramExchange,
+    TokenClaims,
 )
 from headrace.broker.security.signing_keys import SigningKeys
+from headrace.broker.security.token_logins import TokenLogins
 from headrace.broker.security.tokens import TokenVerifier
 from headrace.broker.tasks import Tasks
 from headrace.cluster.entities import User
@@ -35,11 +37,13 @@ from headrace.cluster.listeners import PlannedListener
 from headrace.security.credentials import DIGESTS, Credentials
 from headrace.security.refusal import LoginRefused
 from headrace.security.shared_secret import SALTS, SECRET_BYTES, make_secret
+from headrace.security.tokens import TOKENS
 
 logger = logging.getLogger("headrace.login")
 
 PLAIN: Final = "PLAIN"
 OAUTHBEARER: Final = "OAUTHBEARER"
+SCOPED_ONLY: Final = "sasl.oauthbearer.scoped.tokens.only"
 
 
 class Logins:
@@ -50,6 +54,7 @@ class Logins:
         self._tasks = tasks
         self._loop = asyncio.get_running_loop()
         self._work = LoginWork(self._loop)
+        self._tokens = TokenLogins(lambda: view.image, clock)
         self._keys: list[SigningKeys] = []
         self._users: Mapping[str, User] | None = None
         self._credentials = Credentials({}, b"")
@@ -77,10 +82,11 @@ class Logins:
         return {mechanism: await self._begin(mechanism, settings) for mechanism in offered}
 
     async def prepare(self) -> None:
-        """Makes the secret that unknown users' salts come from, if the cluster has none yet. Before anybody is let in."""
-        fresh = self._rng.randbytes(SECRET_BYTES)
+        """Makes the secrets of unknown users' salts and of tokens, if the cluster has none yet. Before anybody is let in."""
+        fresh = {name: self._rng.randbytes(SECRET_BYTES) for name in (SALTS, TOKENS)}
         try:
-            await self._view.metadata.change(lambda image: make_secret(image, fresh))
+            for name, value in fresh.items():
+                await self._view.metadata.change(partial(make_secret, name=name, fresh=value))
         except Refused as refusal:
             raise UserError(f"cannot start: {refusal.message}", "See to the metadata store, and start again.") from None
 
@@ -91,16 +97,19 @@ class Logins:
 
     async def _begin(self, mechanism: str, settings: LoginSettings) -> Begin:
         if mechanism in DIGESTS:
-            return lambda: ScramExchange(mechanism, self.credentials, self._nonce())
+            return lambda: ScramExchange(mechanism, self.credentials, self._tokens, self._work, self._nonce())
         if mechanism == PLAIN:
-            return partial(PlainExchange, self.credentials, self._work)
+            return partial(PlainExchange, self.credentials, self._tokens, self._work)
         assert mechanism == OAUTHBEARER, mechanism
+        if settings.flag(SCOPED_ONLY):
+            return lambda: OauthbearerExchange(None, self._tokens)
         rules = claim_rules(settings)
         keys = SigningKeys.from_settings(settings, self._loop)
         self._keys.append(keys)
         await keys.load()
         self._tasks.start("signing keys", keys.run())
-        return partial(OauthbearerExchange, TokenVerifier(keys, self._work), rules, self._clock)
+        claims = TokenClaims(TokenVerifier(keys, self._work), rules, self._clock)
+        return lambda: OauthbearerExchange(claims, self._tokens)
 
     def credentials(self) -> Credentials:
         image = self._view.image

@@ -19,6 +19,9 @@ class Rights:
 
     is_unlimited = True
 
+    token_id = ""
+    """The delegation token that a session logged in by, if it did."""
+
     def may(self, operation: Operation, kind: ResourceType, name: str) -> bool:
         return True
 
