@@ -28,6 +28,7 @@ from headrace.cli import (
     process,
     produce,
     spark,
+    token,
     topic,
     txn,
     up,
@@ -47,6 +48,7 @@ _GROUPS = {
     "group": group.app,
     "txn": txn.app,
     "user": user.app,
+    "token": token.app,
     "webhook": webhook.app,
     "backup": backup.app,
     "pipeline": pipeline.app,
@@ -72,6 +74,7 @@ app.add_typer(topic.app, name="topic")
 app.add_typer(group.app, name="group")
 app.add_typer(txn.app, name="txn")
 app.add_typer(user.app, name="user")
+app.add_typer(token.app, name="token")
 app.add_typer(acl.app, name="acl")
 app.add_typer(webhook.app, name="webhook")
 app.add_typer(cluster.app, name="cluster")

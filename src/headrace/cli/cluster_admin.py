@@ -21,11 +21,13 @@ _EXITS: dict[int, ExitCode] = {
     ErrorCode.GROUP_ID_NOT_FOUND: ExitCode.NOT_FOUND,
     ErrorCode.BROKER_ID_NOT_REGISTERED: ExitCode.NOT_FOUND,
     ErrorCode.RESOURCE_NOT_FOUND: ExitCode.NOT_FOUND,
+    ErrorCode.DELEGATION_TOKEN_NOT_FOUND: ExitCode.NOT_FOUND,
 }
 _FIXES: dict[int, str] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "`headrace topic list` shows the topics",
     ErrorCode.GROUP_ID_NOT_FOUND: "`headrace group list` shows the groups",
     ErrorCode.RESOURCE_NOT_FOUND: "`headrace user list` shows the users",
+    ErrorCode.DELEGATION_TOKEN_NOT_FOUND: "`headrace token list` shows the tokens",
     ErrorCode.NON_EMPTY_GROUP: f"{advice_for(ErrorCode.NON_EMPTY_GROUP)}; `headrace group members` shows them",
     ErrorCode.UNSUPPORTED_VERSION: "this cluster does not offer that; `headrace version` shows ours",
     ErrorCode.REQUEST_TIMED_OUT: "`headrace cluster status` shows what was done; ask again",

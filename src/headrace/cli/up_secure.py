@@ -22,6 +22,11 @@ CLIENTS, BROKERS = "CLIENTS", "BROKERS"
 BROKER_NAME: Final = "headrace-broker"
 GATEWAY_NAME: Final = "headrace-gateway"
 AUTHORITY_DAYS, CERTIFICATE_DAYS, RENEWED_DAYS = 3650, 365, 30
+# Passwords and tokens go over TLS alone, so clients may use the mechanism that they have.
+LOGINS: Final = {
+    "sasl.enabled.mechanisms": "SCRAM-SHA-512,SCRAM-SHA-256,PLAIN,OAUTHBEARER",
+    "sasl.oauthbearer.scoped.tokens.only": "true",
+}
 # Where brokers call each other: so far above the port for clients, or where there is room.
 INNER_PORTS = 1000
 
@@ -40,6 +45,8 @@ class SecureUp:
         from headrace.cli.certificates import Authority
 
         self._require_apart(given)
+        # Who says anything of logins has to say all of it.
+        self._logins = {} if any(name.startswith("sasl.") for name in given) else LOGINS
         self.folder.make()
         if not self.folder.authority.exists():
             self.folder.drop_certificates()
@@ -67,7 +74,7 @@ class SecureUp:
         self._certify(self.folder.certificate(broker_id), BROKER_NAME)
         wanted = port + INNER_PORTS
         inner = wanted if wanted <= 65535 and is_free(self._host, wanted) else free_port(self._host)
-        return self._settings(broker_id, port, inner)
+        return {**self._logins, **self._settings(broker_id, port, inner)}
 
     def gateway_words(self) -> list[str]:
         """Options of the gateway: it serves https, and passes on the logins of its callers, having none itself."""

@@ -13,11 +13,21 @@ from secured import SECONDS, SecuredUp
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "security.md").read_text()
 README = (ROOT / "README.md").read_text().split("\n## Secure it\n")[1].split("\n## ")[0]
-COMMANDS = [
-    (command, shown)
-    for block in re.findall(r"```\n(\$ .*?)```", PAGE.split("\n## One command\n")[1].split("\n## ")[0], re.DOTALL)
-    for command, _, shown in (each.partition("\n") for each in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:])
-]
+ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
+def commands_of(title: str) -> list[tuple[str, str]]:
+    """The commands of a section, each with what is shown below it."""
+    section = PAGE.split(f"\n## {title}\n")[1].split("\n## ")[0]
+    return [
+        (command, shown)
+        for block in re.findall(r"```\n(\$ .*?)```", section, re.DOTALL)
+        for command, _, shown in (each.partition("\n") for each in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:])
+    ]
+
+
+COMMANDS = commands_of("One command")
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +58,18 @@ def test_the_walk_through(up: SecuredUp) -> None:
     assert len(COMMANDS) > 10
     for command, shown in COMMANDS:
         assert said_by(command, up).strip() == shown.strip(), command
+
+
+def test_tokens(up: SecuredUp) -> None:
+    """The section's commands, with the id of the token that they make, at another time."""
+    token_id = ""
+    for command, shown in commands_of("Tokens"):
+        said = said_by(ID.sub(token_id, command), up)
+        token_id = token_id or ID.findall(said)[0]
+        expected = ID.sub(token_id, shown)
+        assert [*map(str.split, MOMENT.sub("then", said).splitlines())] == [
+            *map(str.split, MOMENT.sub("then", expected).splitlines())
+        ], command
 
 
 def test_the_readme_says_what_up_says(up: SecuredUp) -> None:

@@ -1,0 +1,104 @@
+"""Delegation tokens of a cluster: made, listed, ended."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from headrace.admin.admin import Admin, check
+from headrace.base.errors import Refused
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.tokens import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+    DescribedDelegationToken,
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+    TokenPrincipal,
+)
+
+USER = "User"
+
+
+class MadeToken(NamedTuple):
+    id: str
+    key: bytes
+    owner: str
+    expires_ms: int
+
+    def __repr__(self) -> str:
+        return f"MadeToken({self.id!r}, ***, {self.owner!r}, {self.expires_ms})"
+
+
+class ListedToken(NamedTuple):
+    id: str
+    owner: str
+    requester: str
+    renewers: Sequence[str]
+    issued_ms: int
+    expires_ms: int
+    max_ms: int
+
+
+async def create_token(admin: Admin, owner: str | None, lifetime_ms: int | None) -> MadeToken:
+    """A token that lives as long as it was asked to, as far as the cluster lets it; owner None is whoever asks."""
+    kind = None if owner is None else USER
+    asked = CreateDelegationTokenRequest(kind, owner, [], -1 if lifetime_ms is None else lifetime_ms)
+    made = await admin.ask(asked, CreateDelegationTokenResponse)
+    check(made.error_code, _TOLD.get(made.error_code))
+    key, expires_ms = bytes(made.hmac), made.expiry_timestamp_ms
+    if lifetime_ms is not None and expires_ms < made.max_timestamp_ms:
+        renewal = RenewDelegationTokenRequest(key, made.max_timestamp_ms - made.issue_timestamp_ms)
+        renewed = await admin.ask(renewal, RenewDelegationTokenResponse)
+        check(renewed.error_code, None)
+        expires_ms = renewed.expiry_timestamp_ms
+    return MadeToken(made.token_id, key, made.principal_name, expires_ms)
+
+
+async def list_tokens(admin: Admin, owners: Sequence[str] = ()) -> list[ListedToken]:
+    """The tokens of these owners, or of all, as far as whoever asks may see them."""
+    return [_listed(each) for each in await _described(admin, owners)]
+
+
+async def end_tokens(admin: Admin, ids: Sequence[str], owners: Sequence[str] = ()) -> list[str]:
+    """Ends the tokens with these ids and all of these owners; the ids of those that ended."""
+    described = await _described(admin, () if ids else owners)
+    known = {each.token_id: each for each in described}
+    for token_id in ids:
+        if token_id not in known:
+            raise Refused(ErrorCode.DELEGATION_TOKEN_NOT_FOUND, f"you have, and may see, no token {token_id}")
+    wanted = [*ids, *(each.token_id for each in described if each.principal_name in owners)]
+    for token_id in dict.fromkeys(wanted):
+        request = ExpireDelegationTokenRequest(known[token_id].hmac, -1)
+        ended = await admin.ask(request, ExpireDelegationTokenResponse)
+        if ended.error_code != ErrorCode.DELEGATION_TOKEN_NOT_FOUND:
+            check(ended.error_code, None)
+    return list(dict.fromkeys(wanted))
+
+
+async def _described(admin: Admin, owners: Sequence[str]) -> list[DescribedDelegationToken]:
+    asked = DescribeDelegationTokenRequest([TokenPrincipal(USER, each) for each in owners] or None)
+    reply = await admin.ask(asked, DescribeDelegationTokenResponse)
+    check(reply.error_code, _TOLD.get(reply.error_code))
+    return reply.tokens
+
+
+def _listed(token: DescribedDelegationToken) -> ListedToken:
+    owner = token.principal_name
+    return ListedToken(
+        token.token_id,
+        owner,
+        token.token_requester_principal_name or owner,
+        [each.principal_name for each in token.renewers],
+        token.issue_timestamp,
+        token.expiry_timestamp,
+        token.max_timestamp,
+    )
+
+
+_TOLD = {
+    int(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED): "tokens are given to who has logged in, and not by a token",
+    int(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED): "this cluster has no tokens: none of its listeners asks for a login",
+}
