@@ -25,6 +25,7 @@ SIGNATURE_BYTES: Final = 32
 
 _DIGEST: Final = "sha256"
 _PURPOSE: Final = b"headrace scoped token 1\0"
+_ANY: Final = re.compile(rf"{re.escape(PREFIX)}[\w.-]*", re.ASCII)
 _OTHER_FORM: Final = "the token is written in another form than tokens are"
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
@@ -87,6 +88,11 @@ def genuine_signature(token: ScopedToken, key: bytes) -> bytes:
 
 def is_genuine(token: ScopedToken, key: bytes) -> bool:
     return hmac.compare_digest(genuine_signature(token, key), token.signature)
+
+
+def hidden(text: str) -> str:
+    """A text for a log, without the tokens that somebody may have put where a name belongs."""
+    return _ANY.sub(f"{PREFIX}***", text)
 
 
 def signature_text(signature: bytes) -> str:

@@ -26,6 +26,7 @@ TOKENS: Final = "tokens"
 """The name of the secret that keys are made of."""
 TOKENS_PER_OWNER_MAX: Final = 1_000
 RENEWERS_MAX: Final = 20
+PRINCIPAL_LENGTH_MAX: Final = 1_000
 TOKEN_SHAPE: Final = Shape(salt_bytes=32, iterations=4_096)
 
 
@@ -70,8 +71,9 @@ def create_token(image: Image, token: Token) -> list[Commit]:
     if of_owner >= TOKENS_PER_OWNER_MAX:
         why = f"{token.owner} has {of_owner} tokens already; end some (headrace token revoke)"
         raise Refused(ErrorCode.POLICY_VIOLATION, why)
-    if len(token.renewers) > RENEWERS_MAX:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"a token has at most {RENEWERS_MAX} renewers")
+    if len(token.renewers) > RENEWERS_MAX or max(map(len, (token.owner, *token.renewers))) > PRINCIPAL_LENGTH_MAX:
+        why = f"a token has at most {RENEWERS_MAX} renewers, and names of at most {PRINCIPAL_LENGTH_MAX} characters"
+        raise Refused(ErrorCode.INVALID_REQUEST, why)
     return [Commit({token_key(token.id): encode(token)}, {token_key(token.id): ABSENT})]
 
 

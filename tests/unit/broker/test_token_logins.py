@@ -146,3 +146,18 @@ def test_a_token_of_somebody_else_ends_the_session(visitor: Visitor) -> None:
     visitor.entrance.loop.pass_time(2.0)
     again(visitor)
     assert answered_with_refusal(visitor, visitor.entrance.token("User:bo"))
+
+
+def test_a_token_in_the_place_of_a_name_is_not_logged(visitor: Visitor, caplog: pytest.LogCaptureFixture) -> None:
+    token = visitor.entrance.token("User:al", READ_ORDERS)
+    signature = token.rpartition(".")[2]
+    for login in (f"\0{token}\0wrong", f"{token}\0al\0right"):
+        other = visitor.entrance.connect()
+        other.shake()
+        other.answer(login.encode())
+        other.entrance.loop.pass_time(2 * REFUSAL_SECONDS)
+        assert other.is_closed
+    assert scram(visitor, token, "wrong") == ErrorCode.SASL_AUTHENTICATION_FAILED
+    logged = " ".join(record.getMessage() for record in caplog.records)
+    assert "a login is refused" in logged and "hrt1.***" in logged
+    assert signature not in logged and token[5:30] not in logged

@@ -118,6 +118,20 @@ def test_one_owner_cannot_make_them_without_end() -> None:
     assert create_token(full, token("another", TokenRequest("User:bob", "User:bob")))
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ALICE._replace(renewers=tuple(f"User:{each}" for each in range(21))),
+        ALICE._replace(renewers=("User:" + "x" * 1_000,)),
+        TokenRequest("User:" + "x" * 1_000, "User:alice"),
+    ],
+)
+def test_what_is_kept_of_one_has_a_bound(asked: TokenRequest) -> None:
+    with pytest.raises(Refused) as refused:
+        create_token(Image(), token(asked=asked))
+    assert refused.value.code == ErrorCode.INVALID_REQUEST
+
+
 def test_what_has_expired_is_struck_off_in_commits_of_a_size() -> None:
     known = image(*(token(f"t{each}") for each in range(OPERATIONS_MAX + 1)), token("young", now_ms=5_000))
     commits = list(sweep(known, 5_000))

@@ -23,6 +23,7 @@ from headrace.broker.security.login import Login
 from headrace.broker.security.mechanisms import Begin, Exchange
 from headrace.broker.security.token_rights import TokenRights
 from headrace.security.refusal import LoginRefused
+from headrace.security.scoped_tokens import hidden
 from headrace.wire.apis import APIS
 from headrace.wire.codec import decode
 from headrace.wire.codes import ErrorCode
@@ -248,7 +249,7 @@ class Gate:
     async def end(self, connection: Connection, chunks: list[Chunk], cause: str) -> None:
         """Closes after a moment, so that guessing takes its time, and tells the client why."""
         self._gates.probes.logins_refused += 1
-        fields = {"cause": cause[:CAUSE_MAX], "peer": connection.peer, "request": "SaslAuthenticate"}
+        fields = {"cause": hidden(cause)[:CAUSE_MAX], "peer": connection.peer, "request": "SaslAuthenticate"}
         logger.warning("a login is refused: %(cause)s", fields)
         await asyncio.sleep(self._gates.settings.refusal_seconds)
         if chunks:
