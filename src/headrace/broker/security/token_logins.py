@@ -14,7 +14,6 @@ from headrace.base.clock import Clock
 from headrace.broker.security.login import Login
 from headrace.cluster.entities import ScramCredential, Token
 from headrace.cluster.image import Image
-from headrace.security.credentials import credential_of_nobody
 from headrace.security.refusal import LoginRefused
 from headrace.security.scope import Scope
 from headrace.security.scoped_tokens import (
@@ -27,7 +26,7 @@ from headrace.security.scoped_tokens import (
     parse_token,
     signature_text,
 )
-from headrace.security.tokens import TOKEN_SHAPE, TOKENS, is_alive, key_of, password_of, token_credential
+from headrace.security.tokens import TOKENS, key_of, password_of, token_credential
 
 _USER: Final = "User:"
 
@@ -67,21 +66,17 @@ class TokenLogins:
             raise LoginRefused(f"a scoped token is refused: {error}") from None
 
     def credential(self, name: str, mechanism: str) -> ScramCredential:
-        """The proof of a token in SCRAM; made in milliseconds, for one that does not exist as well."""
+        """The proof of a token in SCRAM, made in milliseconds; whether there is such a token, `by_name` says."""
         secret = self._secret
-        genuine = token_credential(secret, name, _password(secret, name), mechanism)
-        token_id = _id_in(name)
-        is_known = token_id is not None and token_id in self._image().tokens
-        return genuine if is_known else credential_of_nobody(secret, mechanism, name, TOKEN_SHAPE)
+        return token_credential(secret, name, _password(secret, name), mechanism)
 
     def _login(self, token_id: str, scope: Scope) -> Login:
-        now_ms = self._clock.now().wall
         token = self._image().tokens.get(token_id)
-        if token is None or not is_alive(token, now_ms):
-            raise LoginRefused(f"token {token_id} was revoked, or has expired")
-        ends_ms = _ends_ms(token, scope)
+        if token is None:
+            raise LoginRefused(f"token {token_id} was revoked, or there was none")
+        now_ms, ends_ms = self._clock.now().wall, _ends_ms(token, scope)
         if now_ms >= ends_ms:
-            raise LoginRefused(f"scoped token {token_id} has expired")
+            raise LoginRefused(f"token {token_id} has expired")
         return Login(token.owner.removeprefix(_USER), ends_ms - now_ms, token_id, scope)
 
     @property
@@ -102,13 +97,6 @@ def _password(secret: bytes, name: str) -> str:
     if scoped is None:
         return password_of(key_of(secret, name))
     return signature_text(genuine_signature(scoped, key_of(secret, scoped.id)))
-
-
-def _id_in(name: str) -> str | None:
-    if not is_scoped(name):
-        return name
-    scoped = _scoped(name)
-    return None if scoped is None else scoped.id
 
 
 def _scoped(name: str) -> ScopedToken | None:
