@@ -18,6 +18,8 @@ EVERYTHING: Final = "*"
 ANYBODY: Final = "User:*"
 ANYWHERE: Final = "*"
 ACL_NAME_LENGTH_MAX: Final = 32_767
+# Bits before the IPv4 address in an IPv6 one that stands for it.
+MAPPED_PREFIX: Final = 96
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -104,7 +106,12 @@ def parse_host(text: str) -> Network | None:
 
 @lru_cache(maxsize=4096)
 def _network(text: str) -> Network:
-    return ip_network(text)
+    """A block of IPv4 inside of IPv6 is IPv4, as the addresses of connections are."""
+    network = ip_network(text)
+    mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
+    if mapped is None or network.prefixlen < MAPPED_PREFIX:
+        return network
+    return IPv4Network((mapped, network.prefixlen - MAPPED_PREFIX))
 
 
 def address_of(host: str) -> Address | None:

@@ -94,6 +94,15 @@ def test_hosts() -> None:
     assert may([rule(), rule(permission=DENY, host="10.9.0.0/24")])
 
 
+def test_hosts_of_ipv4_that_are_written_as_ipv6() -> None:
+    assert may([rule(host="::ffff:10.0.0.1")]) and not may([rule(host="::ffff:10.0.0.2")])
+    assert not may([rule(), rule(permission=DENY, host="::ffff:10.0.0.1")])
+    assert not may([rule(), rule(permission=DENY, host="::ffff:10.0.0.0/120")])
+    assert not may([rule(), rule(permission=DENY, host="::ffff:0:0/96")])
+    assert may([rule(), rule(permission=DENY, host="::ffff:10.0.1.0/120")])
+    assert not may([rule(), rule(permission=DENY, host="10.0.0.1")], host="::ffff:10.0.0.1")
+
+
 def test_what_cannot_be_compared_allows_nobody_and_denies_everybody() -> None:
     assert not may([rule(host="10.0.0.1")], host="?")
     assert not may([rule(), rule(permission=DENY, host="10.0.0.1")], host="?")
