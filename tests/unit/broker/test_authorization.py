@@ -8,6 +8,7 @@ from headrace.base.errors import UserError
 from headrace.broker.security.authorization import (
     ANSWERS_MAX,
     KAFKAS_AUTHORIZER,
+    REMEMBERED_NAME_MAX,
     Authorization,
     open_authorization,
 )
@@ -64,6 +65,16 @@ def test_what_rights_remember_has_a_bound() -> None:
         rights.topic(Operation.READ, f"no-{number}")
     assert len(rights._known) <= ANSWERS_MAX  # type: ignore[attr-defined]
     assert rights.topic(Operation.READ, "orders")
+
+
+def test_rights_do_not_remember_names_that_are_longer_than_any_topics() -> None:
+    """Ten thousand of 32 KiB were 320 MiB, for anybody who asks for them."""
+    authorization = Authorization(frozenset(), False)
+    authorization.on_acls(rules(READ_ORDERS._replace(name="n" * REMEMBERED_NAME_MAX)))
+    rights = authorization.rights_of(ALICE, HOST)
+    assert rights.topic(Operation.READ, "n" * REMEMBERED_NAME_MAX)
+    assert not rights.topic(Operation.READ, "n" * (REMEMBERED_NAME_MAX + 1))
+    assert len(rights._known) == 1  # type: ignore[attr-defined]
 
 
 def test_super_users_have_every_right() -> None:

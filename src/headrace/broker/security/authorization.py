@@ -21,6 +21,8 @@ AUTHORIZER: Final = "authorizer.class.name"
 KAFKAS_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 # Answers that the rights of one principal from one address remember.
 ANSWERS_MAX = 10_000
+# An answer about a longer name is not remembered: no topic has one, and whoever asks must not choose what we keep.
+REMEMBERED_NAME_MAX = 300
 
 
 class RuledRights(Rights):
@@ -44,10 +46,15 @@ class RuledRights(Rights):
         asked = operation, kind, name
         answer = self._known.get(asked)
         if answer is None:
-            if len(self._known) >= ANSWERS_MAX:
-                self._known.clear()
-            answer = self._known[asked] = self._authorizer.decide(self._principal, self._host, *asked).allowed
+            answer = self._authorizer.decide(self._principal, self._host, *asked).allowed
+            if len(name) <= REMEMBERED_NAME_MAX:
+                self._remember(asked, answer)
         return answer
+
+    def _remember(self, asked: tuple[Operation, ResourceType, str], answer: bool) -> None:
+        if len(self._known) >= ANSWERS_MAX:
+            self._known.clear()
+        self._known[asked] = answer
 
     def may_on_any(self, operation: Operation, kind: ResourceType) -> bool:
         asked = operation, kind
