@@ -10,6 +10,8 @@ from headrace.base.settings import INT_MAX, Kind, Setting
 
 PREFIX: Final = "listener.name."
 MECHANISMS: Final = ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer")
+# What is read for one mechanism of a listener.
+OF_MECHANISMS: Final = ("sasl.jaas.config", "connections.max.reauth.ms")
 PROTOCOL_NAMES: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 _WHERE: Final = (

@@ -11,13 +11,13 @@ protocol, no two listeners collide, and the one for brokers is advertised. Wheth
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from headrace.base.errors import UserError
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PLAINTEXT, BrokerEndpoint
-from headrace.cluster.listener_settings import PROTOCOL_NAMES
+from headrace.cluster.listener_settings import OF_MECHANISMS, PREFIX, PROTOCOL_NAMES, unprefixed
 
 _URL: Final = re.compile(r"([^:/\s]+)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
 _EVERYWHERE: Final = ("", "0.0.0.0", "::")
@@ -88,6 +88,7 @@ def plan_listeners(config: BrokerConfig, host: str, port: int, advertised_host: 
     elif advertised_host is not None:
         raise UserError("--advertised-host goes with --host and --port", "With listeners set advertised.listeners.")
     _check_apart(bound)
+    _check_owners(config.static, {each.name.lower() for each in bound})
     _check_advertised(bound, advertised)
     protocols = _protocols(config, bound)
     told = advertised or {each.name: each for each in bound}
@@ -122,6 +123,20 @@ def _check_apart(bound: Iterable[Url]) -> None:
         other = ports.setdefault(each.port, each) if each.port else each
         if other is not each and {_family(other.host), _family(each.host)} != {4, 6}:
             raise UserError(f"listeners has port {each.port} twice", "Give each listener a port of its own.")
+
+
+def _check_owners(settings: Iterable[str], listeners: Collection[str]) -> None:
+    """A setting that no listener reads would be taken for one that protects it."""
+    for name in settings:
+        listener, _, rest = name.removeprefix(PREFIX).partition(".")
+        if not name.startswith(PREFIX):
+            continue
+        if listener not in listeners:
+            known = ", ".join(f"{PREFIX}{each}.…" for each in sorted(listeners))
+            raise UserError(f"{name}: there is no listener of this name, in lower case", f"Write one of {known}")
+        setting = unprefixed(name)
+        if setting != rest and setting not in OF_MECHANISMS:
+            raise UserError(f"{name}: this is not read for a mechanism alone", f"Write {PREFIX}{listener}.{setting}")
 
 
 def _family(host: str) -> int:

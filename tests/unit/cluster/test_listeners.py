@@ -151,3 +151,20 @@ def test_a_plain_registration_is_that_of_older_releases() -> None:
     assert b"endpoints" not in encode(broker)
     assert broker.endpoint("PLAINTEXT") == BrokerEndpoint("PLAINTEXT", "h", 9092, "PLAINTEXT")
     assert broker.endpoint("INSIDE") is None
+
+
+@pytest.mark.parametrize("name", ["listener.name.OUTSIDE.ssl.client.auth", "listener.name.outsid.ssl.client.auth"])
+def test_a_setting_of_a_listener_that_is_not_there_ends_the_start(name: str) -> None:
+    """Read by nobody, it would be taken for safety."""
+    with pytest.raises(UserError) as raised:
+        planned(**{name: "required"})
+    assert raised.value.cause == f"{name}: there is no listener of this name, in lower case"
+    assert raised.value.fix == "Write one of listener.name.inside.…, listener.name.outside.…"
+
+
+def test_only_some_settings_are_read_for_a_mechanism() -> None:
+    planned(**{"listener.name.outside.scram-sha-512.connections.max.reauth.ms": "1000"})
+    planned(**{"listener.name.inside.plain.sasl.jaas.config": "x"})
+    with pytest.raises(UserError) as raised:
+        planned(**{"listener.name.outside.plain.ssl.client.auth": "required"})
+    assert raised.value.fix == "Write listener.name.outside.ssl.client.auth"
