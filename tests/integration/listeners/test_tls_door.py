@@ -226,6 +226,18 @@ def test_more_than_may_wait_push_out_those_that_wait_longest(played, certificate
     played(TlsDoor(certificates), story)
 
 
+def test_clients_that_say_nothing_leave_other_brokers_their_descriptors(played, certificates: Certificates) -> None:
+    async def story(door: TlsDoor) -> None:
+        door.descriptors.left, door.count.kept = 15, 10
+        silent = [socket.create_connection((HOST, door.port)) for _ in range(50)]
+        await until_async(lambda: door.probes.peer_errors == 45)
+        assert door.descriptors.left == 10
+        for each in silent:
+            each.close()
+
+    played(TlsDoor(certificates), story)
+
+
 def test_more_than_may_shake_hands_push_out_the_oldest(played, certificates: Certificates, monkeypatch) -> None:
     monkeypatch.setattr(acceptor, "HANDSHAKES_MAX", 10)
 

@@ -37,6 +37,7 @@ class TlsDoor:
         self.tls = ListenerTls(PLAN, lambda: BrokerConfig(self.settings), False)
         self.probes = Probes()
         self.descriptors = Descriptors(200_000)
+        self.count = ConnectionCount(self.descriptors)
         self.reply: Callable[[memoryview], list[Chunk]] = lambda frame: [bytes(frame)]
         self.port = 0
         self._threads = ThreadPoolExecutor(1)
@@ -50,7 +51,7 @@ class TlsDoor:
             readers=self._threads,
             frame_bytes_max=1 << 20,
             budget=Budget(1 << 24),
-            count=ConnectionCount(self.descriptors),
+            count=self.count,
             limits=LIMITS,
             on_disk_failed=self._on_disk_failed,
             tls=self.tls,

@@ -68,6 +68,15 @@ def test_the_last_descriptors_are_for_brokers() -> None:
     assert [bool(counted(ROOMY, count, for_brokers=True)) for _ in range(3)] == [False, False, True]
 
 
+def test_clients_in_their_handshake_take_none_of_those_that_are_kept() -> None:
+    descriptors = Descriptors(100_000)
+    descriptors.left = 3
+    count = ConnectionCount(descriptors)
+    count.kept = 2
+    assert [count.take_descriptor(for_brokers=False) for _ in range(2)] == [True, False]
+    assert [count.take_descriptor(for_brokers=True) for _ in range(3)] == [True, True, False]
+
+
 def test_who_leaves_makes_room() -> None:
     count, limits = ConnectionCount(Descriptors(100_000)), ROOMY._replace(broker_max=1, per_ip_max=1)
     for _ in range(5):

@@ -16,11 +16,10 @@ import ssl
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from headrace.base.probe import Probes
 from headrace.base.settings import INT_MAX
-from headrace.broker.net.descriptors import Descriptors
 
 logger = logging.getLogger("headrace.listener")
 
@@ -39,6 +38,13 @@ class Tls(Protocol):
     def server(self) -> ssl.SSLContext: ...
 
 
+class Places(NamedTuple):
+    """The descriptors that arrivals may have: to take one, or be told that none is left, and to give it back."""
+
+    take: Callable[[], bool]
+    give_back: Callable[[], None]
+
+
 class Acceptor:
     def __init__(
         self,
@@ -47,7 +53,7 @@ class Acceptor:
         tls: Tls | None,
         rate_max: int,
         probes: Probes,
-        descriptors: Descriptors,
+        places: Places,
         backlog: int,
     ) -> None:
         self.sockets: list[socket.socket] = []
@@ -56,7 +62,7 @@ class Acceptor:
         self._tls = tls
         self._rate = Rate(rate_max, loop.time())
         self._probes = probes
-        self._descriptors = descriptors
+        self._places = places
         self._backlog = backlog
         self._is_serving = False
         # Accepted, and not yet heard of; ordered by age.
@@ -128,13 +134,13 @@ class Acceptor:
         self._loop.call_later(seconds, self._watch, bound)
 
     def _on_accepted(self, accepted: socket.socket, peer: str) -> None:
-        while len(self._silent) >= HANDSHAKES_WAITING_MAX or not self._descriptors.take():
+        while len(self._silent) >= HANDSHAKES_WAITING_MAX or not self._places.take():
             if not self._silent:
                 self._probes.connections_refused += 1
                 accepted.close()
                 return
             self._let_go(next(iter(self._silent)), "another client needs its place")
-        arrival = Arrival(accepted, peer, self._descriptors)
+        arrival = Arrival(accepted, peer, self._places.give_back)
         if self._tls is None:
             self._heard.append(arrival)
             self._schedule()
@@ -240,20 +246,20 @@ def _bound(family: int, address: tuple[object, ...]) -> socket.socket:
 class Arrival:
     """An accepted socket on its way to a connection. It holds a descriptor of the bound ones."""
 
-    def __init__(self, accepted: socket.socket, peer: str, descriptors: Descriptors) -> None:
+    def __init__(self, accepted: socket.socket, peer: str, give_back: Callable[[], None]) -> None:
         self.socket = accepted
         self.peer = peer
         self.deadline: asyncio.TimerHandle | None = None
-        self._descriptors: Descriptors | None = descriptors
+        self._give_back: Callable[[], None] | None = give_back
 
     def end(self) -> None:
         self.socket.close()
         self.give_back()
 
     def give_back(self) -> None:
-        if self._descriptors is not None:
-            self._descriptors.give_back()
-            self._descriptors = None
+        if self._give_back is not None:
+            self._give_back()
+            self._give_back = None
 
 
 class Rate:

@@ -79,9 +79,13 @@ class ConnectionCount:
             return "max.connections is reached"
         if not for_brokers and self._of_address.get(ip, 0) >= limits.of_address(ip):
             return "max.connections.per.ip is reached"
-        if (not for_brokers and self.descriptors.left <= self.kept) or not self.descriptors.take():
+        if not self.take_descriptor(for_brokers):
             return "no descriptors are left (ulimit -n)"
         return ""
+
+    def take_descriptor(self, for_brokers: bool) -> bool:
+        """Takes one, also for who is not through the handshake yet: a client never one of those that are kept."""
+        return (for_brokers or self.descriptors.left > self.kept) and self.descriptors.take()
 
     def leave(self, ip: str, for_brokers: bool) -> None:
         self._open -= 1

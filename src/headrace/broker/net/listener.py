@@ -15,6 +15,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
+from functools import partial
 from math import inf
 from struct import Struct
 from typing import Any, Protocol, cast
@@ -22,7 +23,7 @@ from typing import Any, Protocol, cast
 from headrace.base.errors import DiskFailed, PeerError
 from headrace.base.probe import Probes
 from headrace.base.settings import INT_MAX
-from headrace.broker.net.acceptor import Acceptor
+from headrace.broker.net.acceptor import Acceptor, Places
 from headrace.broker.net.budget import Budget
 from headrace.broker.net.connection_limits import KERNELS_CHOICE, ConnectionCount, ConnectionLimits, SocketBuffers
 from headrace.broker.net.outbox import Chunk, Outbox, SocketOutbox, TransportOutbox, release_ranges
@@ -530,7 +531,7 @@ class Listener:
                 self._tls,
                 self._limits.creation_rate_max,
                 self.probes,
-                self._count.descriptors,
+                Places(partial(self._count.take_descriptor, self.for_brokers), self._count.descriptors.give_back),
                 self._socket_buffers.backlog,
             )
             self._server.bind(host, port)
