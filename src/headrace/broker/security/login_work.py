@@ -1,6 +1,7 @@
 """The thread for those parts of logins that take milliseconds, so that the event loop never waits for a password.
 
-A flood of logins gets one thread's work and no more; whoever comes while too many wait is cut off, and comes again.
+A flood of logins at a listener gets one thread's work and no more; whoever comes while too many wait is cut off, and comes
+again.
 """
 
 import asyncio

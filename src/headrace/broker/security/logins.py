@@ -53,7 +53,7 @@ class Logins:
         self._rng = rng
         self._tasks = tasks
         self._loop = asyncio.get_running_loop()
-        self._work = LoginWork(self._loop)
+        self._works: list[LoginWork] = []
         self._tokens = TokenLogins(lambda: view.image, clock)
         self._keys: list[SigningKeys] = []
         self._users: Mapping[str, User] | None = None
@@ -79,7 +79,10 @@ class Logins:
                 "passwords and tokens cross the network of listener %(listener)s as they are; SASL_SSL hides them",
                 {"listener": listener.name},
             )
-        return {mechanism: await self._begin(mechanism, settings) for mechanism in offered}
+        # Each listener has its own, so that a flood of clients' logins does not keep brokers waiting for theirs.
+        work = LoginWork(self._loop)
+        self._works.append(work)
+        return {mechanism: await self._begin(mechanism, settings, work) for mechanism in offered}
 
     async def prepare(self) -> None:
         """Makes the secrets of unknown users' salts and of tokens, if the cluster has none yet. Before anybody is let in."""
@@ -91,15 +94,16 @@ class Logins:
             raise UserError(f"cannot start: {refusal.message}", "See to the metadata store, and start again.") from None
 
     def close(self) -> None:
-        self._work.close()
+        for work in self._works:
+            work.close()
         for keys in self._keys:
             keys.close()
 
-    async def _begin(self, mechanism: str, settings: LoginSettings) -> Begin:
+    async def _begin(self, mechanism: str, settings: LoginSettings, work: LoginWork) -> Begin:
         if mechanism in DIGESTS:
-            return lambda: ScramExchange(mechanism, self.credentials, self._tokens, self._work, self._nonce())
+            return lambda: ScramExchange(mechanism, self.credentials, self._tokens, work, self._nonce())
         if mechanism == PLAIN:
-            return partial(PlainExchange, self.credentials, self._tokens, self._work)
+            return partial(PlainExchange, self.credentials, self._tokens, work)
         assert mechanism == OAUTHBEARER, mechanism
         if settings.flag(SCOPED_ONLY):
             return lambda: OauthbearerExchange(None, self._tokens)
@@ -108,7 +112,7 @@ class Logins:
         self._keys.append(keys)
         await keys.load()
         self._tasks.start("signing keys", keys.run())
-        claims = TokenClaims(TokenVerifier(keys, self._work), rules, self._clock)
+        claims = TokenClaims(TokenVerifier(keys, work), rules, self._clock)
         return lambda: OauthbearerExchange(claims, self._tokens)
 
     def credentials(self) -> Credentials:
