@@ -32,7 +32,7 @@ from headrace.groups.consumer_records import (
 )
 from headrace.groups.partitions import NO_PARTS, Part, Parts
 from headrace.groups.sessions import Session
-from headrace.groups.topics import Matches, Sight, Topics, all_in_sight
+from headrace.groups.topics import Matches, Sight, Topics
 
 
 class ConsumerGroupState(StrEnum):
@@ -87,8 +87,8 @@ class ConsumerGroup:
         self.assign_timer_at: float | None = None
         self.seen_topics: Topics | None = None
         self.matches: dict[str, Matches] = {}
-        # That of the member for whom expressions were matched last.
-        self.sight: Sight = all_in_sight
+        # That of the member for whom expressions were matched last; None until one reports to this coordinator.
+        self.sight: Sight | None = None
 
     # -- stored state ------------------------------------------------------------------------------------------------
 
@@ -186,14 +186,19 @@ class ConsumerGroup:
 
     def look_at(self, topics: Topics, sight: Sight | None) -> None:
         """Takes in the topics of now; matches expressions anew, each once however many members have it, by the sight of the
-        member that reports, or as before where none does."""
+        member that reports, or as before where none does. Before any has reported, only what is assigned is in sight."""
         if sight is not None:
             self.sight = sight
         wanted = {member.expression for member in self.members.values() if member.expression}
         self.matches = {text: self.matches.get(text) or Matches(text) for text in sorted(wanted)}
         for matches in self.matches.values():
-            matches.look(topics.by_name, self.sight)
-        self.seen_topics = topics
+            matches.look(topics.by_name, self.sight or self._assigned(topics))
+        # The first report looks again.
+        self.seen_topics = topics if self.sight is not None else None
+
+    def _assigned(self, topics: Topics) -> Sight:
+        ids = {topic_id for parts in self.target.values() for topic_id, _ in parts}
+        return frozenset(topics.names[each] for each in ids & topics.names.keys()).__contains__
 
     @staticmethod
     def _different(members: Iterable[ConsumerMember]) -> Iterable[ConsumerMember]:

@@ -1,5 +1,6 @@
 """Consumer groups of the next generation: joining, moving at one's own pace, leaving, and what is refused."""
 
+import pytest
 from desk import GROUP, Desk, topic_id
 from next_members import Member, describe, heartbeat, join_all, parts, settle
 
@@ -262,6 +263,29 @@ def test_an_expression_matches_no_topic_that_its_member_may_not_know_of():
     desk.set_topic("other", 1)
     settle(desk, one)
     assert one.owned == parts(0, topic="secret-1") | parts(0, topic="seen-2")
+
+
+@pytest.mark.parametrize("another_leaves", [False, True])
+def test_another_coordinator_assigns_no_topic_before_it_knows_who_may_know_of_it(another_leaves):
+    desk = Desk()
+    desk.set_topic("seen-1", 2)
+    desk.set_topic("secret-1", 1)
+    desk.sight = lambda name: name != "secret-1"
+    one, two = join_all(desk, "one", "two", topics=(), subscribed_topic_regex="se.*")
+    epoch = desk.consumer.epoch
+    desk.reload()
+    assert desk.consumer.epoch == epoch
+    if another_leaves:
+        # As a session that ends: nobody reports.
+        desk.consumer.look_at(desk.groups.topics, None)
+    assert desk.consumer.subscribed_topics() == {"seen-1"}
+    settle(desk, one, two)
+    assert one.owned | two.owned == parts(0, 1, topic="seen-1")
+    # What came meanwhile is found with the first report.
+    desk.reload()
+    desk.set_topic("seen-2", 1)
+    settle(desk, one, two)
+    assert one.owned | two.owned == parts(0, 1, topic="seen-1") | parts(0, topic="seen-2")
 
 
 def test_members_of_other_rights_do_not_take_turns_in_moving_a_group():
