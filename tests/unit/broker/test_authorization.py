@@ -8,11 +8,10 @@ from headrace.base.errors import UserError
 from headrace.broker.security.authorization import (
     ANSWERS_MAX,
     KAFKAS_AUTHORIZER,
-    REMEMBERED_NAME_MAX,
     Authorization,
     open_authorization,
 )
-from headrace.broker.security.rights import EVERY_RIGHT
+from headrace.broker.security.rights import EVERY_RIGHT, REMEMBERED_NAME_MAX
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import Acl
 from headrace.cluster.records import acl_key

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.broker.security import token_rights
-from headrace.broker.security.rights import EVERY_RIGHT, Rights
+from headrace.broker.security.rights import EVERY_RIGHT, REMEMBERED_NAME_MAX, Rights
 from headrace.broker.security.token_rights import TokenRights
 from headrace.security.operations import OPERATIONS_OF, Operation, ResourceType
 from headrace.security.scope import scope_of
@@ -72,3 +72,10 @@ def test_what_is_remembered_has_a_bound(monkeypatch) -> None:
     for name in ("a", "b", "a1", "b1", "a"):
         assert rights.topic(Operation.READ, name) == name.startswith("a")
     assert len(rights._known) <= 2
+
+
+def test_names_that_are_longer_than_any_topics_are_not_remembered() -> None:
+    rights = TokenRights(EVERY_RIGHT, "t", scope_of([{"may": ["read topic *"]}]))
+    for length in (REMEMBERED_NAME_MAX, REMEMBERED_NAME_MAX + 1):
+        assert rights.topic(Operation.READ, "n" * length)
+    assert len(rights._known) == 1

@@ -11,7 +11,7 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from headrace.base.errors import UserError
-from headrace.broker.security.rights import EVERY_RIGHT, Rights
+from headrace.broker.security.rights import EVERY_RIGHT, REMEMBERED_NAME_MAX, Rights
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import Acl
 from headrace.security.authorizer import Authorizer
@@ -21,8 +21,6 @@ AUTHORIZER: Final = "authorizer.class.name"
 KAFKAS_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 # Answers that the rights of one principal from one address remember.
 ANSWERS_MAX = 10_000
-# An answer about a longer name is not remembered: no topic has one, and whoever asks must not choose what we keep.
-REMEMBERED_NAME_MAX = 300
 
 
 class RuledRights(Rights):

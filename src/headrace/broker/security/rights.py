@@ -8,6 +8,8 @@ from typing import Final
 
 from headrace.security.operations import THE_CLUSTER, Operation, ResourceType, bits
 
+# An answer about a longer name is not remembered: no topic has one, and whoever asks must not choose what we keep.
+REMEMBERED_NAME_MAX: Final = 300
 ANONYMOUS: Final = "User:ANONYMOUS"
 """The principal of a connection that nobody has logged in on."""
 

@@ -3,7 +3,7 @@
 The owner's rights are those of the moment: what the owner loses, the token loses with the next request.
 """
 
-from headrace.broker.security.rights import Rights
+from headrace.broker.security.rights import REMEMBERED_NAME_MAX, Rights
 from headrace.security.operations import OPERATIONS_OF, Operation, ResourceType
 from headrace.security.scope import Names, Scope
 
@@ -27,10 +27,15 @@ class TokenRights(Rights):
         asked = operation, kind, name
         is_in_scope = self._known.get(asked)
         if is_in_scope is None:
-            if len(self._known) >= SCOPE_ANSWERS_MAX:
-                self._known.clear()
-            is_in_scope = self._known[asked] = self._scope.may(*asked)
+            is_in_scope = self._scope.may(*asked)
+            if len(name) <= REMEMBERED_NAME_MAX:
+                self._remember(asked, is_in_scope)
         return is_in_scope and self._owners.may(*asked)
+
+    def _remember(self, asked: tuple[Operation, ResourceType, str], is_in_scope: bool) -> None:
+        if len(self._known) >= SCOPE_ANSWERS_MAX:
+            self._known.clear()
+        self._known[asked] = is_in_scope
 
     def may_on_any(self, operation: Operation, kind: ResourceType) -> bool:
         names = self._scope.names(operation, kind)
