@@ -38,7 +38,7 @@ class Tls(Protocol):
     def server(self) -> ssl.SSLContext: ...
 
 
-class Places(NamedTuple):
+class ArrivalPlaces(NamedTuple):
     """The descriptors that arrivals may have: to take one, or be told that none is left, and to give it back."""
 
     take: Callable[[], bool]
@@ -53,7 +53,7 @@ class Acceptor:
         tls: Tls | None,
         rate_max: int,
         probes: Probes,
-        places: Places,
+        places: ArrivalPlaces,
         backlog: int,
     ) -> None:
         self.sockets: list[socket.socket] = []

@@ -23,7 +23,7 @@ from typing import Any, Protocol, cast
 from headrace.base.errors import DiskFailed, PeerError
 from headrace.base.probe import Probes
 from headrace.base.settings import INT_MAX
-from headrace.broker.net.acceptor import Acceptor, Places
+from headrace.broker.net.acceptor import Acceptor, ArrivalPlaces
 from headrace.broker.net.budget import Budget
 from headrace.broker.net.connection_limits import KERNELS_CHOICE, ConnectionCount, ConnectionLimits, SocketBuffers
 from headrace.broker.net.outbox import Chunk, Outbox, SocketOutbox, TransportOutbox, release_ranges
@@ -531,7 +531,9 @@ class Listener:
                 self._tls,
                 self._limits.creation_rate_max,
                 self.probes,
-                Places(partial(self._count.take_descriptor, self.for_brokers), self._count.descriptors.give_back),
+                ArrivalPlaces(
+                    partial(self._count.take_descriptor, self.for_brokers), self._count.descriptors.give_back
+                ),
                 self._socket_buffers.backlog,
             )
             self._server.bind(host, port)
