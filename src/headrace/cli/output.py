@@ -24,7 +24,8 @@ def console(stderr: bool = False) -> "Console":
 
 
 def show_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, default=str))
+    # In one piece, line feed and all: others may write lines to the same stdout (`up --log-dir -`).
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
 
 
 def show_rows(rows: Sequence[Row], columns: Mapping[str, str], empty: str = "nothing to show") -> None:

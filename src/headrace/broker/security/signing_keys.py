@@ -10,14 +10,11 @@ import asyncio
 import json
 import logging
 import time
-import urllib.request
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from http.client import HTTPException
 from typing import Any, Final, NamedTuple
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.parse import unquote, urlsplit
 
 from headrace.base.errors import UserError
 from headrace.broker.security.login_settings import LoginSettings
@@ -28,7 +25,6 @@ SETTING: Final = "sasl.oauthbearer.jwks.endpoint.url"
 READ_SECONDS_MAX: Final = 10.0
 SLACK_SECONDS: Final = 5.0
 JWKS_BYTES_MAX: Final = 1 << 20
-PIECE_BYTES_MAX: Final = 65536
 KEYS_MAX: Final = 1_000
 UNKNOWN_SECONDS_MIN: Final = 10.0
 KEEP_SECONDS_MAX: Final = 24 * 3600.0
@@ -127,7 +123,7 @@ class SigningKeys:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
-_UNREADABLE: Final = (OSError, ValueError, RecursionError, HTTPException)
+_UNREADABLE: Final = (OSError, ValueError, RecursionError)
 
 
 def parse_jwks(text: bytes) -> Mapping[str, Jwk]:
@@ -155,7 +151,7 @@ def reader_of(url: str) -> Callable[[], bytes]:
     if parts.scheme == "https" and parts.hostname:
         return lambda: _fetched(url)
     if parts.scheme == "file" and parts.path and parts.netloc in ("", "localhost"):
-        return lambda: _file(url2pathname(parts.path))
+        return lambda: _file(unquote(parts.path))
     raise UserError(
         f"{SETTING} is {url!r}" if url else f"OAUTHBEARER needs {SETTING}",
         "name the keys of your identity provider as https://…, or a copy of them as file:///…",
@@ -167,22 +163,11 @@ def _file(path: str) -> bytes:
         return _bounded(file.read(JWKS_BYTES_MAX + 1))
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: object) -> None:
-        """None: keys come from the address that was named, and from no other."""
-
-
 def _fetched(url: str) -> bytes:
-    opener = urllib.request.build_opener(_NoRedirects)
-    deadline = time.monotonic() + READ_SECONDS_MAX
-    content = b""
-    with opener.open(url, timeout=READ_SECONDS_MAX) as response:
-        # One that sends a byte now and then would keep us for ever.
-        while piece := response.read1(PIECE_BYTES_MAX):
-            content = _bounded(content + piece)
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"it was not sent in {READ_SECONDS_MAX:.0f} s")
-    return content
+    # Loaded when it is needed: most brokers have no use for an HTTP client.
+    from headrace.broker.security.https_reader import fetch
+
+    return fetch(url, READ_SECONDS_MAX, JWKS_BYTES_MAX)
 
 
 def _bounded(content: bytes) -> bytes:
