@@ -18,7 +18,7 @@ from headrace.gateway.callers.visits import VISIT, Visit, Visits
 from headrace.gateway.gateway import CALLER, Gateway, gateway_of
 from headrace.gateway.intake import too_busy
 from headrace.gateway.segments import is_plain
-from headrace.gateway.ui.own_pages import end_pages, keep_own
+from headrace.gateway.ui.own_pages import end_pages, hear_own_events, keep_own
 from headrace.gateway.ui.shell import shell
 from headrace.gateway.ui.watch import Describe, Watch
 
@@ -115,6 +115,7 @@ def mount(app: FastAPI, gateway: Gateway) -> None:
     pages.gateway, pages.describe = gateway, app.openapi
     if gateway.trust is not None:
         gateway.part(Visits).on_end = end_pages
+        hear_own_events()
     app.router.routes.append(pages)
 
 
