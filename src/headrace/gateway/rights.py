@@ -1,7 +1,7 @@
 """Rights of a gateway's login, as brokers tell them (authorized_operations), for what is offered and what is hidden.
 
-Nothing is allowed by this: whatever is done, the brokers decide. A broker that tells no operations takes part in no
-decision, so nothing is hidden then.
+Nothing that brokers do is allowed by this: they decide. A broker that tells no operations takes part in no decision, so
+nothing is hidden then. What the gateway itself shows of the whole cluster, it shows only to whom it was told to have the right.
 """
 
 import time
@@ -51,6 +51,10 @@ class ClusterRights:
     def may(self, operation: Right) -> bool:
         return is_allowed(self.last, operation)
 
+    def has(self, operation: Right) -> bool:
+        """Whether a broker told this operation."""
+        return self.last != NOT_TOLD and is_allowed(self.last, operation)
+
     async def look(self) -> int:
         if time.monotonic() > self._until:
             request = DescribeClusterRequest(include_cluster_authorized_operations=True)
@@ -59,9 +63,9 @@ class ClusterRights:
         return self.last
 
     async def require(self, operations: Iterable[Right]) -> None:
-        """Refused as a broker would."""
-        told = await self.look()
-        if not all(is_allowed(told, each) for each in operations):
+        """For what the gateway has, and no broker is asked for: Refused as a broker would."""
+        await self.look()
+        if not all(self.has(each) for each in operations):
             raise Refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
 
 
