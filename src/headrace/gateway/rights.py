@@ -1,7 +1,8 @@
 """Rights of a gateway's login, as brokers tell them (authorized_operations), for what is offered and what is hidden.
 
 Nothing that brokers do is allowed by this: they decide. A broker that tells no operations takes part in no decision, so
-nothing is hidden then. What the gateway itself shows of the whole cluster, it shows only to whom it was told to have the right.
+nothing is hidden then. What the gateway itself shows of the whole cluster is for those alone who were told to have the
+right.
 """
 
 import time
@@ -63,7 +64,7 @@ class ClusterRights:
         return self.last
 
     async def require(self, operations: Iterable[Right]) -> None:
-        """For what the gateway has, and no broker is asked for: Refused as a broker would."""
+        """Refused as by a broker, for what the gateway has and no broker is asked for."""
         await self.look()
         if not all(self.has(each) for each in operations):
             raise Refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")

@@ -152,7 +152,9 @@ def test_bodies_of_strangers_leave_callers_their_room(secured, tmp_path, orders)
         gateway.stop()
 
 
-@pytest.mark.parametrize("form", ["name=al", "&".join(f"a{number}=1" for number in range(11)), "secret", "name=al&secret="])
+@pytest.mark.parametrize(
+    "form", ["name=al", "&".join(f"a{number}=1" for number in range(11)), "secret", "name=al&secret="]
+)
 def test_an_odd_form_is_no_fault(http, form):
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
     http.get("/login")

@@ -1,6 +1,7 @@
 """Logins that are checked again, and clients that are closed for others."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -14,6 +15,7 @@ from headrace.gateway.groups.sessions import Sessions
 from headrace.gateway.problem import Problem
 from headrace.gateway.push.hub import Hub
 from headrace.gateway.settings import GatewaySettings
+from headrace.security.scoped_tokens import narrowed, whole_token
 
 AL, BO, CY = (Credential(name, "secret") for name in ("al", "bo", "cy"))
 Check = Callable[[str], Awaitable[None]]
@@ -49,21 +51,21 @@ def test_one_check_that_hangs_or_fails_leaves_the_others_to_be_checked(monkeypat
     async def check(name: str) -> None:
         match name:
             case "al":
-                await asyncio.sleep(60)
+                await asyncio.Event().wait()
             case "bo":
                 raise RuntimeError("a broker answered nonsense")
         raise Problem(401, "Not logged in", "gone")
 
     async def run() -> None:
         callers = callers_of(check, login_check_seconds=0.01)
-        callers.on_refused = refused.append
+        was_refused = asyncio.Event()
+        callers.on_refused = lambda credential: (refused.append(credential), was_refused.set())
         await callers.start()
         serving = [(await callers.welcome(each, "")).serving() for each in (AL, BO, CY)]
         for each in serving:
             each.__enter__()
         async with asyncio.timeout(5):
-            while CY not in refused:
-                await asyncio.sleep(0.01)
+            await was_refused.wait()
         assert refused == [CY]
         await callers.stop()
 
@@ -85,10 +87,30 @@ def test_clients_are_not_closed_between_a_login_and_its_first_request(pause):
                 return
             with caller.serving():
                 assert caller in callers._callers.values()
-                await asyncio.sleep(0.01)
 
         async with asyncio.timeout(5):
             await asyncio.gather(ask(AL, 0), ask(BO, pause))
+        await callers.stop()
+
+    asyncio.run(run())
+
+
+def test_one_holder_of_a_token_takes_no_more_than_a_share():
+    """Any name goes with a token, and it can be narrowed again and again: all of that is one holder."""
+    whole = whole_token("0d4c1d31", b"key")
+    spellings = [Credential(f"any-{number}", whole.text) for number in range(3)]
+    spellings += [Credential("", narrowed(whole, [{"until": 2_000_000_000_000 + number}]).text) for number in range(3)]
+
+    async def run() -> None:
+        callers = callers_of(taken, callers_max=8)
+        with contextlib.ExitStack() as serving:
+            with pytest.raises(Problem) as refused:
+                for each in spellings:
+                    serving.enter_context((await callers.welcome(each, "")).serving())
+            assert refused.value.status == 429
+            assert len(callers._callers) == 2
+            for each in (AL, BO, CY):
+                serving.enter_context((await callers.welcome(each, "")).serving())
         await callers.stop()
 
     asyncio.run(run())

@@ -25,8 +25,10 @@ from headrace.gateway.push.hub import Hub
 logger = logging.getLogger("headrace.gateway")
 
 SWEEP_SECONDS = 1.0
+# A fourth of all logins may be of one holder, who has many tokens or spells one in many ways.
+HOLDER_SHARE = 4
 # From a login to the first request that it was for.
-FIRST_SECONDS_MAX = 1.0
+FIRST_REQUEST_SECONDS_MAX = 1.0
 
 
 class Caller:
@@ -34,15 +36,16 @@ class Caller:
 
     def __init__(self, credential: Credential, key: bytes, gateway: Gateway, now: float) -> None:
         self.credential = credential
+        self.holder = credential.holder
         self.key = key
         self.gateway = gateway
         self.checked_at = self.used_at = now
         self._open = 0
-        self._first_by = now + FIRST_SECONDS_MAX
+        self._first_by = now + FIRST_REQUEST_SECONDS_MAX
 
     @property
     def is_used(self) -> bool:
-        """Whoever has just logged in is about to ask for something."""
+        """True for a new one too: whoever has just logged in is about to ask for something."""
         if self._open > 0 or self.gateway.part(Sessions).count > 0:
             return True
         return asyncio.get_running_loop().time() < self._first_by
@@ -149,20 +152,27 @@ class Callers:
     # -- whose clients are open ----------------------------------------------------------------------------------------
 
     async def _open(self, credential: Credential, key: bytes, identity: BrokerLogin) -> Caller:
-        self._make_room()
+        self._make_room(credential)
         gateway = Gateway(self._home.settings, identity, self._home)
         self._furnish(gateway)
         await gateway.start()
         caller = self._callers[key] = Caller(credential, key, gateway, self._now())
         return caller
 
-    def _make_room(self) -> None:
-        most = self._home.settings.callers_max
-        if len(self._callers) < most:
+    def _make_room(self, credential: Credential) -> None:
+        most, everybody = self._home.settings.callers_max, list(self._callers.values())
+        share = max(1, most // HOLDER_SHARE)
+        own = [each for each in everybody if each.holder == credential.holder]
+        self._make_room_among(own, share, f"there are {share} logins of one holder with open clients (of callers_max)")
+        if len(own) < share:
+            self._make_room_among(everybody, most, f"there are {most} logins with open clients (callers_max)")
+
+    def _make_room_among(self, callers: list[Caller], most: int, otherwise: str) -> None:
+        if len(callers) < most:
             return
-        idle = [each for each in self._callers.values() if not each.is_used]
+        idle = [each for each in callers if not each.is_used]
         if not idle:
-            raise too_busy(f"there are {most} logins with open clients (callers_max)")
+            raise too_busy(otherwise)
         self._let_go(min(idle, key=lambda each: each.used_at), "another login needs the place")
 
     def _let_go(self, caller: Caller, reason: str) -> None:

@@ -18,7 +18,7 @@ from headrace.gateway.callers.visits import VISIT, Visits, cookie_in
 from headrace.gateway.problem import Problem
 
 FORM_BYTES_MAX = 64 << 10
-FIELDS_MAX = 10
+FORM_FIELDS_MAX = 10
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 0; min-height: 100vh; display: grid; place-items: center;
   background: #f4f6f8; color: #17212b; }
@@ -119,9 +119,11 @@ async def _form(request: Request) -> dict[str, str]:
     if len(body) > FORM_BYTES_MAX:
         raise Problem(413, "Body too large", "no log-in is as long as this", "give a name and a password")
     try:
-        fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=FIELDS_MAX)
+        fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=FORM_FIELDS_MAX)
     except ValueError:
-        raise Problem(400, "Bad form", f"the form has more than {FIELDS_MAX} fields", "use the page at /login") from None
+        raise Problem(
+            400, "Bad form", f"the form has more than {FORM_FIELDS_MAX} fields", "use the page at /login"
+        ) from None
     return {name: values[0] for name, values in fields.items()}
 
 

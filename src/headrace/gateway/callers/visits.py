@@ -17,7 +17,7 @@ from starlette.types import Scope
 from headrace.gateway.callers.credential import Credential
 
 VISITS_MAX = 1000
-# Of one credential, so that nobody ends those of others by logging in again and again.
+# Of one holder, so that nobody ends those of others by logging in again and again.
 VISITS_PER_LOGIN_MAX = 20
 VISIT_SECONDS_MAX = 24 * 3600.0
 # In the scope of a request of a visit.
@@ -68,14 +68,16 @@ class Visits:
         self._idle_seconds = idle_seconds
         self._is_secure = is_secure
         # A name that browsers keep to https and to this host alone.
-        self.cookie, self.form_cookie = (f"{'__Host-' if is_secure else ''}{name}" for name in ("headrace", "headrace-login"))
+        prefix = "__Host-" if is_secure else ""
+        self.cookie, self.form_cookie = f"{prefix}headrace", f"{prefix}headrace-login"
         self._visits: dict[bytes, Visit] = {}
         self.on_end: Callable[[Visit], None] = lambda _: None
 
     def begin(self, credential: Credential) -> str:
         """The text of the cookie."""
         self._forget_old()
-        self._make_room([each for each in self._visits.values() if each.credential == credential], VISITS_PER_LOGIN_MAX)
+        own = [each for each in self._visits.values() if each.credential.holder == credential.holder]
+        self._make_room(own, VISITS_PER_LOGIN_MAX)
         self._make_room(list(self._visits.values()), VISITS_MAX)
         id = secrets.token_urlsafe(32)
         key = _key(id)
@@ -83,7 +85,7 @@ class Visits:
         return self.cookie_text(self.cookie, id)
 
     def _make_room(self, visits: list[Visit], most: int) -> None:
-        """For one more; those that have no page open go first."""
+        """Ends visits until there is a place for one more; those that have no page open go first."""
         visits.sort(key=lambda each: (each.is_open, each.used_at))
         for visit in visits[: max(0, len(visits) - most + 1)]:
             self.end(visit)

@@ -62,7 +62,7 @@ def hear_own_events() -> None:
 def _from_own(hear: Callable[[str, Any], Any]) -> Callable[[str, Any], None]:
     def hear_own(socket_id: str, said: Any) -> None:
         page = said.get("client_id") if isinstance(said, dict) else None
-        client = Client.instances.get(page) if page in core.sio.rooms(socket_id) else None
+        client = Client.instances.get(str(page)) if page in core.sio.rooms(socket_id) else None
         if client is not None and not _is_over(_owners.get(client)):
             hear(socket_id, said)
 
