@@ -64,3 +64,17 @@ def test_a_page_hears_its_own_log_in_alone(secured, tmp_path, capfd):
     said = capfd.readouterr()
     assert "said by its own" in said.out + said.err
     assert "said by another" not in said.out + said.err
+
+
+@pytest.mark.usefixtures("orders")
+def test_what_is_no_page_takes_no_place_of_one(secured, tmp_path):
+    front = gateway_before(secured, tmp_path, "--set", "ui_pages_max=3").start()
+    try:
+        with front.client() as http:
+            for number in range(5):
+                missing = http.get(f"/_nicegui/nothing-{number}", headers=AL)
+                assert missing.status_code == 404
+            assert http.get("/ui/topics", headers=AL).status_code == 200
+            assert missing.headers["content-type"] == "application/problem+json"
+    finally:
+        front.stop()
