@@ -87,7 +87,7 @@ def front_door(app: FastAPI) -> ASGIApp:
     settings = gateway.settings
     layers: ASGIApp = FastLane(BoundedBodies(app, gateway.intake), gateway, message_routes.fast_routes())
     if gateway.trust is not None:
-        layers = Reception(layers, gateway.part(Callers), gateway.part(Visits))
+        layers = Reception(layers, gateway.part(Callers), gateway.part(Visits), settings)
     layers = CountRequests(layers, gateway.part(Monitor).requests)
     if settings.otel_endpoint:
         gateway.add(traces := Traces(settings.otel_endpoint))

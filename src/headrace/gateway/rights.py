@@ -1,7 +1,8 @@
 """Rights of a gateway's login, as brokers tell them (authorized_operations), for what is offered and what is hidden.
 
-Nothing is allowed by this: whatever is done, the brokers decide. A broker that tells no operations takes part in no
-decision, so nothing is hidden then.
+Nothing that brokers do is allowed by this: they decide. A broker that tells no operations takes part in no decision, so
+nothing is hidden then. What the gateway itself shows of the whole cluster is for those alone who were told to have the
+right.
 """
 
 import time
@@ -51,6 +52,10 @@ class ClusterRights:
     def may(self, operation: Right) -> bool:
         return is_allowed(self.last, operation)
 
+    def has(self, operation: Right) -> bool:
+        """Whether a broker told this operation."""
+        return self.last != NOT_TOLD and is_allowed(self.last, operation)
+
     async def look(self) -> int:
         if time.monotonic() > self._until:
             request = DescribeClusterRequest(include_cluster_authorized_operations=True)
@@ -59,9 +64,9 @@ class ClusterRights:
         return self.last
 
     async def require(self, operations: Iterable[Right]) -> None:
-        """Refused as a broker would."""
-        told = await self.look()
-        if not all(is_allowed(told, each) for each in operations):
+        """Refused as by a broker, for what the gateway has and no broker is asked for."""
+        await self.look()
+        if not all(self.has(each) for each in operations):
             raise Refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
 
 

@@ -1,5 +1,8 @@
 """Callers before brokers that ask for logins: who they are is asked of a broker, and nobody else is served anything."""
 
+import contextlib
+import socket
+
 import httpx
 import pytest
 
@@ -108,7 +111,10 @@ def test_no_broker_is_503_and_not_401(tmp_path, secured):
         with gateway.client() as http:
             reply = http.get("/api/v1/topics", headers=basic(*AL))
             assert reply.status_code == 503, reply.text
-            assert http.get("/ready").status_code == 503
+            strange = http.get("/ready")
+            assert strange.status_code == 503
+            # A stranger is not told where brokers are.
+            assert "127.0.0.1" not in reply.text + strange.text
     finally:
         gateway.stop()
 
@@ -127,6 +133,39 @@ def test_guesses_are_bounded_and_known_callers_are_served_on(secured, tmp_path, 
             assert http.get(path, headers=basic(*AL)).status_code == 200
     finally:
         gateway.stop()
+
+
+def test_bodies_of_strangers_leave_callers_their_room(secured, tmp_path, orders):
+    gateway = gateway_before(secured, tmp_path, "--set", "in_flight_bytes_max=300000").start()
+    head = b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Length: 290000\r\n\r\n"
+    try:
+        with gateway.client() as http, contextlib.ExitStack() as slow:
+            for path in (b"/login", b"/health", b"/favicon.ico"):
+                stranger = slow.enter_context(socket.create_connection(("127.0.0.1", gateway.port)))
+                stranger.sendall(head % path)
+                with contextlib.suppress(OSError):
+                    stranger.sendall(b"x" * 280_000)
+                told = http.post(f"/topics/{orders}/messages", json={"value": "x" * 100_000}, headers=basic(*AL))
+                assert told.status_code == 200, (path, told.text)
+            assert http.post("/login", content=b"x" * 100_000).status_code == 413
+    finally:
+        gateway.stop()
+
+
+@pytest.mark.parametrize(
+    "form", ["name=al", "&".join(f"a{number}=1" for number in range(11)), "secret", "name=al&secret="]
+)
+def test_an_odd_form_is_no_fault(http, form):
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    http.get("/login")
+    token = http.cookies["headrace-login"]
+    reply = http.post("/login", content=f"form={token}&{form}", headers=kind)
+    assert reply.status_code in (400, 401), reply.text
+
+
+def test_two_logins_in_one_request_are_none(http, orders):
+    both = [("Authorization", basic(*each)["Authorization"]) for each in (AL, BO)]
+    assert http.get(f"/topics/{orders}/messages", headers=both).status_code == 401
 
 
 def test_sessions_and_streams_belong_to_their_login(http, orders):

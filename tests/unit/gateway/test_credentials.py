@@ -14,10 +14,32 @@ from headrace.gateway.callers.credential import (
     with_login,
     without_login,
 )
+from headrace.security.scoped_tokens import whole_token
 
 
 def basic(text: str) -> bytes:
     return b"Basic " + base64.b64encode(text.encode())
+
+
+def jwt(text: str) -> str:
+    return f"e30.{base64.urlsafe_b64encode(text.encode()).decode().rstrip('=')}.x"
+
+
+@pytest.mark.parametrize(
+    ("credential", "holder"),
+    [
+        (Credential("al", "secret"), "al"),
+        (Credential("", jwt('{"iss": "i", "sub": "al"}')), "i al"),
+        (Credential("", "opaque"), "opaque"),
+        (Credential("", jwt("[1]")), jwt("[1]")),
+        (Credential("any", whole_token("t-1", b"key").text), "hrt1.t-1"),
+        (Credential(whole_token("t-1", b"key").name, "signature"), "hrt1.t-1"),
+        (Credential("", "hrt1.\u0000.."), "hrt1.None"),
+        (Credential("", jwt("[" * 100_000)), jwt("[" * 100_000)),
+    ],
+)
+def test_whose_it_is(credential, holder):
+    assert credential.holder == holder
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import asyncio
 
 from headrace.gateway.callers.credential import Credential
-from headrace.gateway.callers.visits import VISITS_MAX, Visits
+from headrace.gateway.callers.visits import VISITS_MAX, VISITS_PER_LOGIN_MAX, Visits
 
 AL = Credential("al", "secret")
 
@@ -63,9 +63,37 @@ def test_a_page_that_is_open_is_a_use():
 def test_there_are_so_many_at_most():
     visits, ended = Visits(60, is_secure=False), []
     visits.on_end = ended.append
-    for _ in range(VISITS_MAX + 2):
-        visits.begin(AL)
+    for number in range(VISITS_MAX + 2):
+        visits.begin(Credential(f"user-{number}", "x"))
     assert len(visits._visits) == VISITS_MAX and len(ended) == 2
+
+
+@in_loop
+def test_one_login_does_not_end_the_visits_of_others():
+    visits = Visits(60, is_secure=False)
+    others = visits.begin(Credential("bo", "x")).partition(";")[0]
+    for _ in range(VISITS_MAX + 2):
+        own = visits.begin(AL).partition(";")[0]
+    assert visits.of(scope(others)) is not None and visits.of(scope(own)) is not None
+    assert len(visits._visits) == VISITS_PER_LOGIN_MAX + 1
+
+
+@in_loop
+def test_a_visit_with_open_pages_goes_last():
+    visits = Visits(60, is_secure=False)
+    first = visits.begin(AL).partition(";")[0]
+    (visit,) = visits._visits.values()
+    with visit.used():
+        for number in range(VISITS_MAX + 2):
+            visits.begin(Credential(f"user-{number}", "x"))
+        assert visits.of(scope(first)) is visit
+
+
+@in_loop
+def test_a_cookie_of_somebody_else_hides_no_visit():
+    visits = Visits(60, is_secure=False)
+    own = visits.begin(AL).partition(";")[0]
+    assert visits.of(scope(f'theirs={{"a": 1}}; {own}')) is not None
 
 
 @in_loop

@@ -25,6 +25,10 @@ from headrace.gateway.push.hub import Hub
 logger = logging.getLogger("headrace.gateway")
 
 SWEEP_SECONDS = 1.0
+# A fourth of all logins may be of one holder, who has many tokens or spells one in many ways.
+HOLDER_SHARE = 4
+# From a login to the first request that it was for.
+FIRST_REQUEST_SECONDS_MAX = 1.0
 
 
 class Caller:
@@ -32,20 +36,26 @@ class Caller:
 
     def __init__(self, credential: Credential, key: bytes, gateway: Gateway, now: float) -> None:
         self.credential = credential
+        self.holder = credential.holder
         self.key = key
         self.gateway = gateway
         self.checked_at = self.used_at = now
         self._open = 0
+        self._first_by = now + FIRST_REQUEST_SECONDS_MAX
 
     @property
     def is_used(self) -> bool:
-        return self._open > 0 or self.gateway.part(Sessions).count > 0
+        """True for a new one too: whoever has just logged in is about to ask for something."""
+        if self._open > 0 or self.gateway.part(Sessions).count > 0:
+            return True
+        return asyncio.get_running_loop().time() < self._first_by
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[Gateway]:
         """Keeps the clients open while a request, a stream or a page goes on."""
         loop = asyncio.get_running_loop()
         self._open += 1
+        self._first_by = 0.0
         try:
             yield self.gateway
         finally:
@@ -68,6 +78,7 @@ class Callers:
         self._key = secrets.token_bytes(32)
         self._callers: dict[bytes, Caller] = {}
         self._logging_in: dict[bytes, asyncio.Task[Caller]] = {}
+        self._checking: dict[bytes, asyncio.Task[None]] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._checks = LoginChecks(home.settings.bootstrap, trust)
         self._sweeping: asyncio.Task[None] | None = None
@@ -80,6 +91,8 @@ class Callers:
     async def stop(self) -> None:
         if self._sweeping is not None:
             self._sweeping.cancel()
+        for running in [*self._checking.values(), *self._logging_in.values()]:
+            running.cancel()
         for caller in list(self._callers.values()):
             self._let_go(caller, "the gateway stops")
         await asyncio.gather(*self._closing, return_exceptions=True)
@@ -96,14 +109,18 @@ class Callers:
     async def welcome(self, credential: Credential, address: str) -> Caller:
         """The caller of a credential that a broker takes; Problem 401 if none does, 503 if none answers."""
         key = self._hash(credential)
-        known = self._callers.get(key)
-        if known is not None and self._now() - known.checked_at < self._check_seconds:
-            return known
-        running = self._logging_in.get(key)
-        if running is None:
-            running = self._logging_in[key] = asyncio.create_task(self._log_in(credential, key, address))
-            running.add_done_callback(lambda done: self._on_logged_in(key, done))
-        return await asyncio.shield(running)
+        while True:
+            known = self._callers.get(key)
+            if known is not None and self._now() - known.checked_at < self._check_seconds:
+                return known
+            running = self._logging_in.get(key)
+            if running is None:
+                running = self._logging_in[key] = asyncio.create_task(self._log_in(credential, key, address))
+                running.add_done_callback(lambda done: self._on_logged_in(key, done))
+            caller = await asyncio.shield(running)
+            # Its clients may have been closed for another login before we were told.
+            if self._callers.get(key) is caller:
+                return caller
 
     def _on_logged_in(self, key: bytes, done: "asyncio.Task[Caller]") -> None:
         self._logging_in.pop(key, None)
@@ -135,20 +152,27 @@ class Callers:
     # -- whose clients are open ----------------------------------------------------------------------------------------
 
     async def _open(self, credential: Credential, key: bytes, identity: BrokerLogin) -> Caller:
-        self._make_room()
+        self._make_room(credential)
         gateway = Gateway(self._home.settings, identity, self._home)
         self._furnish(gateway)
-        caller = self._callers[key] = Caller(credential, key, gateway, self._now())
         await gateway.start()
+        caller = self._callers[key] = Caller(credential, key, gateway, self._now())
         return caller
 
-    def _make_room(self) -> None:
-        most = self._home.settings.callers_max
-        if len(self._callers) < most:
+    def _make_room(self, credential: Credential) -> None:
+        most, everybody = self._home.settings.callers_max, list(self._callers.values())
+        share = max(1, most // HOLDER_SHARE)
+        own = [each for each in everybody if each.holder == credential.holder]
+        self._make_room_among(own, share, f"there are {share} logins of one holder with open clients (of callers_max)")
+        if len(own) < share:
+            self._make_room_among(everybody, most, f"there are {most} logins with open clients (callers_max)")
+
+    def _make_room_among(self, callers: list[Caller], most: int, otherwise: str) -> None:
+        if len(callers) < most:
             return
-        idle = [each for each in self._callers.values() if not each.is_used]
+        idle = [each for each in callers if not each.is_used]
         if not idle:
-            raise too_busy(f"there are {most} logins with open clients (callers_max)")
+            raise too_busy(otherwise)
         self._let_go(min(idle, key=lambda each: each.used_at), "another login needs the place")
 
     def _let_go(self, caller: Caller, reason: str) -> None:
@@ -171,16 +195,23 @@ class Callers:
             now = self._now()
             for caller in list(self._callers.values()):
                 if caller.is_used and now - caller.checked_at > self._check_seconds:
-                    await self._check_again(caller)
+                    self._check_in_background(caller)
                 elif not caller.is_used and now - caller.used_at > self._home.settings.caller_idle_seconds:
                     self._let_go(caller, "nothing was asked for a while")
 
+    def _check_in_background(self, caller: Caller) -> None:
+        """Streams and pages go on for hours: a user who is taken out must not. No login waits for the check of another."""
+        if caller.key not in self._checking:
+            checking = self._checking[caller.key] = asyncio.create_task(self._check_again(caller))
+            checking.add_done_callback(lambda _: self._checking.pop(caller.key, None))
+
     async def _check_again(self, caller: Caller) -> None:
-        """Streams and pages go on for hours: a user who is taken out must not."""
         try:
             await self.welcome(caller.credential, "")
         except Problem as problem:
             logger.info("a login was checked again: %(cause)s", {"cause": problem.detail})
+        except Exception:
+            logger.exception("a login could not be checked again")
 
     def _hash(self, credential: Credential) -> bytes:
         name = credential.name.encode("utf-8", "surrogatepass")

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -32,6 +33,19 @@ class Credential(NamedTuple):
     def is_token(self) -> bool:
         return not self.name
 
+    @property
+    def holder(self) -> str:
+        """The owner, as far as it says so: one who has a token can make any number of narrower ones, and any name goes
+        with it. Proven as soon as a broker has taken it.
+        """
+        for text in (self.secret, self.name):
+            if text.startswith(SCOPED_TOKEN):
+                return f"{SCOPED_TOKEN}{_part(text).get('id')}"
+        if not self.is_token:
+            return self.name
+        said = _part(self.secret)
+        return f"{said.get('iss')} {said['sub']}" if "sub" in said else self.secret
+
     def sasl(self, mechanism: str) -> Sasl:
         """The login at a broker; `mechanism` is the one for passwords."""
         if not self.is_token:
@@ -39,6 +53,16 @@ class Credential(NamedTuple):
         if self.secret.startswith(SCOPED_TOKEN):
             return Sasl("PLAIN", SCOPED_TOKEN_USER, self.secret)
         return Sasl(TOKEN_MECHANISM, "", self.secret)
+
+
+def _part(text: str) -> dict[str, Any]:
+    """The second part of a token, scoped or signed (JWT); empty if it holds no JSON object."""
+    encoded = text.split(".")[1] if "." in text else ""
+    try:
+        said = json.loads(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
+    except (ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 def parse_authorization(header: bytes) -> Credential | None:

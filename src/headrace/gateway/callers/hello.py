@@ -1,6 +1,7 @@
 """Whether a broker says hello, asked for anybody: at most once a second, however many want to know."""
 
 import asyncio
+import logging
 import time
 
 from headrace.base.bootstrap import parse_bootstrap
@@ -10,6 +11,8 @@ from headrace.client.peer import Peer
 from headrace.gateway.broker_login import Trust
 from headrace.gateway.gateway import CLIENT_ID, Gateway
 from headrace.gateway.problem import unreachable
+
+logger = logging.getLogger("headrace.gateway")
 
 HELLO_SECONDS_MAX = 5.0
 HELLO_KEPT_SECONDS = 1.0
@@ -51,4 +54,6 @@ class Hello:
             else:
                 peer.connection.close()
                 return ""
-        return f"no broker answers: {'; '.join(reasons)}"
+        # For strangers, who are not told where brokers are.
+        logger.warning("no broker answers: %(cause)s", {"cause": "; ".join(reasons)})
+        return "no broker answers"

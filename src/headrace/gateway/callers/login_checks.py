@@ -5,6 +5,7 @@ counts against their address until a broker has taken it.
 """
 
 import asyncio
+import logging
 
 from headrace.base.bootstrap import parse_bootstrap
 from headrace.base.errors import Refused
@@ -16,6 +17,8 @@ from headrace.gateway.gateway import CLIENT_ID
 from headrace.gateway.intake import too_busy
 from headrace.gateway.problem import Problem, unreachable
 from headrace.wire.codes import ErrorCode
+
+logger = logging.getLogger("headrace.gateway")
 
 LOGIN_SECONDS_MAX = 10.0
 # One over SCRAM costs some milliseconds of hashing.
@@ -83,7 +86,9 @@ class LoginChecks:
                 raise self._refusal(refusal) from None
             peer.connection.close()
             return
-        raise unreachable(f"no broker answers: {'; '.join(reasons)}")
+        # Strangers read the answer, and are not told where brokers are.
+        logger.warning("a login could not be checked, no broker answers: %(cause)s", {"cause": "; ".join(reasons)})
+        raise unreachable("no broker answers")
 
     def _refusal(self, refusal: Refused) -> Problem:
         """Nothing of the broker's own sentence: it may name what was sent."""

@@ -18,7 +18,7 @@ from headrace.gateway.callers.visits import VISIT, Visits, cookie_in
 from headrace.gateway.problem import Problem
 
 FORM_BYTES_MAX = 64 << 10
-FORM_COOKIE = "headrace-login"
+FORM_FIELDS_MAX = 10
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 0; min-height: 100vh; display: grid; place-items: center;
   background: #f4f6f8; color: #17212b; }
@@ -65,20 +65,23 @@ class LoginPage:
     async def log_in(self, request: Request) -> Response:
         form = await _form(request)
         wanted = _own_page(form.get("next", ""))
-        known = cookie_in(request.scope, FORM_COOKIE)
+        known = cookie_in(request.scope, self._visits.form_cookie)
         if not known or not hmac.compare_digest(known.encode(), form.get("form", "").encode("utf-8", "replace")):
             return self._page(wanted, "This form was too old. Please try again.", 403)
-        name, secret = form.get("name", ""), form.get("secret", "").strip() if not form.get("name") else form["secret"]
-        credential = credentials.password(name, secret) if name else credentials.token(secret)
+        name, secret = form.get("name", ""), form.get("secret", "")
+        credential = credentials.password(name, secret) if name else credentials.token(secret.strip())
         if credential is None or not (credential.is_token or self._callers.trust.takes_passwords):
             return self._page(wanted, "Give a name and its password, or a token.", 401)
         try:
             await self._callers.welcome(credential, request.client.host if request.client else "")
         except Problem as problem:
             return self._page(wanted, f"{problem.detail[:1].upper()}{problem.detail[1:]}.", problem.status)
+        if (before := self._visits.of(request.scope)) is not None:
+            # Its cookie is about to be lost, and nobody could log it out.
+            self._visits.end(before)
         reply = RedirectResponse(wanted, 303)
         reply.headers.append("set-cookie", self._visits.begin(credential))
-        reply.headers.append("set-cookie", self._visits.cookie_text(FORM_COOKIE, ""))
+        reply.headers.append("set-cookie", self._visits.cookie_text(self._visits.form_cookie, ""))
         return reply
 
     async def log_out(self, request: Request) -> Response:
@@ -107,7 +110,7 @@ class LoginPage:
         policy = f"default-src 'none'; {allowed}; base-uri 'none'; frame-ancestors 'none'"
         headers = {"Content-Security-Policy": policy, "Cache-Control": "no-store", "X-Frame-Options": "DENY"}
         reply = HTMLResponse(text, status, headers)
-        reply.headers.append("set-cookie", self._visits.cookie_text(FORM_COOKIE, form))
+        reply.headers.append("set-cookie", self._visits.cookie_text(self._visits.form_cookie, form))
         return reply
 
 
@@ -115,7 +118,12 @@ async def _form(request: Request) -> dict[str, str]:
     body = await request.body()
     if len(body) > FORM_BYTES_MAX:
         raise Problem(413, "Body too large", "no log-in is as long as this", "give a name and a password")
-    fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=10)
+    try:
+        fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=FORM_FIELDS_MAX)
+    except ValueError:
+        raise Problem(
+            400, "Bad form", f"the form has more than {FORM_FIELDS_MAX} fields", "use the page at /login"
+        ) from None
     return {name: values[0] for name, values in fields.items()}
 
 

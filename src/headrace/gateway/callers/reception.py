@@ -10,30 +10,38 @@ from urllib.parse import quote
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headrace.gateway.bounded_bodies import BoundedBodies
 from headrace.gateway.callers.callers import Caller, Callers
 from headrace.gateway.callers.credential import parse_authorization
 from headrace.gateway.callers.visits import VISIT, Visit, Visits
 from headrace.gateway.gateway import CALLER
+from headrace.gateway.intake import Intake
 from headrace.gateway.problem import Problem
+from headrace.gateway.settings import GatewaySettings
 
 LOGIN, LOGOUT = "/login", "/logout"
 # Whether the process lives and brokers answer, which is nobody's secret, and where one logs in.
 OPEN = frozenset({"/health", "/ready", LOGIN, "/favicon.ico"})
 _PAGES = frozenset({"/", "/docs", "/openapi.json", LOGOUT})
+# The longest form of a log-in, and all that strangers send at once: the room of callers is not theirs.
+STRANGER_BYTES_MAX = 64 << 10
+STRANGERS_BYTES_MAX = 16 << 20
 _BELOW = ("/ui/", "/_nicegui/", "/_nicegui_ws/")
 
 
 class Reception:
     """An ASGI layer."""
 
-    def __init__(self, app: ASGIApp, callers: Callers, visits: Visits) -> None:
+    def __init__(self, app: ASGIApp, callers: Callers, visits: Visits, settings: GatewaySettings) -> None:
         self._app = app
+        bounds = {"body_bytes_max": STRANGER_BYTES_MAX, "in_flight_bytes_max": STRANGERS_BYTES_MAX}
+        self._for_strangers = BoundedBodies(app, Intake(settings.model_copy(update=bounds)))
         self._callers = callers
         self._visits = visits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" or scope["path"] in OPEN:
-            await self._app(scope, receive, send)
+            await self._for_strangers(scope, receive, send)
             return
         try:
             caller = await self._caller(scope)
@@ -47,9 +55,10 @@ class Reception:
 
     async def _caller(self, scope: Scope) -> Caller:
         address = scope["client"][0] if scope.get("client") else ""
-        header = next((value for name, value in scope["headers"] if name == b"authorization"), None)
-        if header is not None:
-            credential = parse_authorization(header)
+        logins = [value for name, value in scope["headers"] if name == b"authorization"]
+        if logins:
+            # With two of them, a proxy before us may have looked at the other one.
+            credential = parse_authorization(logins[0]) if len(logins) == 1 else None
             if credential is None or not (credential.is_token or self._callers.trust.takes_passwords):
                 raise self._callers.refused("the Authorization header holds no login of a kind that is taken here")
             return await self._callers.welcome(credential, address)

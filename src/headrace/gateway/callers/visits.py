@@ -10,13 +10,15 @@ import hmac
 import secrets
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
-from http.cookies import CookieError, SimpleCookie
 
+from starlette.requests import cookie_parser
 from starlette.types import Scope
 
 from headrace.gateway.callers.credential import Credential
 
 VISITS_MAX = 1000
+# Of one holder, so that nobody ends those of others by logging in again and again.
+VISITS_PER_LOGIN_MAX = 20
 VISIT_SECONDS_MAX = 24 * 3600.0
 # In the scope of a request of a visit.
 VISIT = "headrace.visit"
@@ -28,7 +30,12 @@ class Visit:
         self.credential = credential
         self.token = secrets.token_urlsafe(24)
         self.began_at = self.used_at = now
+        self.is_ended = False
         self._open = 0
+
+    @property
+    def is_open(self) -> bool:
+        return self._open > 0
 
     @property
     def name(self) -> str:
@@ -61,19 +68,27 @@ class Visits:
         self._idle_seconds = idle_seconds
         self._is_secure = is_secure
         # A name that browsers keep to https and to this host alone.
-        self.cookie = "__Host-headrace" if is_secure else "headrace"
+        prefix = "__Host-" if is_secure else ""
+        self.cookie, self.form_cookie = f"{prefix}headrace", f"{prefix}headrace-login"
         self._visits: dict[bytes, Visit] = {}
         self.on_end: Callable[[Visit], None] = lambda _: None
 
     def begin(self, credential: Credential) -> str:
         """The text of the cookie."""
         self._forget_old()
-        while len(self._visits) >= VISITS_MAX:
-            self.end(min(self._visits.values(), key=lambda each: each.used_at))
+        own = [each for each in self._visits.values() if each.credential.holder == credential.holder]
+        self._make_room(own, VISITS_PER_LOGIN_MAX)
+        self._make_room(list(self._visits.values()), VISITS_MAX)
         id = secrets.token_urlsafe(32)
         key = _key(id)
         self._visits[key] = Visit(key, credential, _now())
         return self.cookie_text(self.cookie, id)
+
+    def _make_room(self, visits: list[Visit], most: int) -> None:
+        """Ends visits until there is a place for one more; those that have no page open go first."""
+        visits.sort(key=lambda each: (each.is_open, each.used_at))
+        for visit in visits[: max(0, len(visits) - most + 1)]:
+            self.end(visit)
 
     def cookie_text(self, name: str, value: str) -> str:
         """A Set-Cookie header; an empty value takes the cookie away."""
@@ -87,6 +102,7 @@ class Visits:
 
     def end(self, visit: Visit) -> None:
         if self._visits.pop(visit.key, None) is not None:
+            visit.is_ended = True
             self.on_end(visit)
 
     def end_all_of(self, credential: Credential) -> None:
@@ -112,16 +128,10 @@ class Visits:
 
 
 def cookie_in(scope: Scope, name: str) -> str:
+    """Odd cookies of others beside it, which the standard library would drop all cookies for, are passed over."""
     for header, value in scope["headers"]:
-        if header != b"cookie":
-            continue
-        cookies: SimpleCookie = SimpleCookie()
-        try:
-            cookies.load(value.decode("latin-1"))
-        except CookieError:
-            continue
-        if name in cookies:
-            return cookies[name].value
+        if header == b"cookie" and name in (cookies := cookie_parser(value.decode("latin-1"))):
+            return cookies[name]
     return ""
 
 

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 import nicegui
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from nicegui import Client, ui
 from nicegui.middlewares import RedirectWithPrefixMiddleware, SetCacheControlMiddleware
 from starlette.routing import Match, Mount
@@ -17,8 +17,9 @@ from starlette.types import Message, Receive, Scope, Send
 from headrace.gateway.callers.visits import VISIT, Visit, Visits
 from headrace.gateway.gateway import CALLER, Gateway, gateway_of
 from headrace.gateway.intake import too_busy
+from headrace.gateway.problem import Problem
 from headrace.gateway.segments import is_plain
-from headrace.gateway.ui.own_pages import end_pages, keep_own
+from headrace.gateway.ui.own_pages import end_pages, hear_own_events, keep_own
 from headrace.gateway.ui.shell import shell
 from headrace.gateway.ui.watch import Describe, Watch
 
@@ -109,13 +110,21 @@ def mount(app: FastAPI, gateway: Gateway) -> None:
     # NiceGUI's own take a reader who goes away for a fault of ours; what the second does, `_headers` does.
     needless: tuple[object, ...] = (RedirectWithPrefixMiddleware, SetCacheControlMiddleware)
     nicegui.app.user_middleware = [each for each in nicegui.app.user_middleware if each.cls not in needless]
+    nicegui.app.add_exception_handler(HTTPStatus.NOT_FOUND, _on_missing)
     everything = app.router.routes.pop()
     assert isinstance(everything, Mount), everything
     pages = _Pages("/", app=everything.app)
     pages.gateway, pages.describe = gateway, app.openapi
     if gateway.trust is not None:
         gateway.part(Visits).on_end = end_pages
+        hear_own_events()
     app.router.routes.append(pages)
+
+
+async def _on_missing(request: Request, _: Exception) -> Response:
+    """A reply that is no page: NiceGUI would make one for every file that it has not, and keep it for a minute."""
+    there_is_not = Problem(404, "Not Found", f"there is no {request.url.path[:200]}", "see /docs for what there is")
+    return there_is_not.response()
 
 
 @ui.page("/")

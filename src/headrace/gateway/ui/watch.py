@@ -58,7 +58,7 @@ class Watch:
         """`describe` is for the OpenAPI description of what the gateway serves."""
         self.gateway = gateway
         self.describe = describe
-        self.cluster: Kept[Survey] = Kept(lambda: survey(gateway.admin, only_allowed=gateway.is_caller))
+        self.cluster: Kept[Survey] = Kept(self._survey)
         self.groups: Kept[list[GroupListed]] = Kept(lambda: list_groups(gateway.admin))
 
         self.jobs: Kept[list[Job]] = Kept(self._find_jobs)
@@ -68,6 +68,11 @@ class Watch:
 
     async def stop(self) -> None:
         pass
+
+    async def _survey(self) -> Survey:
+        """Every open page asks for it now and again, so what they may see of the whole is looked at with it."""
+        await self.look_at_rights()
+        return await survey(self.gateway.admin, only_allowed=self.gateway.is_caller)
 
     async def _find_jobs(self) -> list[Job]:
         return await find_jobs(self.monitor.group_lags, await self.groups.get())
@@ -82,8 +87,8 @@ class Watch:
     @property
     def monitor(self) -> Monitor:
         """The one of the whole cluster, for who may know the whole; else one without a past."""
-        owner = self.gateway.home if self.may(Right.DESCRIBE) else self.gateway
-        return owner.part(Monitor)
+        sees_whole = not self.gateway.is_caller or self.gateway.rights.has(Right.DESCRIBE)
+        return (self.gateway.home if sees_whole else self.gateway).part(Monitor)
 
     def may(self, operation: Right) -> bool:
         """Whether this is to be offered on the cluster, as it was known when the page was opened."""
