@@ -3,8 +3,6 @@
 Whatever ends it before that, the folder holds the backups that it held, and files that the next run takes away.
 """
 
-import secrets
-import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
@@ -62,7 +60,7 @@ async def create(
             for group in moment.groups
         ]
         backup = Backup(
-            _new_id(moment.created_ms),
+            folder.new_id(moment.created_ms),
             moment.created_ms,
             moment.cluster_id,
             moment.settings,
@@ -115,8 +113,3 @@ def _is_whole(topic: TopicLook, copied: Mapping[TopicPartition, SavedPartition])
 def _saved(topic: TopicLook, copied: Mapping[TopicPartition, SavedPartition]) -> SavedTopic:
     partitions = tuple(copied[TopicPartition(topic.name, number)] for number in range(topic.partitions))
     return SavedTopic(topic.name, topic.id, topic.replication_factor, topic.settings, topic.compacted, partitions)
-
-
-def _new_id(created_ms: int) -> str:
-    """Ordered by time, and not the same for two in one second."""
-    return f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(created_ms / 1000))}-{secrets.token_hex(3)}"

@@ -12,6 +12,9 @@ in place or listed by anything but its prefix: so another kind of place, an obje
 import fcntl
 import hashlib
 import os
+import secrets
+import time
+from calendar import timegm
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +30,7 @@ from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch, parse_he
 VERSION: Final = 1
 _MARK: Final = "headrace-backups"
 _MARK_CONTENT: Final = f"{_MARK} {VERSION}\n".encode()
+_ID_TIME: Final = "%Y%m%dT%H%M%SZ"
 _HASHED_AT_ONCE: Final = 1 << 20
 
 
@@ -44,6 +48,14 @@ class Folder:
     def ids(self) -> list[str]:
         """Oldest first: an id begins with its time."""
         return sorted(path.stem for path in (self.path / "backups").glob("*.json"))
+
+    def new_id(self, created_ms: int) -> str:
+        """One that comes behind all that are there: of two in a second, or after the clock was set back, the later one
+        is a second behind the newest. To be called, and saved under, while the folder is locked.
+        """
+        taken = max(map(_second_of, self.ids()), default=0)
+        second = max(created_ms // 1000, taken + 1)
+        return f"{time.strftime(_ID_TIME, time.gmtime(second))}-{secrets.token_hex(3)}"
 
     def read(self, id: str) -> Backup:
         path = self.path / "backups" / f"{id}.json"
@@ -169,6 +181,14 @@ def _check_mark(path: Path) -> None:
         raise other_format(str(path), newer, VERSION)
     if content != _MARK_CONTENT:
         raise damaged(str(path / _MARK), f"it should be {_MARK_CONTENT.decode().strip()!r}")
+
+
+def _second_of(id: str) -> int:
+    """0 for a name that somebody else gave."""
+    try:
+        return timegm(time.strptime(id.partition("-")[0], _ID_TIME))
+    except ValueError:
+        return 0
 
 
 def _write_whole(path: Path, content: bytes) -> None:

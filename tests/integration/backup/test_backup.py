@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
@@ -16,6 +18,7 @@ from golden_data.fill import Filler
 from headrace.admin.admin import BROKER, Admin, Resource
 from headrace.admin.configs import describe_configs
 from headrace.admin.topics import delete_topic, list_topics
+from headrace.backup import moment
 from headrace.backup.features import feature_levels, set_feature_levels
 from headrace.backup.restore import _Filling
 from headrace.base.bootstrap import parse_bootstrap
@@ -127,6 +130,20 @@ def test_a_second_backup_copies_what_is_new_and_each_is_whole(
         assert {name: it for name, it in names.items() if name.startswith(prefix)} == committed(wanted, prefix)[
             "topics"
         ]
+
+
+def test_the_newest_is_the_last_one_made_after_the_clock_was_set_back(
+    source: Broker, target: Broker, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    created(cli, tmp_path, source)
+    hour_ago = time.time() - 3600
+    monkeypatch.setattr(moment, "time", SimpleNamespace(time=lambda: hour_ago))
+    last = created(cli, tmp_path, source)
+    listed = json.loads(cli("backup", "list", tmp_path, "--json")[1])
+    assert listed[-1]["backup"] == last["backup"]
+    assert listed[-1]["made"] < listed[0]["made"], "it says when the clock said it was made"
+    code, shown, _ = cli("backup", "restore", tmp_path, "--dry-run", "--json", "--bootstrap", target.bootstrap)
+    assert code == 0 and json.loads(shown)["backup"] == last["backup"]
 
 
 def created(cli: Cli, folder: Path, source: Broker, *words: object) -> dict[str, Any]:

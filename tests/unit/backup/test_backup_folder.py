@@ -46,6 +46,24 @@ def test_the_newest_is_taken(folder: Folder) -> None:
     assert folder.newest().id == "20270101T000000Z-000000"
 
 
+NEW_YEAR_2027 = 1798761600
+CLOCKS = {"the_same_second": NEW_YEAR_2027, "a_clock_set_back": NEW_YEAR_2027 - 86_400, "later": NEW_YEAR_2027 + 60}
+
+
+@pytest.mark.parametrize("second", CLOCKS.values(), ids=CLOCKS)
+def test_each_backup_is_the_newest_whatever_the_clock_says(folder: Folder, second: int) -> None:
+    save(folder, "20270101T000000Z-ffffff")
+    made = [save(folder, folder.new_id(second * 1000 + ms))[0].id for ms in (0, 999, 1, 500)]
+    assert folder.ids() == ["20270101T000000Z-ffffff", *made]
+    assert folder.newest().id == made[-1]
+    assert (made[0][:16] == "20270101T000100Z") is (second > NEW_YEAR_2027), "a clock that is right is believed"
+
+
+def test_a_name_that_is_no_id_does_not_hinder_a_new_one(folder: Folder) -> None:
+    save(folder, "copy of mine")
+    assert folder.new_id(NEW_YEAR_2027 * 1000).startswith("20270101T000000Z-")
+
+
 def test_a_folder_that_is_missing_or_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no folder"):
         open_folder(str(tmp_path / "missing"))
