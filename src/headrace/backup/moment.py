@@ -160,13 +160,15 @@ async def _led(admin: Admin) -> dict[int, tuple[int, int]] | None:
     """
     led: dict[int, tuple[int, int]] = {}
     count = 0
-    for broker_id in [each.broker_id for each in (await admin.describe_cluster()).brokers if not each.is_fenced]:
+    alive = [each.broker_id for each in (await admin.describe_cluster()).brokers if not each.is_fenced]
+    for broker_id in alive:
         request = MetadataRequest([MetadataRequestTopic(name=_OFFSETS_TOPIC)], allow_auto_topic_creation=False)
         (topic,) = (await admin.ask_broker(broker_id, request, MetadataResponse)).topics
         count = max(count, len(topic.partitions))
         ours = [each for each in topic.partitions if each.leader_id == broker_id]
         led.update({each.partition_index: (broker_id, each.leader_epoch) for each in ours})
-    return led if len(led) == count else None
+    # With every broker fenced for a moment nobody tells even how many partitions there are.
+    return led if alive and len(led) == count else None
 
 
 async def _group(admin: Admin, listed: GroupListed, names: Mapping[bytes, str]) -> SavedGroup:
