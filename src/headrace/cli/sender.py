@@ -6,7 +6,7 @@ only, so a large file costs no Python per delivery.
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from headrace.cli.source import InputMessage, input_size
 
 DELIVERY_MS = 30_000
 POLL_EVERY = 1000
+# Calls made again when they meet the news of a fatal error.
+STRANGE_MAX = 100
 
 
 class Sender:
@@ -34,6 +36,7 @@ class Sender:
         self.failures: Counter[int] = Counter()
         self.samples: dict[int, KafkaError] = {}
         self.interrupted = False
+        self.fatal: KafkaError | None = None
         self.started = time.monotonic()
         self.producer = Producer(_config(bootstrap, acks, compression))
 
@@ -55,9 +58,12 @@ class Sender:
             self.interrupted = True
         finally:
             # Also when the input is bad in the middle: what was read before it is delivered and counted.
-            self.producer.flush()
+            self._served(self.producer.flush)
 
     def report(self, as_json: bool) -> None:
+        if self.fatal is not None:
+            # Callbacks were lost, so nobody knows how many are in.
+            raise explained(self.fatal, f"not all of {count_of(self.queued, 'message')} delivered", self.topic)
         seconds = max(time.monotonic() - self.started, 1e-9)
         if as_json:
             account = {
@@ -96,12 +102,27 @@ class Sender:
                 )
                 break
             except BufferError:
-                self.producer.poll(0.1)
+                self._served(lambda: self.producer.poll(0.1))
             except KafkaException as error:
                 self._count(error.args[0], len(message.value or b""))
                 break
         if self.queued % POLL_EVERY == 0:
-            self.producer.poll(0)
+            self._served(lambda: self.producer.poll(0))
+
+    def _served(self, call: Callable[[], int]) -> None:
+        """Calls what serves librdkafka's events. A fatal error comes as an exception of whichever call serves it first, and
+        a callback that meets it there is lost; so the call is made again."""
+        for _ in range(STRANGE_MAX):
+            try:
+                call()
+                return
+            except (KafkaException, SystemError) as news:
+                error = news if isinstance(news, KafkaException) else news.__cause__
+                if not isinstance(error, KafkaException) or not error.args[0].fatal():
+                    raise
+                self.fatal = self.fatal or error.args[0]
+                # Nothing of the rest will be sent, and would be waited for until its time is over.
+                self.producer.purge()
 
     def _on_failed(self, error: KafkaError | None, message: Any) -> None:
         if error is not None:

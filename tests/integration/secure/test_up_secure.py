@@ -82,6 +82,16 @@ def test_a_user_may_do_what_rules_say(up: SecuredUp, alice: Path) -> None:
     assert up.cli("topic", "delete", "orders", "--yes", as_user=alice).code == 4
 
 
+def test_a_user_who_may_only_read_is_told_so(up: SecuredUp) -> None:
+    """librdkafka calls that fatal, since its producer gets no id."""
+    reader = up.add_user("reader", PASSWORD)
+    assert up.cli("topic", "create", "for-readers").code == 0
+    assert up.cli("acl", "allow", "--user", "reader", "--read", "--topic", "for-readers").code == 0
+    refused = up.cli("produce", "for-readers", stdin="one\ntwo\n", as_user=reader)
+    assert (refused.code, "authorization failed" in refused.err, "fault of headrace" in refused.err) == (4, True, False)
+    assert up.cli("consume", "for-readers", as_user=reader) == (0, "", "")
+
+
 def test_import_headrace_as_a_user_without_a_group(up: SecuredUp, alice: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert up.cli("topic", "create", "read-only").code == 0
     assert up.cli("produce", "read-only", stdin="one\n").code == 0
