@@ -280,6 +280,25 @@ def a_leader_alone_hears_of_a_lower_minimum_and_dies(cluster: BusyCluster) -> No
     _bring_the_others_back(cluster)
 
 
+def a_leader_alone_dies_before_its_joiner_is_committed(cluster: BusyCluster) -> None:
+    """The one that stayed away may lead, and lacks what the joiner has fetched."""
+    joiner, away = cluster.follower_hosts
+    _leave_the_leader_alone(cluster)
+    alone = cluster.leader
+    assert alone.store is not None
+    held = HeldCommit(alone.store, 60.0)
+    cluster.world.start(joiner)
+    cluster.until(lambda: held.is_sent)
+    cluster.run(cluster.rng.uniform(0.2, 1.0))
+    cluster.kill(joiner)
+    cluster.kill(alone)
+    cluster.world.start(away)
+    cluster.expect_soon("the one that stayed away leads", lambda: cluster.state.leader == away.id)
+    cluster.world.start(alone)
+    cluster.world.start(joiner)
+    cluster.until(lambda: len(cluster.state.isr) == 3)
+
+
 CUT_OFF = Story(a_follower_is_cut_off_from_its_leader)
 AWAY = Story(a_follower_is_away_for_long)
 LAST = Story(
@@ -303,6 +322,7 @@ MOMENT = Story(a_topic_is_relaxed_for_a_moment)
 HARDENED = Story(a_topic_becomes_durable_while_most_are_down, topic_config=RELAXED)
 ALONE = Story(a_leader_is_left_alone_and_dies)
 LOWERED = Story(a_leader_alone_hears_of_a_lower_minimum_and_dies)
+ALONE_WITH_A_JOINER = Story(a_leader_alone_dies_before_its_joiner_is_committed)
 
 ISR_STORIES = (
     CUT_OFF,
@@ -324,4 +344,5 @@ ISR_STORIES = (
     MOMENT,
     ALONE,
     LOWERED,
+    ALONE_WITH_A_JOINER,
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos.cluster import Cluster, Host
 from etcd_cluster import EtcdCluster, MissingEtcd
 from headrace.base.errors import UserError
 from headrace.cluster.store import StoreWentBack
@@ -76,3 +77,18 @@ def test_a_store_that_had_seen_more_is_told(tmp_path: Path, others_go_on: bool) 
 
     with place.etcd:
         asyncio.run(tell())
+
+
+def test_a_broker_that_had_seen_more_stops_and_says_what_to_do(tmp_path: Path) -> None:
+    place = Copied(tmp_path / "etcd")
+    alone = {"default.replication.factor": "1", "min.insync.replicas": "1"}
+    with place.etcd, Cluster(tmp_path / "data", [Host(1)], place.etcd.url(), alone, log_level="error") as cluster:
+        cluster.create_topic("kept", 1, {}, copies=1)
+        place.keep()
+        cluster.create_topic("gone", 1, {}, copies=1)
+        place.put_back()
+        told = cluster.until_dead(1)
+        assert "restored from an older copy" in str(told), told
+        assert "docs/etcd.md" in told.fix
+        cluster.start(1)
+        assert {"kept"} == {name for name in cluster.metadata().topics if not name.startswith("_")}

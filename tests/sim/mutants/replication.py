@@ -29,6 +29,12 @@ def one_is_enough_to_commit(patch: MonkeyPatch) -> None:
     edit(patch, LeaderReplica.advance, ("if not self.has_min_isr:", "if False:"))
 
 
+def proposed_members_count_for_the_minimum(patch: MonkeyPatch) -> None:
+    """Only members that the store has committed count for min.insync.replicas, not those that are proposed."""
+    larger = "len({*self.isr, *(self._proposed.isr if self._proposed else ())})"
+    edit(patch, LeaderReplica.has_min_isr.fget, ("len(self.isr)", larger))  # type: ignore[attr-defined]
+
+
 def appends_without_min_isr(patch: MonkeyPatch) -> None:
     """A write with acks=all is refused while fewer than min.insync.replicas are in sync."""
     edit(patch, Appends.append, ("if acks == -1 and not leader.has_min_isr:", "if False:"))
@@ -220,6 +226,12 @@ REPLICATION = (
     by_story("old-lives-count", old_lives_count, LACKING, stories.LAST_LIFE),
     by_story("fetches-of-other-epochs-count", fetches_of_other_epochs_count, LACKING, handovers.LATE_FETCH),
     Mutant("leaders-from-outside", leaders_from_outside, ALL, DARK, (MIXED,)),
+    by_story(
+        "proposed-members-count-for-the-minimum",
+        proposed_members_count_for_the_minimum,
+        (*LACKING, "no-ack-lost"),
+        stories.ALONE_WITH_A_JOINER,
+    ),
     by_story("nobody-is-eligible", nobody_is_eligible, ("goes-on",), stories.ALONE),
     by_story("eligible-for-ever", eligible_for_ever, ("goes-on",), stories.AWAY),
     by_story("commits-while-others-may-lead", commits_while_others_may_lead, LACKING, stories.LOWERED),

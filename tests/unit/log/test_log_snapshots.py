@@ -33,6 +33,12 @@ def test_a_cut_replays_no_more_than_the_batches_between_two_snapshots(cut: int) 
     assert rig.log.check_producer(header(batch(0, producer=(7, 0, cut)))) is None
 
 
+def test_without_a_setting_a_cut_replays_thousands_of_batches_at_most() -> None:
+    """Whatever the size of the segment: a cut runs on the loop, and a lease is two seconds long."""
+    assert LogConfig().snapshot_batches <= 8192
+    assert LogConfig().snapshot_bytes <= 64 << 20
+
+
 def test_a_snapshot_is_due_after_so_many_bytes_too() -> None:
     rig = Rig(LogConfig(snapshot_bytes=1000))
     written(rig, 40)
