@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from venv_here import SECONDS, Venv
 
 from headrace import __version__
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -12,7 +12,7 @@ import pytest
 from test_sink import read_all
 
 from eventually import until
-from headrace.cli.ports import free_port, is_free
+from headrace.cli.run.ports import free_port, is_free
 from headrace.spark.spark_session import prepare_environment
 from headrace.testing import Broker
 

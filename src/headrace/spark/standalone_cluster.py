@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from headrace.base.errors import UserError
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 from headrace.spark.spark_session import LOOPBACK, check_spark, prepare_environment
 
 START_SECONDS_MAX = 180.0

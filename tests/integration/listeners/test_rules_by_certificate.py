@@ -17,7 +17,7 @@ from tls_world import HOST, Certificates
 
 from eventually import until
 from headrace.broker.security.authorization import AUTHORIZER, KAFKAS_AUTHORIZER
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 from headrace.testing import Cluster
 
 RULES = r"RULE:^CN=member-\d$/member/,RULE:^CN=Writer-.*$/writer/,DEFAULT"
