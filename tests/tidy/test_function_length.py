@@ -32,10 +32,10 @@ ALLOWED = {
     "headrace.pipelines.mirror.mirror",
     "headrace.pipelines.replay.replay",
     "headrace.pipelines.traffic.traffic",
-    "headrace.spark.kernels.index_records",
-    "headrace.spark.read._fetch_ahead",
-    "headrace.spark.sink_encode.append",
-    "headrace.spark.source_options.source_options",
+    "headrace.spark.source.kernels.index_records",
+    "headrace.spark.source.read._fetch_ahead",
+    "headrace.spark.sink.encode.append",
+    "headrace.spark.source.options.source_options",
     "headrace.wire.records.build_batch",
 }
 

@@ -31,7 +31,7 @@ ALLOWED = {
     "headrace.pipelines.mirror.mirror",
     "headrace.pipelines.replay.replay",
     "headrace.pipelines.traffic.traffic",
-    "headrace.spark.sink_encode.append",
+    "headrace.spark.sink.encode.append",
     "headrace.wire.records.build_batch",
 }
 

@@ -4,7 +4,7 @@ import logging
 
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
-from headrace.spark.source_options import SourceOptions
+from headrace.spark.source.options import SourceOptions
 
 logger = logging.getLogger("headrace.spark")
 

@@ -1,6 +1,6 @@
 """Rows to records, compiled: routes rows by key as Kafka's Java client does, and writes records as they lie in a batch.
 
-Works on the bare arrays of `sink_columns`; a length of -1 is a null. The first call in a process loads the compiled code
+Works on the bare arrays of `columns`; a length of -1 is a null. The first call in a process loads the compiled code
 from numba's cache on disk, or takes some seconds to fill it. Nothing here knows of topics, batches' headers or sending.
 """
 
@@ -11,7 +11,7 @@ import numba
 import numpy as np
 
 from headrace.spark.machine import copy_bytes
-from headrace.spark.sink_columns import Ints, Longs, Octets
+from headrace.spark.sink.columns import Ints, Longs, Octets
 
 # Rows without a key keep together in runs of at least this many: a few small batches cost more than one.
 RUN_ROWS_MIN = 64

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.base.errors import UserError
-from headrace.spark.class_archive import archive_path, jvm_options, keep_at_exit
-from headrace.spark.java import java_home
-from headrace.spark.quiet_log import log_options
-from headrace.spark.worker_python import worker_python
+from headrace.spark.sessions.class_archive import archive_path, jvm_options, keep_at_exit
+from headrace.spark.sessions.java import java_home
+from headrace.spark.sessions.quiet_log import log_options
+from headrace.spark.sessions.worker_python import worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +41,7 @@ def session(
     if master.startswith("sc://"):
         return _connected(master, {**_sql_conf(None), **chosen})
     if master.startswith("cluster:"):
-        from headrace.spark.standalone_cluster import cluster_of_this_process
+        from headrace.spark.sessions.standalone_cluster import cluster_of_this_process
 
         cluster = cluster_of_this_process(_count(master))
         return _started(cluster.master, name, {**_sql_conf(cluster.workers), **_loopback(), **chosen})

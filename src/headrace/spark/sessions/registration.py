@@ -7,8 +7,8 @@ Where that one has no Headrace it finds none. A source that is registered brings
 import os
 from typing import TYPE_CHECKING
 
-from headrace.spark.spark_session import check_spark
-from headrace.spark.worker_python import worker_python
+from headrace.spark.sessions.spark_session import check_spark
+from headrace.spark.sessions.worker_python import worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

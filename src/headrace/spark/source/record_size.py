@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import ClusterClient
 from headrace.spark.clients import client_of
-from headrace.spark.source_options import SourceOptions
+from headrace.spark.source.options import SourceOptions
 from headrace.wire.batch import iter_headers
 
 SAMPLE_BYTES = 64 << 10

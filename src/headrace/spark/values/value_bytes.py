@@ -1,4 +1,4 @@
-"""Bytes of values read as JSON and Avro, for the Spark source (`values`) and the pipelines (`pipelines.values`).
+"""Bytes of values read as JSON and Avro, for the Spark source (`values.parse`) and the pipelines (`pipelines.values`).
 
 The two differ in what a value that does not fit costs: a row of the source is then null with a reason, a row of a table
 lacks that one field, and columns may be added. How bytes become values is here, once.

@@ -19,8 +19,8 @@ from pyspark.sql.types import StructType
 
 from headrace.base.errors import UserError
 from headrace.spark.frozen_modules import freeze_loaded
-from headrace.spark.sink_columns import Columns, columns_of
-from headrace.spark.sink_options import AT_LEAST_ONCE, EXACTLY_ONCE, SinkOptions, sink_options
+from headrace.spark.sink.columns import Columns, columns_of
+from headrace.spark.sink.options import AT_LEAST_ONCE, EXACTLY_ONCE, SinkOptions, sink_options
 
 
 @dataclass
@@ -61,7 +61,7 @@ class BatchSink(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Part:
         # Compiled code and all: the driver, which only makes the writer, starts faster without.
-        from headrace.spark.sink_task import write_rows
+        from headrace.spark.sink.task import write_rows
 
         return Part(*write_rows(self._options, self._columns, iterator))
 
@@ -71,7 +71,7 @@ class StreamSink(DataSourceStreamArrowWriter):
         self._options, self._columns = options, columns
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Part:
-        from headrace.spark.sink_task import write_rows, write_rows_once
+        from headrace.spark.sink.task import write_rows, write_rows_once
 
         if self._options.guarantee == AT_LEAST_ONCE:
             return Part(*write_rows(self._options, self._columns, iterator))

@@ -8,8 +8,8 @@ from headrace.base.errors import Refused, UserError
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient
 from headrace.spark.clients import client_of
-from headrace.spark.offsets import Offsets
-from headrace.spark.source_options import Bound, SourceOptions
+from headrace.spark.source.offsets import Offsets
+from headrace.spark.source.options import Bound, SourceOptions
 from headrace.wire.codes import CODES, ErrorCode
 
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import Aborted, Fetched
-from headrace.spark import kernels
-from headrace.spark.arrow_columns import ArrowColumns
+from headrace.spark.source import kernels
+from headrace.spark.source.arrow_columns import ArrowColumns
 from headrace.wire.batch import CODEC_MASK, CONTROL, HEADER_SIZE, TRANSACTIONAL, CorruptBatch
 from headrace.wire.compression import decompress
 from headrace.wire.records import UNPACKED_BYTES_MAX, read_marker

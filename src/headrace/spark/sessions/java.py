@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headrace.base.errors import UserError
-from headrace.spark.cache import cache_directory
+from headrace.spark.sessions.cache import cache_directory
 
 VERSION_MIN = 17
 _VECTOR_MODULE = "jdk.incubator.vector"

@@ -11,7 +11,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from headrace.spark.cache import cache_directory
+from headrace.spark.sessions.cache import cache_directory
 
 WRITE_SECONDS_MAX = 120.0
 

@@ -6,7 +6,7 @@ times before its exception arrives. A `log4j2.configurationFile` in SPARK_SUBMIT
 
 import os
 
-from headrace.spark.cache import cache_directory
+from headrace.spark.sessions.cache import cache_directory
 
 _LOG_ERRORS = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr

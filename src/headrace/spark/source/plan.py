@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import EARLIEST, LATEST
-from headrace.spark.lost_records import LostRecords, report
-from headrace.spark.ranges import OffsetRange, split_ranges
-from headrace.spark.source_options import SourceOptions
-from headrace.spark.subscription import PlanOffsets
+from headrace.spark.source.lost_records import LostRecords, report
+from headrace.spark.source.options import SourceOptions
+from headrace.spark.source.ranges import OffsetRange, split_ranges
+from headrace.spark.source.subscription import PlanOffsets
 
 
 async def plan_ranges(

@@ -9,7 +9,7 @@ from headrace.base.ids import TopicPartition
 from headrace.client.writer_client import WriterClient
 from headrace.spark.clients import client_of
 from headrace.spark.loop_thread import loop_thread
-from headrace.spark.source_options import SourceOptions
+from headrace.spark.source.options import SourceOptions
 from headrace.wire.records import Record, build_batch
 
 SECONDS_MAX = 60.0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 
 from headrace.base.errors import UserError
-from headrace.spark.value_bytes import AvroReader, json_table
+from headrace.spark.values.value_bytes import AvroReader, json_table
 
 
 class Parsed(NamedTuple):

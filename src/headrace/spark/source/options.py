@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import EARLIEST, LATEST
-from headrace.spark.offsets import parse_offsets, parse_partitions
 from headrace.spark.options import bootstrap_of, check_names, security_of
+from headrace.spark.source.offsets import parse_offsets, parse_partitions
 
 _SUBSCRIPTIONS = ("subscribe", "subscribePattern", "assign")
 _OWN = (

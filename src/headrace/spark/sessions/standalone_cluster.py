@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from headrace.base.errors import UserError
 from headrace.cli.run.ports import free_port
-from headrace.spark.spark_session import LOOPBACK, check_spark, prepare_environment
+from headrace.spark.sessions.spark_session import LOOPBACK, check_spark, prepare_environment
 
 START_SECONDS_MAX = 180.0
 STOP_SECONDS_MAX = 30.0

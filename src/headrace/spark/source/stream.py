@@ -25,20 +25,20 @@ from pyspark.sql.types import StructType
 
 from headrace.base.errors import UserError
 from headrace.client.cluster_client import LATEST
-from headrace.spark.columns import check_schema
 from headrace.spark.frozen_modules import freeze_loaded
-from headrace.spark.group_progress import commit_progress, group_of, keep_start, kept_start
 from headrace.spark.loop_thread import loop_thread
-from headrace.spark.lost_records import LostRecords, report
-from headrace.spark.offsets import Offsets, cluster_of, offsets_from_json, offsets_to_json
 from headrace.spark.plain_words import READING, in_plain_words
-from headrace.spark.plan import plan_ranges
-from headrace.spark.ranges import shared_out, take
-from headrace.spark.record_size import bytes_per_record
-from headrace.spark.rows import read_rows
-from headrace.spark.source import RangePartition
-from headrace.spark.source_options import source_options
-from headrace.spark.subscription import PlanOffsets, Subscribed, find_partitions, offsets_at
+from headrace.spark.source.batch import RangePartition
+from headrace.spark.source.columns import check_schema
+from headrace.spark.source.group_progress import commit_progress, group_of, keep_start, kept_start
+from headrace.spark.source.lost_records import LostRecords, report
+from headrace.spark.source.offsets import Offsets, cluster_of, offsets_from_json, offsets_to_json
+from headrace.spark.source.options import source_options
+from headrace.spark.source.plan import plan_ranges
+from headrace.spark.source.ranges import shared_out, take
+from headrace.spark.source.record_size import bytes_per_record
+from headrace.spark.source.rows import read_rows
+from headrace.spark.source.subscription import PlanOffsets, Subscribed, find_partitions, offsets_at
 
 POLL_SECONDS = 0.5
 # So many records of a micro-batch are read by one task, unless the options ask for more.

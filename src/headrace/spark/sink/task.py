@@ -22,9 +22,9 @@ from headrace.spark.clients import client_of
 from headrace.spark.frozen_modules import freeze_loaded
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.plain_words import WRITING, in_plain_words
-from headrace.spark.sink_batches import RecordBatches
-from headrace.spark.sink_columns import Columns, rows_of
-from headrace.spark.sink_options import SinkOptions
+from headrace.spark.sink.batches import RecordBatches
+from headrace.spark.sink.columns import Columns, rows_of
+from headrace.spark.sink.options import SinkOptions
 from headrace.wire.batch import NOBODY, Identity
 from headrace.wire.compression import CODEC_NAMES
 

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from headrace.spark.cache import cache_directory
+from headrace.spark.sessions.cache import cache_directory
 
 _SCRIPT = """#!/bin/sh
 rest=$PYTHONPATH:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headrace.base.ids import TopicPartition
-from headrace.spark import kernels
+from headrace.spark.source import kernels
 from headrace.wire.batch import CorruptBatch
 
 _MILLISECONDS_MAX = (2**63 - 1) // 1000

@@ -21,8 +21,8 @@ from pyspark.sql.types import (
 )
 
 from headrace.base.errors import UserError
-from headrace.spark.source_options import SourceOptions
-from headrace.spark.type_text import struct_from_avro, struct_from_text
+from headrace.spark.source.options import SourceOptions
+from headrace.spark.values.type_text import struct_from_avro, struct_from_text
 
 _HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 _TYPES: dict[str, DataType] = {

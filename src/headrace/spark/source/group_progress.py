@@ -17,8 +17,8 @@ from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.connection import Disconnected
 from headrace.client.security import security_from
-from headrace.spark.offsets import Offsets
-from headrace.spark.source_options import SourceOptions
+from headrace.spark.source.offsets import Offsets
+from headrace.spark.source.options import SourceOptions
 
 # Beside an offset that is where the query begins, not where it has come to.
 START = "headrace: start of a query"

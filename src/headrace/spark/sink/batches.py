@@ -12,8 +12,8 @@ import numpy as np
 
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
-from headrace.spark.sink_columns import Longs, Octets, Rows
-from headrace.spark.sink_encode import append, route, sizes
+from headrace.spark.sink.columns import Longs, Octets, Rows
+from headrace.spark.sink.encode import append, route, sizes
 from headrace.wire.batch import HEADER_SIZE, TRANSACTIONAL, Identity, produced_header, seal
 from headrace.wire.compression import NONE, compress
 

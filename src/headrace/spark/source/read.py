@@ -13,11 +13,11 @@ from headrace.base.errors import Refused, UserError
 from headrace.client.cluster_client import EARLIEST, LATEST, ClusterClient, Fetched
 from headrace.spark.clients import client_of
 from headrace.spark.loop_thread import loop_thread
-from headrace.spark.lost_records import LostRecords, report
 from headrace.spark.plain_words import READING, in_plain_words
-from headrace.spark.ranges import OffsetRange
-from headrace.spark.source_options import SourceOptions
-from headrace.spark.subscription import offsets_at
+from headrace.spark.source.lost_records import LostRecords, report
+from headrace.spark.source.options import SourceOptions
+from headrace.spark.source.ranges import OffsetRange
+from headrace.spark.source.subscription import offsets_at
 from headrace.wire.codes import ErrorCode
 
 WAIT_MS = 500
@@ -25,7 +25,7 @@ WAIT_MS = 500
 
 def read_range(options: SourceOptions, schema: pa.Schema, whole: OffsetRange) -> Iterator[pa.RecordBatch]:
     # Not at the top: planning happens in processes that need no compiler, and importing it takes a second.
-    from headrace.spark.decode import Decoder
+    from headrace.spark.source.decode import Decoder
 
     decoder = Decoder(whole.id, schema, options.read_committed)
     with in_plain_words(options.bootstrap, READING):

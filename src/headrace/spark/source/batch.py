@@ -10,16 +10,16 @@ from typing import Any
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from headrace.spark.columns import check_schema
-from headrace.spark.filters import Narrowed, narrow
 from headrace.spark.frozen_modules import freeze_loaded
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.plain_words import READING, in_plain_words
-from headrace.spark.plan import plan_ranges
-from headrace.spark.ranges import OffsetRange
-from headrace.spark.rows import read_rows
-from headrace.spark.source_options import SourceOptions, source_options
-from headrace.spark.subscription import PlanOffsets, find_partitions
+from headrace.spark.source.columns import check_schema
+from headrace.spark.source.filters import Narrowed, narrow
+from headrace.spark.source.options import SourceOptions, source_options
+from headrace.spark.source.plan import plan_ranges
+from headrace.spark.source.ranges import OffsetRange
+from headrace.spark.source.rows import read_rows
+from headrace.spark.source.subscription import PlanOffsets, find_partitions
 
 
 class RangePartition(InputPartition):

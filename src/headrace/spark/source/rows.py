@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from headrace.spark.columns import VALUE_ERROR, arrow_schema_of, is_of_topic, schema_of, value_fields
-from headrace.spark.ranges import OffsetRange
-from headrace.spark.read import read_range
-from headrace.spark.source_options import SourceOptions
+from headrace.spark.source.columns import VALUE_ERROR, arrow_schema_of, is_of_topic, schema_of, value_fields
+from headrace.spark.source.options import SourceOptions
+from headrace.spark.source.ranges import OffsetRange
+from headrace.spark.source.read import read_range
 
 
 def read_rows(options: SourceOptions, schema: StructType, whole: OffsetRange) -> Iterator[pa.RecordBatch]:
@@ -24,8 +24,8 @@ def read_rows(options: SourceOptions, schema: StructType, whole: OffsetRange) ->
 
 
 def _read_values(options: SourceOptions, schema: StructType, whole: OffsetRange) -> Iterator[pa.RecordBatch]:
-    from headrace.spark.dead_letters import send_dead_letters
-    from headrace.spark.values import value_parser
+    from headrace.spark.source.dead_letters import send_dead_letters
+    from headrace.spark.values.parse import value_parser
 
     wanted = arrow_schema_of(schema)
     parser = value_parser(
