@@ -95,7 +95,7 @@ def check_broker(venv: Venv, data: Path) -> None:
         ("confluent_kafka", "import headrace; headrace.aio", "pip install 'headrace[client]'"),
         (
             "confluent_kafka",
-            "from headrace.cli.app import run; run(['topic', 'list'])",
+            "from headrace.cli.app import run; run(['produce', 'x'])",
             "pip install 'headrace[client]'",
         ),
         ("fastapi", "from headrace.cli.app import run; run(['gateway'])", "pip install 'headrace[gateway]'"),

@@ -19,7 +19,6 @@ ALLOWED = {
     "headrace.cli.plan.plan.plan",
     "headrace.cli.messages.produce.produce",
     "headrace.cli.run.serve_options._parser",
-    "headrace.cli.topic.commands.delete_records_of",
     "headrace.cli.up.up.up",
     "headrace.client.cluster_client.ClusterClient.fetch",
     "headrace.gateway.messages.rendering.Rendering._add_window",

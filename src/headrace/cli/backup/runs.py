@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import typer
@@ -19,11 +19,9 @@ from headrace.backup.tally import Tally
 from headrace.base.errors import UserError
 from headrace.base.units import size_text
 from headrace.cli.backup.progress import showing
-from headrace.cli.client_file import client_settings
-from headrace.cli.cluster_admin import with_admin
+from headrace.cli.connection import with_admin, with_clients
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.output import count_of, remark, show_json, show_rows
-from headrace.client.security import security_from
 from headrace.client.writer_client import WriterClient
 
 T = TypeVar("T")
@@ -37,7 +35,7 @@ def create(bootstrap: str, where: str, topics: str, wait_seconds: float, as_json
         async with showing("copying", tally, not as_json):
             return await create_backup(admin, client, folder, names_of(topics), wait_seconds, tally)
 
-    created = _with_clients(bootstrap, work)
+    created = with_clients(bootstrap, work)
     for name in created.gone:
         remark(f"warning: {name} was deleted while it was copied, and is not in this backup")
     for what in created.left_out:
@@ -119,7 +117,7 @@ def _carry_out(bootstrap: str, folder: Folder, plan: Plan, as_json: bool) -> Non
             await restore_backup(admin, client, folder, plan, tally)
 
     try:
-        _with_clients(bootstrap, work)
+        with_clients(bootstrap, work)
     except BaseException:
         if not as_json:
             remark("not all was restored; the same command goes on where it was")
@@ -128,17 +126,6 @@ def _carry_out(bootstrap: str, folder: Folder, plan: Plan, as_json: bool) -> Non
 
 def names_of(topics: str) -> list[str]:
     return [name.strip() for name in topics.split(",") if name.strip()]
-
-
-def _with_clients(bootstrap: str, work: Callable[[Admin, WriterClient], Awaitable[T]]) -> T:
-    async def with_both(admin: Admin) -> T:
-        client = WriterClient(bootstrap, client_id="headrace-backup", security=security_from(client_settings()))
-        try:
-            return await work(admin, client)
-        finally:
-            await client.close()
-
-    return with_admin(bootstrap, with_both)
 
 
 # -- views -------------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def status(bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) ->
     from headrace.admin.status import status_of
     from headrace.admin.survey import survey
     from headrace.cli.cluster.status import show_status
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.output import show_json
 
     seen = with_admin(bootstrap, survey)
@@ -144,7 +144,7 @@ def reassignments(
 ) -> None:
     """Show partitions that are moving, watch them to the end, or cancel them."""
     from headrace.cli.cluster.reassignments import cancel_all, list_all, watch_all
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
 
     if cancel:
         with_admin(bootstrap, lambda admin: cancel_all(admin, yes, as_json))
@@ -157,7 +157,7 @@ def reassignments(
 @app.command()
 def forget(broker: BrokerId, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
     """Strike a dead broker that holds nothing any more off the list; its number is free again."""
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.output import show_json
 
     with_admin(bootstrap, lambda admin: admin.forget_broker(broker))
@@ -182,7 +182,7 @@ def elect(
 ) -> None:
     """Give leadership back to the preferred replicas; with --unclean, give offline partitions any leader."""
     from headrace.cli.cluster.elect import elect_leaders
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
 
     _check_somebody_agrees(yes or dry_run, as_json)
     with_admin(bootstrap, lambda admin: elect_leaders(admin, topics or [], unclean, yes, dry_run, as_json))
@@ -190,7 +190,7 @@ def elect(
 
 def _move(wanted: "MoveOptions", bootstrap: str) -> None:
     from headrace.cli.cluster.moves import move
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
 
     _check_somebody_agrees(wanted.yes or wanted.dry_run, wanted.as_json)
     with_admin(bootstrap, lambda admin: move(admin, wanted))

@@ -15,7 +15,7 @@ from headrace.base.units import size_text
 from headrace.cli.cluster.plan import show_plan
 from headrace.cli.cluster.progress import until_moved
 from headrace.cli.cluster.throttle import parse_rate, set_throttle
-from headrace.cli.cluster_admin import refused
+from headrace.cli.connection import refused
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.output import count_of, remark, show_json
 from headrace.wire.messages.replicas import ElectionType

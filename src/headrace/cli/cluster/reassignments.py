@@ -11,7 +11,7 @@ from headrace.base.units import size_text
 from headrace.cli.cluster.moves import say_how_to_go_on
 from headrace.cli.cluster.progress import until_moved
 from headrace.cli.cluster.throttle import lift_throttle, throttled_topics
-from headrace.cli.cluster_admin import refused
+from headrace.cli.connection import refused
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.output import count_of, remark, show_json, show_rows
 

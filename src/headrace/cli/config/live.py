@@ -25,7 +25,7 @@ def get(
     """Show the settings of a running broker and where each comes from; without --broker, what is set for all."""
     from headrace.admin.admin import BROKER, Resource
     from headrace.admin.configs import ALL_BROKERS, describe_configs
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.output import show_json, show_rows
 
     resource = Resource(BROKER, ALL_BROKERS if broker is None else str(broker))
@@ -69,7 +69,7 @@ def unset(
 def _alter(changes: dict[str, str | None], broker: int | None, bootstrap: str, as_json: bool) -> None:
     from headrace.admin.admin import BROKER, Resource
     from headrace.admin.configs import ALL_BROKERS
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.output import show_json
 
     _require_known(changes)

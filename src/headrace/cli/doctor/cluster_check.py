@@ -71,7 +71,7 @@ def _running_pid(path: Path) -> int | None:
 
 def check_brokers(bootstrap: str) -> Iterator[Finding]:
     from headrace.admin.survey import survey
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
 
     try:
         seen = with_admin(bootstrap, survey)

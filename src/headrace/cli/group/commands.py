@@ -17,7 +17,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 @app.command("list")
 def list_groups(bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
     """List the groups with state, type and number of members."""
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.group.view import list_groups
     from headrace.cli.output import show_json, show_rows
 
@@ -32,7 +32,7 @@ def list_groups(bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = Fals
 @app.command()
 def describe(group: GroupName, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
     """Show state, coordinator and assignor, and of every partition the commit, the lag and who reads it."""
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.group.view import describe_group, show_group
     from headrace.cli.output import show_json
 
@@ -46,7 +46,7 @@ def describe(group: GroupName, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json
 @app.command()
 def lag(group: GroupName, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
     """Show how many messages the group is behind, by topic and in all."""
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.group.view import describe_group, lag_by_topic
     from headrace.cli.output import show_json, show_rows
 
@@ -64,7 +64,7 @@ def lag(group: GroupName, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJ
 def members(group: GroupName, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
     """Show who is in the group, from where, and what each reads."""
     from headrace.admin.groups import describe_group
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.group.view import member_rows
     from headrace.cli.output import show_json, show_rows
 
@@ -99,7 +99,7 @@ def reset(
 ) -> None:
     """Move what the group has committed, after showing the plan and asking. Refused while it has members."""
     from headrace.admin.reset import apply_reset, plan_reset
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.group.plan import parse_chosen, reset_view, show_resets
     from headrace.cli.group.reset_target import choose_target
     from headrace.cli.output import show_json
@@ -130,7 +130,7 @@ def delete(
 ) -> None:
     """Delete groups with all they have committed. Refused while they have members."""
     from headrace.admin.groups import delete_groups, require_no_members
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.output import count_of, show_json
 
     if as_json and not yes:

@@ -9,15 +9,15 @@ from typing import Any, BinaryIO
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from headrace.cli.connection import Connection, client_config
-from headrace.cli.explain import explained
+from headrace.cli.messages.held import require_topic
+from headrace.cli.messages.librdkafka import client_config, client_failure
 from headrace.cli.messages.message import Render
 from headrace.cli.messages.reader import BATCH_MESSAGES, PASSING, POLL_SECONDS, Reading, to_message
 
 
 class GroupReader:
     def __init__(self, bootstrap: str, group: str, reading: Reading) -> None:
-        Connection(bootstrap).describe([reading.topic])
+        require_topic(bootstrap, reading.topic)
         self.reading = reading
         self.left = reading.count
         self._ended: set[int] = set()
@@ -70,7 +70,7 @@ class GroupReader:
         if error.code() == KafkaError._PARTITION_EOF:
             self._ended.add(received.partition())
         elif error.fatal() or not (error.retriable() or error.code() in PASSING):
-            raise explained(error, f"reading {self.reading.topic} stopped", self.reading.topic)
+            raise client_failure(error, f"reading {self.reading.topic} stopped", self.reading.topic)
 
     def _commit(self, printed: dict[int, int]) -> None:
         if not printed:
@@ -85,7 +85,7 @@ class GroupReader:
             error: KafkaError = failure.args[0]
             # The group is being shared out anew: whoever gets the partition reads these once more.
             if error.code() not in _MOVED:
-                raise explained(error, "what was printed could not be committed", topic) from None
+                raise client_failure(error, "what was printed could not be committed", topic) from None
 
 
 _MOVED = {

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
-from confluent_kafka.admin import OffsetSpec
 
-from headrace.cli.connection import Connection, client_config
-from headrace.cli.explain import explained
+from headrace.admin.admin import Admin
+from headrace.cli.connection import with_admin
 from headrace.cli.failure import ExitCode, Failure
+from headrace.cli.messages.held import held_by, seen_topic
+from headrace.cli.messages.librdkafka import client_config, client_failure
 from headrace.cli.messages.message import Message, Render
 from headrace.cli.messages.start_at import StartAt, first_offset
 
@@ -34,10 +35,8 @@ class Reading:
 class Reader:
     def __init__(self, bootstrap: str, reading: Reading) -> None:
         self.reading = reading
-        self.connection = Connection(bootstrap)
         self.left = reading.count
-        partitions = self._existing_partitions()
-        self.ends, self.starts = self._resolve(partitions)
+        self.starts, self.ends = with_admin(bootstrap, lambda admin: bounds(admin, reading))
         self.consumer = Consumer(self._config(bootstrap))
 
     def print_all(self, render: Render) -> None:
@@ -80,50 +79,11 @@ class Reader:
         if error.code() == KafkaError._PARTITION_EOF:
             self._on_position(received.partition(), received.offset(), pending)
         elif error.fatal() or not (error.retriable() or error.code() in _NO_END):
-            raise explained(error, f"reading {self.reading.topic} stopped", self.reading.topic)
+            raise client_failure(error, f"reading {self.reading.topic} stopped", self.reading.topic)
 
     def _on_position(self, partition: int, next_offset: int, pending: set[int]) -> None:
         if not self.reading.follow and next_offset >= self.ends[partition]:
             pending.discard(partition)
-
-    def _existing_partitions(self) -> list[int]:
-        topic = self.reading.topic
-        existing = sorted(part.id for part in self.connection.describe([topic])[0].partitions)
-        for partition in self.reading.partitions:
-            if partition not in existing:
-                raise Failure(
-                    f"topic {topic} has no partition {partition}",
-                    f"its partitions are 0 to {existing[-1]}",
-                    ExitCode.NOT_FOUND,
-                )
-        return sorted(set(self.reading.partitions)) or existing
-
-    def _resolve(self, partitions: list[int]) -> tuple[dict[int, int], dict[int, int]]:
-        topic, start = self.reading.topic, self.reading.start
-        ranges = self.connection.offset_ranges((topic, p) for p in partitions)
-        by_time: dict[tuple[str, int], int | None] = {}
-        if start.kind == "time":
-            by_time = self.connection.offsets({(topic, p): OffsetSpec.for_timestamp(start.number) for p in partitions})
-        ends, starts = {}, {}
-        for p in partitions:
-            earliest, end = ranges[topic, p]
-            if earliest is None or end is None:
-                raise Failure(
-                    f"partition {p} of {topic} has no leader that answers",
-                    f"`headrace topic describe {topic}` shows which broker should lead it: start that one",
-                    ExitCode.UNREACHABLE,
-                )
-            ends[p], starts[p] = end, first_offset(start, earliest, end, by_time.get((topic, p)))
-            self._require_held(p, starts[p], earliest, end)
-        return ends, starts
-
-    def _require_held(self, partition: int, offset: int, earliest: int, end: int) -> None:
-        if not earliest <= offset <= end:
-            raise Failure(
-                f"partition {partition} of {self.reading.topic} does not hold offset {offset}",
-                f"it holds {earliest} to {end - 1}" if end > earliest else "it is empty",
-                ExitCode.NOT_FOUND,
-            )
 
     def _config(self, bootstrap: str) -> dict[str, Any]:
         return {
@@ -138,6 +98,40 @@ class Reader:
             "check.crcs": True,
             "fetch.wait.max.ms": 100,
         }
+
+
+async def bounds(admin: Admin, reading: Reading) -> tuple[dict[int, int], dict[int, int]]:
+    """The first offset to read of each partition, and the end that each has now."""
+    starts, ends = {}, {}
+    partitions = await _existing_partitions(admin, reading)
+    for partition, held in (await held_by(admin, reading.topic, partitions, reading.start)).items():
+        if held.start is None or held.end is None:
+            raise Failure(
+                f"partition {partition} of {reading.topic} has no leader that answers",
+                f"`headrace topic describe {reading.topic}` shows which broker should lead it: start that one",
+                ExitCode.UNREACHABLE,
+            )
+        starts[partition] = first_offset(reading.start, held.start, held.end, held.at_time)
+        ends[partition] = held.end
+        if not held.start <= starts[partition] <= held.end:
+            raise Failure(
+                f"partition {partition} of {reading.topic} does not hold offset {starts[partition]}",
+                f"it holds {held.start} to {held.end - 1}" if held.end > held.start else "it is empty",
+                ExitCode.NOT_FOUND,
+            )
+    return starts, ends
+
+
+async def _existing_partitions(admin: Admin, reading: Reading) -> list[int]:
+    existing = [each.partition_index for each in (await seen_topic(admin, reading.topic)).partitions]
+    for partition in reading.partitions:
+        if partition not in existing:
+            raise Failure(
+                f"topic {reading.topic} has no partition {partition}",
+                f"its partitions are 0 to {existing[-1]}",
+                ExitCode.NOT_FOUND,
+            )
+    return sorted(set(reading.partitions)) or existing
 
 
 # Passing troubles of one connection: librdkafka connects again by itself, and the partition goes on where it was.

@@ -14,9 +14,8 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from headrace.base.units import size_text
-from headrace.cli.connection import client_config
-from headrace.cli.explain import explained
 from headrace.cli.failure import ExitCode, Failure, show_failure
+from headrace.cli.messages.librdkafka import client_config, client_failure
 from headrace.cli.messages.source import InputMessage, input_size
 from headrace.cli.output import console, count_of, remark, show_json
 from headrace.cli.reachable import require_reachable
@@ -63,7 +62,7 @@ class Sender:
     def report(self, as_json: bool) -> None:
         if self.fatal is not None:
             # Callbacks were lost, so nobody knows how many are in.
-            raise explained(self.fatal, f"not all of {count_of(self.queued, 'message')} delivered", self.topic)
+            raise client_failure(self.fatal, f"not all of {count_of(self.queued, 'message')} delivered", self.topic)
         seconds = max(time.monotonic() - self.started, 1e-9)
         if as_json:
             account = {
@@ -137,10 +136,10 @@ class Sender:
         """The most frequent reason is the command's own; any others are shown before it."""
         (worst, _), *others = self.failures.most_common()
         for code, number in others:
-            other = explained(self.samples[code], f"{count_of(number, 'message')} not delivered", self.topic)
+            other = client_failure(self.samples[code], f"{count_of(number, 'message')} not delivered", self.topic)
             show_failure(other.cause, other.fix, as_json)
         what = f"{count_of(self.failures[worst], 'message')} not delivered"
-        failure = explained(self.samples[worst], what, self.topic)
+        failure = client_failure(self.samples[worst], what, self.topic)
         failure.code = ExitCode.FAILED if self.sent else failure.code
         return failure
 

@@ -36,7 +36,7 @@ def deny(asked: Asked, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson
 
 def _create(asked: Asked, permission: Permission, bootstrap: str, as_json: bool) -> None:
     from headrace.admin import acls
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.output import show_json
     from headrace.cli.security.acl_view import in_words, rule_view
 
@@ -86,7 +86,7 @@ def delete(
 ) -> None:
     """Delete the rules that have all that is named here; shows them first."""
     from headrace.admin import acls
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.output import count_of, show_json
     from headrace.cli.security.acl_view import rule_view, show_rules
 
@@ -131,7 +131,7 @@ def _filters(asked: Asked, permission: str | None, of_names: PatternType) -> lis
 
 def _found(filters: list[AclFilter], bootstrap: str) -> list[Acl]:
     from headrace.admin import acls
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
 
     return with_admin(bootstrap, lambda admin: acls.find_acls(admin, filters))
 
@@ -141,7 +141,7 @@ def _found(filters: list[AclFilter], bootstrap: str) -> list[Acl]:
 def test(asked: Asked, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> int:
     """Say whether a user may do something, and which rule decides; exit code 4 if not. --host is 127.0.0.1 unless given."""
     from headrace.admin import acls
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.output import show_json
     from headrace.cli.security.acl_view import in_words, rule_view
 

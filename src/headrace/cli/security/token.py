@@ -35,7 +35,7 @@ def create(
 ) -> None:
     """Print a token that can do what the options say, as far as you may: create --read orders --group 'spark-*' --ttl 1h."""
     from headrace.admin.tokens import create_token
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
 
     if not narrowing.grants and not everything:
         fix = "say what it may, as --read TOPIC --group GROUP, or --everything"
@@ -88,7 +88,7 @@ def list_all(
 ) -> None:
     """List the tokens that you may see: yours, and others' where rules allow."""
     from headrace.admin.tokens import list_tokens
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.output import show_json, show_rows
     from headrace.cli.security.token_view import COLUMNS, listed_view
 
@@ -108,7 +108,7 @@ def revoke(
 ) -> None:
     """Revoke tokens, with all that were narrowed from them: their connections are closed."""
     from headrace.admin.tokens import end_tokens
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.output import show_json
 
     if not ids and not owner:

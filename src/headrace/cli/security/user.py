@@ -62,7 +62,7 @@ def add(
 def list_all(bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
     """List the users and their mechanisms."""
     from headrace.admin.users import list_users
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.output import show_json, show_rows
 
     rows = [{"user": each.name, "mechanisms": list(each.mechanisms)} for each in with_admin(bootstrap, list_users)]
@@ -77,7 +77,7 @@ def list_all(bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) 
 def delete(name: UserArgument, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json: AsJson = False) -> None:
     """Delete a user. Connections that are logged in stay so until their login is over (connections.max.reauth.ms)."""
     from headrace.admin.users import delete_user
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.output import show_json
 
     with_admin(bootstrap, lambda admin: delete_user(admin, name))
@@ -89,7 +89,7 @@ def delete(name: UserArgument, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, as_json
 
 def _add_by_broker(bootstrap: str, credentials: "list[ScramCredentialUpsertion]") -> None:
     from headrace.admin.users import upsert_user
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
 
     with_admin(bootstrap, lambda admin: upsert_user(admin, credentials))
 

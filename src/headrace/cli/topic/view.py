@@ -1,73 +1,45 @@
 """The view of `topic describe`: gathered as plain values (the JSON form), then laid out for people."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka.admin import ConfigResource, ConfigSource, ResourceType, TopicDescription
-
-from headrace.cli.connection import Connection, answer
+from headrace.admin.admin import TOPIC, Admin, Resource
+from headrace.admin.configs import describe_configs
+from headrace.admin.topics import TopicSeen, offset_ranges
+from headrace.base.ids import TopicPartition
+from headrace.cli.explain import explaining
+from headrace.cli.messages.held import MOVED_SECONDS_MAX, seen_topic
 from headrace.cli.output import count_of, show_fields, show_rows
 
-SOURCES = {
-    ConfigSource.DYNAMIC_TOPIC_CONFIG: "topic",
-    ConfigSource.DYNAMIC_BROKER_CONFIG: "broker (dynamic)",
-    ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG: "cluster (dynamic)",
-    ConfigSource.STATIC_BROKER_CONFIG: "broker",
-    ConfigSource.DEFAULT_CONFIG: "default",
-}
+Ranges = Mapping[TopicPartition, tuple[int | None, int | None]]
 
 
-def describe_topics(connection: Connection, names: Sequence[str]) -> list[dict[str, Any]]:
-    described = connection.describe(names)
-    ranges = connection.offset_ranges((topic.name, part.id) for topic in described for part in topic.partitions)
-    configs = _configs(connection, names)
-    return [_view(topic, ranges, configs[topic.name]) for topic in described]
+async def describe_topic(admin: Admin, name: str) -> dict[str, Any]:
+    seen = await seen_topic(admin, name)
+    ranges = await offset_ranges(admin, seen.ids, MOVED_SECONDS_MAX)
+    with explaining(f"configs of {name}", name):
+        configs = await describe_configs(admin, Resource(TOPIC, name))
+    return {
+        "topic": name,
+        "id": seen.id,
+        "internal": seen.is_internal,
+        "partitions": _partition_rows(seen, ranges),
+        "configs": [{"name": each.name, "value": each.value, "source": each.source} for each in configs],
+    }
 
 
-def _view(
-    topic: TopicDescription, ranges: dict[tuple[str, int], tuple[int | None, int | None]], configs: list[dict[str, Any]]
-) -> dict[str, Any]:
-    partitions = [
+def _partition_rows(seen: TopicSeen, ranges: Ranges) -> list[dict[str, Any]]:
+    return [
         {
-            "partition": part.id,
-            "leader": part.leader.id if part.leader is not None and part.leader.id >= 0 else None,
-            "replicas": [node.id for node in part.replicas],
-            "isr": [node.id for node in part.isr],
-            "start_offset": ranges[topic.name, part.id][0],
-            "end_offset": ranges[topic.name, part.id][1],
+            "partition": part.partition_index,
+            "leader": part.leader_id if part.leader_id >= 0 else None,
+            "replicas": list(part.replica_nodes),
+            "isr": list(part.isr_nodes),
+            "start_offset": ranges[id][0],
+            "end_offset": ranges[id][1],
         }
-        for part in sorted(topic.partitions, key=lambda part: part.id)
+        for id, part in zip(seen.ids, seen.partitions, strict=True)
     ]
-    return {
-        "topic": topic.name,
-        "id": _printed_id(str(topic.topic_id)),
-        "internal": topic.is_internal,
-        "partitions": partitions,
-        "configs": configs,
-    }
-
-
-def _printed_id(base64: str) -> str:
-    """librdkafka prints ids in plain base64; Kafka's tools and our own files use the one that is safe in paths."""
-    return base64.replace("+", "-").replace("/", "_")
-
-
-def _configs(connection: Connection, names: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
-    futures = connection.admin.describe_configs(resources)
-    return {
-        resource.name: [
-            {
-                "name": entry.name,
-                "value": None if entry.is_sensitive else entry.value,
-                "source": SOURCES.get(ConfigSource(entry.source), "unknown"),
-            }
-            for entry in sorted(
-                answer(future, f"configs of {resource.name}", resource.name).values(), key=lambda e: e.name
-            )
-        ]
-        for resource, future in futures.items()
-    }
 
 
 def show_topic(view: dict[str, Any], all_configs: bool) -> None:
