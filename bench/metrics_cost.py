@@ -27,8 +27,8 @@ TARGET = 0.03
 SCRAPE_SECONDS = 5.0
 MOVED = re.compile(r"^headrace_(?:topic_(?:records|bytes)_\S+|requests_total\S+|request_seconds_count\S+) (?!0$)", re.M)
 
-COUNTED = Served("with metrics", "headrace.cli.serve")
-UNCOUNTED = Served("without", "bench.uncounted")
+COUNTED = Served("with metrics", ("headrace.cli", "serve"))
+UNCOUNTED = Served("without", ("bench.uncounted",))
 SIDES = ("with", "without")
 
 

@@ -26,7 +26,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench import proc
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 from headrace.testing import Broker
 
 OUT = Path(__file__).parent / "out"

@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def _served(name: str, path: Path) -> Served:
-    return Served(name, "headrace.cli.serve", {"PYTHONPATH": str(path)})
+    return Served(name, ("headrace.cli", "serve"), {"PYTHONPATH": str(path)})
 
 
 @contextlib.contextmanager

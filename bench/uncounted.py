@@ -68,7 +68,7 @@ class _Finder(MetaPathFinder):
 
 def main() -> None:
     sys.meta_path.insert(0, _Finder())
-    from headrace.cli.serve import main as serve
+    from headrace.cli.run.serve import main as serve
 
     sys.exit(serve(sys.argv[1:]))
 

@@ -149,7 +149,7 @@ def main(words: list[str]) -> int:
         importlib.import_module(library)
     become_darwin()
     if words[0] == "serve":
-        from headrace.cli.serve import main as serve
+        from headrace.cli.run.serve import main as serve
 
         return serve(words[1:])
     from headrace.cli.app import run

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from eventually import until
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 
 LOOPBACK = "127.0.0.1"
 READY_SECONDS_MAX = 60.0

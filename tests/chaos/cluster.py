@@ -23,9 +23,9 @@ from chaos.ledger import Place
 from chaos.store_lock import writers_to
 from eventually import until
 from headrace.base.errors import UserError
-from headrace.cli.child import ServeChild
-from headrace.cli.ports import free_port
-from headrace.cli.serve_options import ServeOptions
+from headrace.cli.run.ports import free_port
+from headrace.cli.run.serve_options import ServeOptions
+from headrace.cli.up.child import ServeChild
 
 LOOPBACK = "127.0.0.1"
 START_SECONDS = 60.0

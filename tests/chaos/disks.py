@@ -30,7 +30,13 @@ class Disk:
 
     def _wrap(self, command: list[str]) -> list[str]:
         python, safe_path, *_ = command
-        return [python, safe_path, str(_SERVE), str(self._orders), *command[command.index("headrace.cli.serve") + 1 :]]
+        return [
+            python,
+            safe_path,
+            str(_SERVE),
+            str(self._orders),
+            *command[command.index("serve") + 1 :],
+        ]
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from typing import Any
 from unittest.mock import patch
 
 from headrace.broker.disk.syncs import ThreadsOnly
-from headrace.cli.serve import main
+from headrace.cli.run.serve import main
 
 HUNG_LOOK_SECONDS = 0.05
 
@@ -73,5 +73,5 @@ if __name__ == "__main__":
     patch("headrace.base.file_sync.data_sync", calls.fdatasync).start()
     patch("headrace.base.disk.full_sync", calls.fsync).start()
     # The kernel's workers and the process for whole file systems take no orders of ours: threads do.
-    patch("headrace.cli.compose.RealSyncs", ThreadsOnly).start()
+    patch("headrace.cli.run.compose.RealSyncs", ThreadsOnly).start()
     sys.exit(main(sys.argv[2:]))

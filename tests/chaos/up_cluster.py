@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from chaos.cluster import LOOPBACK, STOP_SECONDS, Cluster
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 
 
 class UpCluster(Cluster):

@@ -10,9 +10,9 @@ import pytest
 import yaml
 from refusal import Refused
 
-from headrace.cli.config_file import ConfigFile, read_config
-from headrace.cli.gateway_config import gateway_settings
-from headrace.cli.serve_options import ServeOptions, parse_arguments
+from headrace.cli.config.file import ConfigFile, read_config
+from headrace.cli.run.gateway_config import gateway_settings
+from headrace.cli.run.serve_options import ServeOptions, parse_arguments
 
 CHART = Path(__file__).parents[2] / "deploy" / "helm" / "headrace"
 STORE = {"metadata": {"store": "etcd://etcd-0:2379,etcd-1:2379/queue"}}

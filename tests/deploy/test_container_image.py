@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from headrace.cli.config_file import read_config
-from headrace.cli.gateway_config import gateway_settings
+from headrace.cli.config.file import read_config
 from headrace.cli.options import parse_pairs
-from headrace.cli.serve_options import ServeOptions, parse_arguments
+from headrace.cli.run.gateway_config import gateway_settings
+from headrace.cli.run.serve_options import ServeOptions, parse_arguments
 
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "deploy" / "docker"

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.config_file import read_config
-from headrace.cli.gateway_config import gateway_settings
-from headrace.cli.ports import free_port
-from headrace.cli.serve_options import parse_arguments
+from headrace.cli.config.file import read_config
+from headrace.cli.run.gateway_config import gateway_settings
+from headrace.cli.run.ports import free_port
+from headrace.cli.run.serve_options import parse_arguments
 
 SYSTEMD = Path(__file__).parents[2] / "deploy" / "systemd"
 BROKER, GATEWAY = SYSTEMD / "headrace@.service", SYSTEMD / "headrace-gateway.service"

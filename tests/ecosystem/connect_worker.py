@@ -8,7 +8,7 @@ from typing import Any
 
 from ecosystem.program import JVM, Program
 from eventually import until
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 
 CONNECT = Path(__file__).resolve().parent / "connect"
 MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"

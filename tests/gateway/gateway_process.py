@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 
 SECONDS = 60
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 
 from eventually import until
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 
 SECONDS = 60
 PROGRAM = Path(__file__).parent / "receiver_process.py"

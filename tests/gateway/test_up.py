@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 
 HOST = "127.0.0.1"
 SECONDS = 60

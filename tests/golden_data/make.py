@@ -24,8 +24,8 @@ from chaos.cluster import Child
 from chaos.releases import CHECKOUT, TODAY, sources_of
 from cluster_view import View, view_of
 from golden_data.fill import Filler
-from headrace.cli.ports import free_port
-from headrace.cli.serve_options import ServeOptions
+from headrace.cli.run.ports import free_port
+from headrace.cli.run.serve_options import ServeOptions
 
 HERE = Path(__file__).resolve().parent
 SETTINGS = {

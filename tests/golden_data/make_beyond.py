@@ -27,8 +27,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from cluster_view import records_of, view_of
 from golden_data.fill import Filler
 from golden_data.make import broker_of, keep, release, started
-from headrace.cli.gateway_child import GatewayChild
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
+from headrace.cli.up.gateway_child import GatewayChild
 
 SECONDS = 60
 TOPICS = ("_headrace_webhooks", "_headrace_idempotency")

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from venv_here import SECONDS, Venv
 
 from headrace import __version__
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -95,7 +95,7 @@ def check_broker(venv: Venv, data: Path) -> None:
         ("confluent_kafka", "import headrace; headrace.aio", "pip install 'headrace[client]'"),
         (
             "confluent_kafka",
-            "from headrace.cli.app import run; run(['topic', 'list'])",
+            "from headrace.cli.app import run; run(['produce', 'x'])",
             "pip install 'headrace[client]'",
         ),
         ("fastapi", "from headrace.cli.app import run; run(['gateway'])", "pip install 'headrace[gateway]'"),

@@ -13,7 +13,7 @@ import headrace
 from clients.build import MissingTool, java_classpath
 from eventually import until
 from headrace.base.errors import Refused, UserError
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 from headrace.client.cluster_client import ClusterClient
 from headrace.client.connection import Disconnected
 from headrace.client.security import Security, security_from

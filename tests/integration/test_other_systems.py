@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 
 TESTS = Path(__file__).parents[1]
 DARWIN = [sys.executable, str(TESTS / "darwin.py")]

@@ -12,8 +12,8 @@ import pytest
 from test_sink import read_all
 
 from eventually import until
-from headrace.cli.ports import free_port, is_free
-from headrace.spark.spark_session import prepare_environment
+from headrace.cli.run.ports import free_port, is_free
+from headrace.spark.sessions.spark_session import prepare_environment
 from headrace.testing import Broker
 
 START_SECONDS = 180.0

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from headrace.base.errors import UserError
-from headrace.spark import java
-from headrace.spark.java import find_java, java_home
+from headrace.spark.sessions import java
+from headrace.spark.sessions.java import find_java, java_home
 
 FULL = "java.base jdk.incubator.vector"
 TRIMMED = "java.base java.se"
@@ -84,7 +84,7 @@ def test_a_full_java_is_used_as_it_is(tmp_path: Path) -> None:
 def test_another_spark_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     import pyspark
 
-    from headrace.spark.spark_session import check_spark
+    from headrace.spark.sessions.spark_session import check_spark
 
     monkeypatch.setattr(pyspark, "__version__", "3.5.1")
     with pytest.raises(UserError, match=r"PySpark 3\.5\.1 is not supported; Headrace works with 4\.3"):
@@ -92,7 +92,7 @@ def test_another_spark_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from headrace.spark import spark_session
+    from headrace.spark.sessions import spark_session
 
     monkeypatch.setattr(spark_session, "find_spec", lambda name: None)
     with pytest.raises(UserError) as raised:

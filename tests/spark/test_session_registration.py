@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.spark.java import java_home
+from headrace.spark.sessions.java import java_home
 from headrace.testing import Broker
 
 PROGRAM = Path(__file__).with_name("plain_session.py")

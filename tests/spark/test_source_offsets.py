@@ -9,7 +9,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from test_source import produce
 
 from headrace.client.cluster_client import ClusterClient
-from headrace.spark.source import FilteringBatchSource
+from headrace.spark.source.batch import FilteringBatchSource
 
 SCHEMA = StructType([StructField("offset", LongType())])
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)

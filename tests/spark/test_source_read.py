@@ -11,11 +11,11 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 from test_source import produce
 
 from headrace.base.ids import TopicPartition
-from headrace.spark.columns import arrow_schema_of
-from headrace.spark.lost_records import LostRecords
-from headrace.spark.ranges import OffsetRange
-from headrace.spark.read import read_range
-from headrace.spark.source_options import source_options
+from headrace.spark.source.columns import arrow_schema_of
+from headrace.spark.source.lost_records import LostRecords
+from headrace.spark.source.options import source_options
+from headrace.spark.source.ranges import OffsetRange
+from headrace.spark.source.read import read_range
 from headrace.testing import Cluster
 
 SCHEMA = arrow_schema_of(StructType([StructField("offset", LongType()), StructField("value", BinaryType())]))

@@ -7,7 +7,7 @@ from test_source import failure, produce
 
 from eventually import until
 from headrace.admin.lag import get_lag
-from headrace.spark.stream import FEW_RECORDS, StreamSource
+from headrace.spark.source.stream import FEW_RECORDS, StreamSource
 from headrace.testing import Broker
 
 DEADLINE_SECONDS = 90

@@ -10,8 +10,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from test_source import failure
 
 from headrace.base.errors import UserError
-from headrace.spark.type_text import struct_from_avro, struct_from_text
-from headrace.spark.values import AvroRows, JsonRows
+from headrace.spark.values.parse import AvroRows, JsonRows
+from headrace.spark.values.type_text import struct_from_avro, struct_from_text
 
 JSON = JsonRows(pa.schema([("id", pa.int64()), ("name", pa.string())]))
 AVRO_TEXT = json.dumps(

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace.spark.frozen_modules import freeze_loaded
-from headrace.spark.worker_python import worker_python
+from headrace.spark.sessions.worker_python import worker_python
 
 SECONDS_MAX = 60
 

@@ -10,7 +10,7 @@ from documents import ROOT, Code, sources
 from typer.core import TyperGroup
 
 from headrace.cli.app import command_tree
-from headrace.cli.serve_options import _parser
+from headrace.cli.run.serve_options import _parser
 
 CALL = re.compile(r"(?<![\w./-])(?:[\w./]*bin/)?headrace +(?=[a-z-])")
 # What ends a command in a shell, and in a sentence.

@@ -77,7 +77,7 @@ def lost_links(page: str, text: str) -> Iterator[str]:
 
 
 def lost_paths(text: str) -> Iterator[str]:
-    """Paths that begin at the root or, if they name a Python file, anywhere: `cli/serve.py`, `sender.py`."""
+    """Paths that begin at the root or, if they name a Python file, anywhere: `run/serve.py`, `sender.py`."""
     for found in PATH.findall(text):
         path = found.rstrip("/.")
         if path.startswith("bench/out"):

@@ -19,7 +19,6 @@ ALLOWED = {
     "Command": 2,
     "Commit": 2,
     "Committed": 2,
-    "Connection": 2,
     "Consumer": 2,
     "Decoder": 2,
     "Delivered": 2,

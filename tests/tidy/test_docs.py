@@ -12,8 +12,8 @@ from commands import every_option, faults, faults_of_make, lost_modules
 from documents import Code, blocks, code, deployed, joined, lost_links, lost_pages, lost_paths, pages, sources
 
 from headrace.base.errors import UserError
-from headrace.cli.config_file import parse_config
-from headrace.cli.gateway_config import gateway_settings
+from headrace.cli.config.file import parse_config
+from headrace.cli.run.gateway_config import gateway_settings
 from headrace.cluster.broker_config import BrokerConfig
 
 # Options that pages name between backticks and that belong to programs of others.

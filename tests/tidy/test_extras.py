@@ -24,16 +24,13 @@ NEEDS = {
     "headrace.stores.etcd": ("etcd",),
     "headrace.testing.plugin": ("pytest",),
     # The commands whose work is a client's: each says so when it is called, and no other command loads them.
-    "headrace.cli.certificates": ("secure",),
-    "headrace.cli.connection": ("client",),
-    "headrace.cli.delete_records": ("client",),
-    "headrace.cli.explain": ("client",),
-    "headrace.cli.gateway_config": ("gateway",),
-    "headrace.cli.gateway_reload": ("gateway",),
-    "headrace.cli.group_reader": ("client",),
-    "headrace.cli.reader": ("client",),
-    "headrace.cli.sender": ("client",),
-    "headrace.cli.topic_view": ("client",),
+    "headrace.cli.security.certificates": ("secure",),
+    "headrace.cli.run.gateway_config": ("gateway",),
+    "headrace.cli.run.gateway_reload": ("gateway",),
+    "headrace.cli.messages.group_reader": ("client",),
+    "headrace.cli.messages.librdkafka": ("client",),
+    "headrace.cli.messages.reader": ("client",),
+    "headrace.cli.messages.sender": ("client",),
     "headrace.client.polled_consumer": ("client",),
 }
 # Not imported by us, and needed: libraries load them by themselves.

@@ -30,13 +30,13 @@ TAKE_THE_BROKER = {
 }
 LOADED_LATER = {
     "headrace",
-    "headrace.cli.cluster",
-    "headrace.cli.consume",
-    "headrace.cli.logdump",
+    "headrace.cli.cluster.commands",
+    "headrace.cli.messages.consume",
+    "headrace.cli.log.commands",
     "headrace.cli.pipeline",
-    "headrace.cli.topic",
+    "headrace.cli.topic.commands",
     "headrace.cli.txn",
-    "headrace.cli.user",
+    "headrace.cli.security.user",
     "headrace.pipelines.traffic_picture",
     "headrace.spark",
     "headrace.spark.datasource",

@@ -8,18 +8,36 @@ from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import OffsetAt, offsets_in, offsets_request
 from headrace.client.connection import Disconnected
+from headrace.client.retry import insist
 from headrace.wire.messages.offsets import ListOffsetsResponse
 
 
-async def list_offsets(admin: Admin, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """EARLIEST, LATEST, or the first offset at or after a time; what has no answer is left out."""
+async def list_offsets(
+    admin: Admin, wanted: Mapping[TopicPartition, int], seconds_max: float = 0
+) -> dict[TopicPartition, int]:
+    """EARLIEST, LATEST, or the first offset at or after a time; what has no answer is left out.
+
+    Leaders that have moved, or do not answer, are asked for again for so many seconds.
+    """
     found: dict[TopicPartition, int] = {}
-    for broker_id, ids in (await _leaders(admin, wanted)).items():
-        try:
-            found |= await _ask(admin, broker_id, {id: wanted[id] for id in ids})
-        except (Disconnected, Refused):
-            continue
-    return found
+    failures: list[Refused | Disconnected] = []
+
+    async def ask_missing() -> None:
+        missing = {id: at for id, at in wanted.items() if id not in found}
+        failures[:] = [
+            failure
+            for broker_id, ids in (await _leaders(admin, missing)).items()
+            if (failure := await _ask(admin, broker_id, {id: wanted[id] for id in ids}, found))
+        ]
+        if failures:
+            raise failures[0]
+
+    try:
+        await insist(ask_missing, seconds_max)
+    except (Disconnected, Refused) as failure:
+        if failure not in failures:
+            raise
+    return {id: offset for id, offset in found.items() if offset >= 0}
 
 
 async def _leaders(admin: Admin, wanted: Mapping[TopicPartition, int]) -> Mapping[int, list[TopicPartition]]:
@@ -34,7 +52,14 @@ async def _leaders(admin: Admin, wanted: Mapping[TopicPartition, int]) -> Mappin
     return leaders
 
 
-async def _ask(admin: Admin, broker_id: int, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    request = offsets_request(wanted, read_committed=False)
-    answered = offsets_in(await admin.ask_broker(broker_id, request, ListOffsetsResponse))
-    return {id: at.offset for id, at in answered.items() if isinstance(at, OffsetAt) and at.offset >= 0}
+async def _ask(
+    admin: Admin, broker_id: int, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int]
+) -> Refused | Disconnected | None:
+    """Notes what the leader answers; the first refusal among it."""
+    try:
+        request = offsets_request(wanted, read_committed=False)
+        answered = offsets_in(await admin.ask_broker(broker_id, request, ListOffsetsResponse))
+    except (Disconnected, Refused) as failure:
+        return failure
+    found.update((id, at.offset) for id, at in answered.items() if isinstance(at, OffsetAt))
+    return next((Refused(at, str(id)) for id, at in answered.items() if not isinstance(at, OffsetAt)), None)

@@ -8,6 +8,7 @@ from headrace.admin.positions import list_offsets
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition, format_id
 from headrace.client.cluster_client import EARLIEST, LATEST
+from headrace.client.kafka_cluster import check as check_about
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
 from headrace.wire.messages.topics import (
@@ -32,6 +33,10 @@ class TopicSeen(NamedTuple):
     id: str
     is_internal: bool
     partitions: Sequence[MetadataResponsePartition]
+
+    @property
+    def ids(self) -> list[TopicPartition]:
+        return [TopicPartition(self.name, each.partition_index) for each in self.partitions]
 
     @property
     def replication_factor(self) -> int:
@@ -81,7 +86,7 @@ async def find_topic(admin: Admin, name: str) -> TopicSeen:
     (found,) = (await admin.metadata([name])).topics
     if found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         raise Refused(found.error_code, f"there is no topic {name}")
-    check(found.error_code)
+    check_about(found.error_code, f"topic {name}")
     return _seen(found)
 
 
@@ -91,10 +96,10 @@ def _seen(topic: MetadataResponseTopic) -> TopicSeen:
 
 
 async def offset_ranges(
-    admin: Admin, partitions: Iterable[TopicPartition]
+    admin: Admin, partitions: Iterable[TopicPartition], seconds_max: float = 0
 ) -> dict[TopicPartition, tuple[int | None, int | None]]:
-    """(start, end) of each; None where no leader answers."""
+    """(start, end) of each; None where no leader answers, which is looked for this long."""
     ids = list(partitions)
-    starts = await list_offsets(admin, dict.fromkeys(ids, EARLIEST))
-    ends = await list_offsets(admin, dict.fromkeys(ids, LATEST))
+    starts = await list_offsets(admin, dict.fromkeys(ids, EARLIEST), seconds_max)
+    ends = await list_offsets(admin, dict.fromkeys(ids, LATEST), seconds_max)
     return {id: (starts.get(id), ends.get(id)) for id in ids}

@@ -8,7 +8,7 @@ import sys
 
 def main() -> None:
     if sys.argv[1:2] == ["serve"]:
-        from headrace.cli.serve import main as serve
+        from headrace.cli.run.serve import main as serve
 
         sys.exit(serve(sys.argv[2:]))
     if sys.argv[1:2] in (["--version"], ["-V"]):

@@ -12,32 +12,21 @@ from typer.models import CommandInfo
 
 from headrace.base.errors import UserError
 from headrace.base.extras import installation_of
-from headrace.cli import (
-    acl,
-    backup,
-    certs,
-    cluster,
-    consume,
-    doctor,
-    gateway,
-    group,
-    live_config,
-    logdump,
-    pipeline,
-    plan,
-    process,
-    produce,
-    spark,
-    token,
-    topic,
-    txn,
-    up,
-    user,
-    version,
-    webhook,
-)
+from headrace.cli import pipeline, spark, txn, version, webhook
+from headrace.cli.backup import commands as backup
 from headrace.cli.client_file import offer_client_file
+from headrace.cli.cluster import commands as cluster
+from headrace.cli.config import live as live_config
+from headrace.cli.doctor import doctor
 from headrace.cli.failure import ExitCode, Failure, show_failure
+from headrace.cli.group import commands as group
+from headrace.cli.log import commands as logdump
+from headrace.cli.messages import consume, produce
+from headrace.cli.plan import plan
+from headrace.cli.run import gateway
+from headrace.cli.security import acl, certs, token, user
+from headrace.cli.topic import commands as topic
+from headrace.cli.up import process, up
 
 STDOUT = 1
 _GROUPS = {

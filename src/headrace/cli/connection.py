@@ -1,85 +1,78 @@
-"""A cluster as the commands see it: an admin client that answers or fails in plain words, and fails soon.
+"""The admin client as all commands use it: one event loop for a command, and failures in plain words."""
 
-librdkafka retries a dead address until its own time-out, so the addresses are first tried with a bare connect.
-"""
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
-from typing import Any, TypeVar
-
-from confluent_kafka import KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
-
+from headrace.admin.admin import Admin
+from headrace.admin.reset import NothingToShift
+from headrace.base.errors import Refused
 from headrace.cli.client_file import client_settings
-from headrace.cli.explain import explained
 from headrace.cli.failure import ExitCode, Failure
-from headrace.cli.reachable import CONNECT_SECONDS, require_reachable
-
-REPLY_SECONDS = 15.0
+from headrace.cli.reachable import parse_bootstrap, require_reachable
+from headrace.client.connection import Disconnected
+from headrace.client.security import security_from
+from headrace.client.writer_client import WriterClient
+from headrace.wire.codes import ErrorCode, advice_for
 
 T = TypeVar("T")
 
+_EXITS: dict[int, ExitCode] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ExitCode.NOT_FOUND,
+    ErrorCode.GROUP_ID_NOT_FOUND: ExitCode.NOT_FOUND,
+    ErrorCode.BROKER_ID_NOT_REGISTERED: ExitCode.NOT_FOUND,
+    ErrorCode.RESOURCE_NOT_FOUND: ExitCode.NOT_FOUND,
+    ErrorCode.DELEGATION_TOKEN_NOT_FOUND: ExitCode.NOT_FOUND,
+}
+_FIXES: dict[int, str] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "`headrace topic list` shows the topics",
+    ErrorCode.GROUP_ID_NOT_FOUND: "`headrace group list` shows the groups",
+    ErrorCode.RESOURCE_NOT_FOUND: "`headrace user list` shows the users",
+    ErrorCode.DELEGATION_TOKEN_NOT_FOUND: "`headrace token list` shows the tokens",
+    ErrorCode.NON_EMPTY_GROUP: f"{advice_for(ErrorCode.NON_EMPTY_GROUP)}; `headrace group members` shows them",
+    ErrorCode.UNSUPPORTED_VERSION: "this cluster does not offer that; `headrace version` shows ours",
+    ErrorCode.REQUEST_TIMED_OUT: "`headrace cluster status` shows what was done; ask again",
+}
 
-def client_config(bootstrap: str, on_error: Callable[[Any], None] | None = None) -> dict[str, Any]:
-    return {
-        "client.id": "headrace-cli",
-        **client_settings(),
-        "bootstrap.servers": bootstrap,
-        "log_level": 0,
-        "socket.connection.setup.timeout.ms": int(CONNECT_SECONDS * 1000),
-        "error_cb": on_error or (lambda _: None),
-    }
+
+def with_admin(bootstrap: str, work: Callable[[Admin], Awaitable[T]]) -> T:
+    require_reachable(bootstrap)
+    try:
+        return asyncio.run(_with_admin(bootstrap, work))
+    except Refused as refusal:
+        raise refused(refusal) from None
+    except Disconnected as error:
+        raise Failure(f"no broker answers ({error})", "`headrace doctor` looks closer", ExitCode.UNREACHABLE) from None
 
 
-class Connection:
-    def __init__(self, bootstrap: str) -> None:
-        require_reachable(bootstrap)
-        self.bootstrap = bootstrap
-        self.admin = AdminClient(client_config(bootstrap))
+def with_clients(bootstrap: str, work: Callable[[Admin, WriterClient], Awaitable[T]]) -> T:
+    """The same with a client beside it that reads and writes partitions."""
 
-    def topic_names(self) -> list[str]:
+    async def with_both(admin: Admin) -> T:
+        client = WriterClient(bootstrap, client_id=_client_id(), security=security_from(client_settings()))
         try:
-            return sorted(self.admin.list_topics(timeout=REPLY_SECONDS).topics)
-        except KafkaException as error:
-            raise explained(error.args[0], "the broker did not say which topics it has") from None
+            return await work(admin, client)
+        finally:
+            await client.close()
 
-    def describe(self, names: Sequence[str]) -> list[TopicDescription]:
-        if not names:
-            return []
-        futures = self.admin.describe_topics(TopicCollection(list(names)), request_timeout=REPLY_SECONDS)
-        return [answer(futures[name], f"topic {name}", name) for name in names]
-
-    def offsets(self, wanted: Mapping[tuple[str, int], OffsetSpec]) -> dict[tuple[str, int], int | None]:
-        """None where the partition has no answer: no leader, or no message as young as the time asked for."""
-        if not wanted:
-            return {}
-        request = {TopicPartition(topic, partition): spec for (topic, partition), spec in wanted.items()}
-        futures = self.admin.list_offsets(request, request_timeout=REPLY_SECONDS)
-        return {(key.topic, key.partition): _offset(future) for key, future in futures.items()}
-
-    def offset_ranges(
-        self, partitions: Iterable[tuple[str, int]]
-    ) -> dict[tuple[str, int], tuple[int | None, int | None]]:
-        keys = list(partitions)
-        start = self.offsets({key: OffsetSpec.earliest() for key in keys})
-        end = self.offsets({key: OffsetSpec.latest() for key in keys})
-        return {key: (start[key], end[key]) for key in keys}
+    return with_admin(bootstrap, with_both)
 
 
-def answer(future: "Future[T]", what: str, topic: str = "TOPIC") -> T:
+async def _with_admin(bootstrap: str, work: Callable[[Admin], Awaitable[T]]) -> T:
+    admin = Admin(parse_bootstrap(bootstrap), _client_id(), security_from(client_settings()))
     try:
-        return future.result(timeout=REPLY_SECONDS + CONNECT_SECONDS)
-    except KafkaException as error:
-        raise explained(error.args[0], what, topic) from None
-    except TimeoutError:
-        raise Failure(
-            f"{what}: no answer in {REPLY_SECONDS:.0f} s", "`headrace doctor` looks closer", ExitCode.UNREACHABLE
-        ) from None
+        return await work(admin)
+    finally:
+        admin.close()
 
 
-def _offset(future: "Future[Any]") -> int | None:
-    try:
-        offset: int = future.result(timeout=REPLY_SECONDS + CONNECT_SECONDS).offset
-    except (KafkaException, TimeoutError):
-        return None
-    return offset if offset >= 0 else None
+def _client_id() -> str:
+    return client_settings().get("client.id", "headrace-cli")
+
+
+def refused(refusal: Refused, what: str = "") -> Failure:
+    cause = f"{what}: {refusal.message}" if what else refusal.message
+    fix = _FIXES.get(refusal.code) or advice_for(refusal.code) or "`headrace cluster status` shows how things stand"
+    if isinstance(refusal, NothingToShift):
+        return Failure(cause, "as with --to-earliest", ExitCode.USAGE)
+    return Failure(cause, fix, _EXITS.get(refusal.code, ExitCode.REFUSED))

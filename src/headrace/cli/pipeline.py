@@ -293,7 +293,7 @@ def _options(pairs: list[str] | None) -> dict[str, str]:
 def _require_spark(*bootstraps: str) -> None:
     """Before anything of it is imported, and before it takes its seconds to start."""
     from headrace.cli.reachable import require_reachable
-    from headrace.spark.spark_session import check_spark
+    from headrace.spark.sessions.spark_session import check_spark
 
     check_spark()
     for bootstrap in bootstraps:

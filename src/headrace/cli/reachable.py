@@ -11,6 +11,7 @@ from headrace.base import bootstrap
 from headrace.base.errors import Refused, UserError
 from headrace.cli.client_file import client_settings
 from headrace.cli.failure import ExitCode, Failure
+from headrace.client import bearer_token
 from headrace.client.connection import Disconnected
 from headrace.client.peer import Peer
 from headrace.client.security import MECHANISMS, security_from
@@ -53,8 +54,9 @@ def require_reachable(addresses: str) -> None:
 def _require_welcome(host: str, port: int) -> None:
     """Fails if the broker refuses us. One that takes its time is left to the command's own deadline."""
     settings = client_settings()
+    known = (*MECHANISMS, bearer_token.MECHANISM)
     is_sasl = settings.get("security.protocol", "").upper().startswith("SASL")
-    if is_sasl and settings.get("sasl.mechanism", settings.get("sasl.mechanisms", "")).upper() not in MECHANISMS:
+    if is_sasl and settings.get("sasl.mechanism", settings.get("sasl.mechanisms", "")).upper() not in known:
         return  # librdkafka's own affair
     try:
         asyncio.run(_greet(host, port))

@@ -24,7 +24,7 @@ def spark(
 ) -> None:
     """A PySpark shell: `spark` is the session, and every topic is a view for `spark.sql`."""
     from headrace.cli.reachable import require_reachable
-    from headrace.spark.spark_session import check_spark
+    from headrace.spark.sessions.spark_session import check_spark
 
     check_spark()
     require_reachable(bootstrap)

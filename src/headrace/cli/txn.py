@@ -33,7 +33,7 @@ def list_transactions(
 ) -> None:
     """List the transactional ids with their coordinator, producer id and state."""
     from headrace.admin import transactions
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.output import show_json, show_rows
 
     listed = with_admin(bootstrap, lambda admin: transactions.list_transactions(admin, state or ()))
@@ -60,7 +60,7 @@ def describe(
     as_json: AsJson = False,
 ) -> None:
     """Show the state, the producer and the partitions of one transactional id."""
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.output import show_fields, show_json
 
     coordinator, found = with_admin(bootstrap, lambda admin: _described(admin, transactional_id))
@@ -122,7 +122,7 @@ def find_hanging(
 
 def _hanging(bootstrap: str, topics: list[str] | None, idle_seconds: int) -> "list[OpenTransaction]":
     from headrace.admin.transactions import hanging_transactions
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
 
     now_ms = int(time.time() * 1000)
     return with_admin(bootstrap, lambda admin: hanging_transactions(admin, topics, idle_seconds * 1000, now_ms))
@@ -151,7 +151,7 @@ def abort(
 ) -> None:
     """Abort a transaction that hangs in one partition, so that its readers go on. Its records are never shown."""
     from headrace.admin.transactions import abort_transaction, open_transactions
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
     from headrace.cli.output import remark, show_json
 
     if force:

@@ -4,16 +4,21 @@
                    "sasl.username": "app", "sasl.password": "…", "ssl.ca.location": "ca.pem"})
 
 Both spellings are read: the Java client's (`sasl.jaas.config`, `ssl.truststore.location` as PEM) and librdkafka's
-(`sasl.username`, `ssl.ca.location`). Java key stores (JKS, PKCS12) and Kerberos are not.
+(`sasl.username`, `ssl.ca.location`), PEM in files or in the settings, and OAUTHBEARER by client credentials
+(`bearer_token`). Java key stores (JKS, PKCS12) and Kerberos are not.
 """
 
 import asyncio
 import re
 import ssl
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from headrace.base.errors import Refused, UserError
+from headrace.client import bearer_token
+from headrace.client.bearer_token import TokenSource
 from headrace.client.connection import ClientConnection
 from headrace.client.scram import ScramClient, scram_digest
 from headrace.wire.codes import ErrorCode
@@ -26,6 +31,7 @@ from headrace.wire.messages.sasl import (
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_INLINE = (("ssl.key.pem", "ssl.keystore.key"), ("ssl.certificate.pem", "ssl.keystore.certificate.chain"))
 _JAAS = re.compile(r"""(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
 
 
@@ -33,6 +39,8 @@ class Sasl(NamedTuple):
     mechanism: str
     username: str
     password: str
+    tokens: TokenSource | None = None
+    """With OAUTHBEARER, the endpoint to ask for a token; without it, the password is one."""
 
 
 class Security(NamedTuple):
@@ -63,15 +71,28 @@ def _tls_from(options: Mapping[str, str]) -> ssl.SSLContext:
         if options.get("enable.ssl.certificate.verification", "true").lower() == "false":
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        chain = options.get("ssl.certificate.location") or pem_store(options, "keystore")
-        if chain:
-            context.load_cert_chain(chain, options.get("ssl.key.location"), options.get("ssl.key.password"))
+        _load_own_certificate(context, options)
     except (OSError, ssl.SSLError) as error:
         named = ", ".join(sorted(name for name in options if name.startswith("ssl.") and "password" not in name))
         raise UserError(
             f"the TLS options cannot be used: {error}", f"look at the files that these name: {named}"
         ) from error
     return context
+
+
+def _load_own_certificate(context: ssl.SSLContext, options: Mapping[str, str]) -> None:
+    chain = options.get("ssl.certificate.location") or pem_store(options, "keystore")
+    password = options.get("ssl.key.password")
+    if chain:
+        context.load_cert_chain(chain, options.get("ssl.key.location"), password)
+        return
+    texts = [options.get(ours) or options.get(java, "") for ours, java in _INLINE]
+    if any(texts):
+        # OpenSSL reads them from a file only; this folder is our user's alone.
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "own.pem"
+            path.write_text("\n".join(texts))
+            context.load_cert_chain(path, None, password)
 
 
 def pem_store(options: Mapping[str, str], store: str) -> str | None:
@@ -86,8 +107,11 @@ def pem_store(options: Mapping[str, str], store: str) -> str | None:
 
 def _sasl_from(options: Mapping[str, str]) -> Sasl:
     mechanism = (options.get("sasl.mechanism") or options.get("sasl.mechanisms") or "").upper()
+    if mechanism == bearer_token.MECHANISM:
+        return Sasl(mechanism, "", "", bearer_token.token_source(options))
     if mechanism not in MECHANISMS:
-        raise UserError(f"sasl.mechanism={mechanism or '(not set)'} is not offered", f"use {', '.join(MECHANISMS)}")
+        known = ", ".join([*MECHANISMS, bearer_token.MECHANISM])
+        raise UserError(f"sasl.mechanism={mechanism or '(not set)'} is not offered", f"use {known}")
     jaas = options.get("sasl.jaas.config")
     username, password = jaas_login(jaas) if jaas else (options.get("sasl.username"), options.get("sasl.password"))
     if not username or password is None:
@@ -120,9 +144,10 @@ async def authenticate(connection: ClientConnection, sasl: Sasl, seconds_max: fl
             raise Refused(reply.error_code, f"user {sasl.username}: {reply.error_message or 'authentication failed'}")
         return bytes(reply.auth_bytes)
 
-    if sasl.mechanism == "OAUTHBEARER":
+    if sasl.mechanism == bearer_token.MECHANISM:
         # The token is the whole identity; brokers answer a bad one with JSON first, and refuse what follows.
-        if await send(f"n,,\1auth=Bearer {sasl.password}\1\1".encode()):
+        token = await bearer_token.bearer_token(sasl.tokens, seconds_max) if sasl.tokens else sasl.password
+        if await send(f"n,,\1auth=Bearer {token}\1\1".encode()):
             await send(b"\1")
             raise Refused(ErrorCode.SASL_AUTHENTICATION_FAILED, "the token is not taken")
         return

@@ -12,7 +12,7 @@ import pyarrow as pa
 from headrace.base.errors import UserError
 from headrace.pipelines.columns import column_of, list_of
 from headrace.pipelines.json_values import Decoded
-from headrace.spark.value_bytes import AvroReader
+from headrace.spark.values.value_bytes import AvroReader
 
 FRAME_BYTES = 5
 _ERROR_CHARACTERS_MAX = 200

@@ -29,8 +29,8 @@ from headrace.pipelines.records import read_records
 from headrace.pipelines.resume import resume
 from headrace.pipelines.spark_tasks import run_tasks
 from headrace.pipelines.target_topics import ensure_topic
-from headrace.spark.ranges import OffsetRange
-from headrace.spark.sink_task import Written
+from headrace.spark.sink.task import Written
+from headrace.spark.source.ranges import OffsetRange
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,9 +15,9 @@ from headrace.pipelines.kafka import Kafka
 from headrace.pipelines.ranges import Offsets
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.plain_words import WRITING, in_plain_words
-from headrace.spark.sink_columns import Columns
-from headrace.spark.sink_options import EXACTLY_ONCE, SinkOptions, sink_options
-from headrace.spark.sink_task import SinkTask, Written, transaction_of
+from headrace.spark.sink.columns import Columns
+from headrace.spark.sink.options import EXACTLY_ONCE, SinkOptions, sink_options
+from headrace.spark.sink.task import SinkTask, Written, transaction_of
 
 Rows = Iterator[pa.RecordBatch]
 RECORD = pa.schema([field for field in RAW if field.name != "decode_error"])

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.pipelines.columns import column_of, either, field_of, list_of
-from headrace.spark.value_bytes import json_table
+from headrace.spark.values.value_bytes import json_table
 
 _ERROR_CHARACTERS_MAX = 200
 _INT64 = range(-(2**63), 2**63)

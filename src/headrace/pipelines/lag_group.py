@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from headrace.base.ids import TopicPartition
 from headrace.pipelines.kafka import Kafka
-from headrace.spark.group_progress import Group, commit_progress
 from headrace.spark.loop_thread import loop_thread
+from headrace.spark.source.group_progress import Group, commit_progress
 
 
 def show_progress(kafka: Kafka, group: str, topic: str, offsets: Mapping[int, int]) -> None:

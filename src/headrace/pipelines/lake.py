@@ -26,7 +26,7 @@ from headrace.pipelines.spark_tasks import parallelism, run_tasks
 from headrace.pipelines.tables.open import Format, create_table, find_table
 from headrace.pipelines.tables.table import Source, Table
 from headrace.pipelines.values import Decode, chosen, first_columns
-from headrace.spark.ranges import OffsetRange, split_ranges
+from headrace.spark.source.ranges import OffsetRange, split_ranges
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

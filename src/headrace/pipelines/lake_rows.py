@@ -15,7 +15,7 @@ from headrace.pipelines.kafka import Kafka
 from headrace.pipelines.records import read_records
 from headrace.pipelines.tables.table import Place, TableFile
 from headrace.pipelines.values import decoder_of
-from headrace.spark.ranges import OffsetRange
+from headrace.spark.source.ranges import OffsetRange
 
 
 class LakeWork(NamedTuple):

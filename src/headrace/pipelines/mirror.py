@@ -29,9 +29,9 @@ from headrace.pipelines.spark_tasks import run_tasks
 from headrace.pipelines.target_topics import configs_of, ensure_topic
 from headrace.spark.clients import client_of
 from headrace.spark.loop_thread import loop_thread
-from headrace.spark.ranges import OffsetRange
-from headrace.spark.sink_options import SinkOptions
-from headrace.spark.sink_task import Written
+from headrace.spark.sink.options import SinkOptions
+from headrace.spark.sink.task import Written
+from headrace.spark.source.ranges import OffsetRange
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

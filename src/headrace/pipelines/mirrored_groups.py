@@ -18,7 +18,7 @@ from headrace.pipelines.copying import sink_of
 from headrace.pipelines.kafka import Kafka, ask_admin, look_at_all
 from headrace.pipelines.offset_runs import Run, runs_in, target_offset
 from headrace.pipelines.records import read_records
-from headrace.spark.ranges import OffsetRange
+from headrace.spark.source.ranges import OffsetRange
 from headrace.wire.codes import ErrorCode
 
 NOTES = "headrace.mirror.offsets"

@@ -6,7 +6,7 @@ Every partition that has something to read gets a fair part of a batch, so that 
 from collections.abc import Iterable, Mapping
 
 from headrace.base.ids import TopicPartition
-from headrace.spark.ranges import OffsetRange, take
+from headrace.spark.source.ranges import OffsetRange, take
 
 Offsets = dict[int, int]  # the next offset to read, by partition
 

@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 from headrace.base.ids import TopicPartition
 from headrace.pipelines.columns import RAW
 from headrace.pipelines.kafka import Kafka, TopicView
-from headrace.spark.ranges import OffsetRange
-from headrace.spark.read import read_range
-from headrace.spark.source_options import source_options
+from headrace.spark.source.options import source_options
+from headrace.spark.source.ranges import OffsetRange
+from headrace.spark.source.read import read_range
 
 SAMPLE_ROWS = 100
 _SOURCE_NAMES = {"kafka_offset": "offset", "timestamp_type": "timestampType"}

@@ -19,8 +19,8 @@ from headrace.pipelines.table_rows import read_rows
 from headrace.pipelines.tables.open import open_table
 from headrace.pipelines.tables.table import TableFile
 from headrace.pipelines.target_topics import ensure_topic
-from headrace.spark.ranges import OffsetRange
-from headrace.spark.sink_task import Written
+from headrace.spark.sink.task import Written
+from headrace.spark.source.ranges import OffsetRange
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,14 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headrace.spark.registration import register as register
-    from headrace.spark.spark_session import session as session
+    from headrace.spark.sessions.registration import register as register
+    from headrace.spark.sessions.spark_session import session as session
 
 _HOMES = {
-    "register": "headrace.spark.registration",
-    "session": "headrace.spark.spark_session",
+    "register": "headrace.spark.sessions.registration",
+    "session": "headrace.spark.sessions.spark_session",
     "HeadraceDataSource": "headrace.spark.datasource",
-    "StandaloneCluster": "headrace.spark.standalone_cluster",
+    "StandaloneCluster": "headrace.spark.sessions.standalone_cluster",
 }
 
 

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 if TYPE_CHECKING:
-    from headrace.spark.source_options import SourceOptions
+    from headrace.spark.source.options import SourceOptions
 
 
 class HeadraceDataSource(DataSource):
@@ -26,34 +26,34 @@ class HeadraceDataSource(DataSource):
         return "headrace"
 
     def schema(self) -> StructType:
-        from headrace.spark.columns import schema_of
+        from headrace.spark.source.columns import schema_of
 
         return schema_of(self._checked())
 
     def _checked(self) -> "SourceOptions":
-        from headrace.spark.source_options import source_options
+        from headrace.spark.source.options import source_options
 
         # Whether this becomes a batch or a stream is not known yet; what only a stream refuses, its reader does.
         return source_options(self.options, is_streaming=False)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        from headrace.spark.source import BatchSource, FilteringBatchSource
+        from headrace.spark.source.batch import BatchSource, FilteringBatchSource
 
         kind = FilteringBatchSource if _is_asked_for_filters() else BatchSource
         return kind(self.options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        from headrace.spark.stream import StreamSource
+        from headrace.spark.source.stream import StreamSource
 
         return StreamSource(self.options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        from headrace.spark.sink import writer
+        from headrace.spark.sink.writers import writer
 
         return writer(self.options, schema, overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        from headrace.spark.sink import stream_writer
+        from headrace.spark.sink.writers import stream_writer
 
         return stream_writer(self.options, schema, overwrite)
 

@@ -19,9 +19,9 @@ from pyspark.sql.streaming.listener import (
 )
 
 from headrace.base.ids import TopicPartition
-from headrace.spark.group_progress import Group, commit_progress
 from headrace.spark.loop_thread import loop_thread
-from headrace.spark.offsets import Offsets, cluster_of, offsets_from_json
+from headrace.spark.source.group_progress import Group, commit_progress
+from headrace.spark.source.offsets import Offsets, cluster_of, offsets_from_json
 
 
 def lag_of(end_offset: str | None, latest_offset: str | None) -> dict[TopicPartition, int]:

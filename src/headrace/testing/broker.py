@@ -12,10 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from headrace.cli.child import ServeChild
-from headrace.cli.ports import free_port, give_back
-from headrace.cli.serve_options import ServeOptions
-from headrace.cli.status_line import ReadyStatus
+from headrace.cli.run.ports import free_port, give_back
+from headrace.cli.run.serve_options import ServeOptions
+from headrace.cli.run.status_line import ReadyStatus
+from headrace.cli.up.child import ServeChild
 
 HOST = "127.0.0.1"
 START_SECONDS = 30.0

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from headrace.cli.child import STOP_SECONDS, ServeChild
-from headrace.cli.ports import free_port, give_back
-from headrace.cli.serve_options import ServeOptions
+from headrace.cli.run.ports import free_port, give_back
+from headrace.cli.run.serve_options import ServeOptions
+from headrace.cli.up.child import STOP_SECONDS, ServeChild
 from headrace.cluster.broker_settings import settings_for
 from headrace.testing.broker import HOST, START_SECONDS, kafka_settings
 

@@ -7,10 +7,10 @@ from concurrent.futures import Future
 
 from headrace.base.errors import UserError
 from headrace.broker.node import Node
-from headrace.cli.compose import start_node
-from headrace.cli.serve import event_loop
-from headrace.cli.serve_options import ServeOptions
-from headrace.cli.status_line import ReadyStatus
+from headrace.cli.run.compose import start_node
+from headrace.cli.run.serve import event_loop
+from headrace.cli.run.serve_options import ServeOptions
+from headrace.cli.run.status_line import ReadyStatus
 
 
 class ThreadHost:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gateway.gateway_process import GatewayProcess
 from headrace.cli.app import run
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 from headrace.testing.broker import HOST, Broker
 
 BROKER = "broker"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from eventually import until
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 
 HOST = "127.0.0.1"
 WAIT = 30

@@ -17,9 +17,9 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from eventually import until
-from headrace.cli.child import ServeChild
-from headrace.cli.log_file import open_log_file
-from headrace.cli.ports import free_port
+from headrace.cli.run.log_file import open_log_file
+from headrace.cli.run.ports import free_port
+from headrace.cli.up.child import ServeChild
 from headrace.testing import Broker
 
 HOST = "127.0.0.1"

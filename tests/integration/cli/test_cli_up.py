@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import headrace
-from headrace.cli.ports import free_port, is_free
+from headrace.cli.run.ports import free_port, is_free
 
 HOST = "127.0.0.1"
 WAIT = 30
@@ -234,7 +234,7 @@ def test_ports_that_do_not_exist(tmp_path: Path) -> None:
 
 def test_serve_alone_tells_its_supervisor_and_obeys_signals(tmp_path: Path, port: int) -> None:
     read_end, write_end = os.pipe()
-    command = [sys.executable, "-m", "headrace.cli.serve", "--id=7", f"--port={port}", "--metrics-port=0"]
+    command = [sys.executable, "-m", "headrace.cli", "serve", "--id=7", f"--port={port}", "--metrics-port=0"]
     command += [f"--data={tmp_path}", f"--ready-fd={write_end}", "--log-format=json", "--rack=r1"]
     process = subprocess.Popen(command, pass_fds=[write_end], stderr=subprocess.PIPE)
     os.close(write_end)

@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from headrace.cli.ports import free_port, is_free
+from headrace.cli.run.ports import free_port, is_free
 from headrace.testing import Broker
 
 HOST = "127.0.0.1"
 PROCESSES, PORTS_EACH = 3, 400
 PROGRAM = f"""
 import sys
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 print(*(free_port("{HOST}") for _ in range({PORTS_EACH})), flush=True)
 sys.stdin.read()
 """

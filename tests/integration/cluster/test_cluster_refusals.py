@@ -11,9 +11,9 @@ import pytest
 
 from clients.client import Record
 from headrace.base.errors import Refused
-from headrace.cli.child import ServeChild
-from headrace.cli.ports import free_port
-from headrace.cli.serve_options import ServeOptions
+from headrace.cli.run.ports import free_port
+from headrace.cli.run.serve_options import ServeOptions
+from headrace.cli.up.child import ServeChild
 from headrace.client.connection import ClientConnection
 from headrace.testing import Cluster
 from headrace.wire.codes import ErrorCode
@@ -167,7 +167,7 @@ from headrace.base.clock import Now
 from headrace.base.system_clock import SystemClock
 true_now = SystemClock.now
 SystemClock.now = lambda self: Now(true_now(self).mono, true_now(self).wall - 3_600_000)
-from headrace.cli.serve import main
+from headrace.cli.run.serve import main
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.control import SOCKET
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
+from headrace.cli.up.control import SOCKET
 
 HOST = "127.0.0.1"
 

@@ -11,7 +11,7 @@ import pytest
 
 from etcd_cluster import EtcdCluster
 from headrace.base.errors import UserError
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 from headrace.stores.etcd import EtcdStore
 from headrace.stores.etcd_url import PASSWORD_VARIABLE
 

@@ -8,7 +8,7 @@ from tls_world import HOST, PortMap, ask
 
 from clients.confluent import Confluent
 from eventually import until
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 from headrace.testing import Cluster
 from headrace.wire.apis import APIS
 from headrace.wire.codes import ErrorCode

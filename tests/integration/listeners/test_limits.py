@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from tls_world import HOST, SecureBroker, ask
 
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 from headrace.client.connection import Disconnected
 from headrace.testing import Broker
 from headrace.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse

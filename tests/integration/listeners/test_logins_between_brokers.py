@@ -10,7 +10,7 @@ from tls_world import HOST, Certificates
 
 from eventually import until
 from headrace.cli.app import run
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 from headrace.testing import Cluster
 
 SECRET = "between-brokers"

@@ -7,7 +7,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from tls_world import HOST, SecureBroker
 
 from eventually import until
-from headrace.cli.certificates import read_server
+from headrace.cli.security.certificates import read_server
 
 NAME = "listener.name.tls.ssl.keystore.location"
 

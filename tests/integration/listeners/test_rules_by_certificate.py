@@ -1,6 +1,8 @@
 """Certificates as the only logins: rules bind the names in them, brokers are super users by a mapping rule."""
 
+import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -17,10 +19,15 @@ from tls_world import HOST, Certificates
 
 from eventually import until
 from headrace.broker.security.authorization import AUTHORIZER, KAFKAS_AUTHORIZER
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
+from headrace.client.cluster_metadata import ClusterMetadata
+from headrace.client.kafka_cluster import KafkaCluster
+from headrace.client.security import security_from
 from headrace.testing import Cluster
 
 RULES = r"RULE:^CN=member-\d$/member/,RULE:^CN=Writer-.*$/writer/,DEFAULT"
+
+JAVA_NAMES = ("ssl.keystore.certificate.chain", "ssl.keystore.key")
 
 
 class Ruled:
@@ -102,3 +109,18 @@ def test_others_may_not(ruled: Ruled, client: str) -> None:
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     )
+
+
+@pytest.mark.parametrize("names", [("ssl.certificate.pem", "ssl.key.pem"), JAVA_NAMES])
+def test_a_client_whose_key_and_certificate_are_texts(ruled: Ruled, names: tuple[str, str]) -> None:
+    pem = Path(ruled.certificates.client("admin")).read_text()
+    own = {"security.protocol": "SSL", "ssl.ca.location": ruled.certificates.ca, **dict.fromkeys(names, pem)}
+
+    async def seen() -> ClusterMetadata:
+        cluster = KafkaCluster(ruled.bootstrap, client_id="texts", security=security_from(own))
+        try:
+            return await cluster.metadata()
+        finally:
+            await cluster.close()
+
+    assert "ruled" in asyncio.run(seen()).topics

@@ -10,8 +10,8 @@ from test_tls_clients import values
 from tls_world import HOST, Certificates
 
 from eventually import until
-from headrace.cli.certificates import read_server
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
+from headrace.cli.security.certificates import read_server
 from headrace.testing import Cluster
 
 NUMBERS = (1, 2, 3)

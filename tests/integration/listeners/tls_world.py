@@ -8,8 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from headrace.cli.certificates import Authority, save_private
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
+from headrace.cli.security.certificates import Authority, save_private
 from headrace.client.connection import ClientConnection
 from headrace.testing import Broker
 from headrace.wire.schema import Request, Response

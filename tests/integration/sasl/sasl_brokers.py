@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from headrace.cli.app import run
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 from headrace.testing.broker import HOST, Broker
 
 PASSWORD = "se=cr,et ä"

@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from sasl_brokers import BROKER, add_users, librdkafka
 
 from eventually import until
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 from headrace.testing.broker import HOST
 from headrace.testing.cluster import Cluster
 

@@ -13,7 +13,7 @@ from sasl_brokers import BROKER, add_users, librdkafka, python_client
 
 from clients.raw import RawClient
 from headrace.cli.app import run
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 from headrace.testing.broker import HOST, Broker
 from headrace.wire.apis import APIS
 from headrace.wire.messages.metadata import MetadataRequest

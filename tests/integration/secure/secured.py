@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 from headrace.client.properties import read_properties
 
 HOST = "127.0.0.1"

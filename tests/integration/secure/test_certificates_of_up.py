@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli import up_secure
-from headrace.cli.certificates import read_file
-from headrace.cli.up_secure import SecureUp
+from headrace.cli.security.certificates import read_file
+from headrace.cli.up import secure
+from headrace.cli.up.secure import SecureUp
 
 
 def started(data: Path) -> Path:
@@ -26,7 +26,7 @@ def test_kept_while_they_are_good(tmp_path: Path) -> None:
 
 def test_made_anew_near_their_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = started(tmp_path).read_bytes()
-    monkeypatch.setattr(up_secure, "RENEWED_DAYS", up_secure.CERTIFICATE_DAYS + 1)
+    monkeypatch.setattr(secure, "RENEWED_DAYS", secure.CERTIFICATE_DAYS + 1)
     assert started(tmp_path).read_bytes() != before
 
 

@@ -18,7 +18,7 @@ from secured import HOST, SECONDS, SecuredUp
 
 from headrace.cli import app
 from headrace.cli.failure import ExitCode
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 
 ALICE, WRONG, KEY_PASSWORD = "alice-knows-it-8841", "a-wrong-guess-5523", "the-key-is-locked-7719"
 # Commands that show something of everything; each is run for people and for programs.
@@ -111,7 +111,7 @@ def fetched(port: int, path: str, login: str = "") -> str:
 
 def test_processes(up: SecuredUp, secrets: dict[str, str]) -> None:
     listed = subprocess.run(["ps", "-eww", "-o", "args="], capture_output=True, text=True, timeout=SECONDS, check=True)
-    assert "headrace.cli.serve" in listed.stdout
+    assert "headrace.cli serve" in listed.stdout
     assert shown(listed.stdout, secrets) == []
 
 

@@ -89,7 +89,7 @@ def test_the_readme_says_what_up_says(up: SecuredUp) -> None:
 
 def test_a_cluster_of_several_hosts_is_understood() -> None:
     """The file of the page; its addresses are nobody's here, so it is not started."""
-    from headrace.cli.config_file import parse_config
+    from headrace.cli.config.file import parse_config
     from headrace.cluster.broker_config import BrokerConfig
     from headrace.cluster.listeners import plan_listeners
 

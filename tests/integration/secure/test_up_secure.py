@@ -16,7 +16,7 @@ import headrace
 from clients import console
 from clients.build import MissingTool, java_classpath
 from eventually import until
-from headrace.cli.ports import free_port
+from headrace.cli.run.ports import free_port
 
 PASSWORD = "alice-knows-it"
 

@@ -14,7 +14,7 @@ from headrace.gateway.webhooks import subscription
 from headrace.groups import consumer_stored, stored
 from headrace.log import checkpoint, index, log, state
 from headrace.pipelines.tables import table
-from headrace.spark import offsets
+from headrace.spark.source import offsets
 from headrace.stores import etcd_leases, etcd_map, sqlite_leases, sqlite_map
 from headrace.txns import stored as txns_stored
 

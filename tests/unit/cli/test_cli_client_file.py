@@ -8,8 +8,8 @@ from typer.core import TyperGroup
 
 from headrace.cli import app
 from headrace.cli.client_file import client_settings, pairs_of_settings, security_settings
-from headrace.cli.connection import client_config
 from headrace.cli.failure import ExitCode
+from headrace.cli.messages.librdkafka import client_config
 
 SECRET = "do-not-show-me"
 
@@ -36,20 +36,11 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     """What `topic list` would have asked whom with."""
     asked: list[tuple[str, dict[str, Any]]] = []
 
-    class Connection:
-        def __init__(self, bootstrap: str) -> None:
-            asked.append((bootstrap, client_config(bootstrap)))
+    def with_admin(bootstrap: str, _: object) -> list[object]:
+        asked.append((bootstrap, client_config(bootstrap)))
+        return []
 
-        def topic_names(self) -> list[str]:
-            return []
-
-        def describe(self, names: object) -> list[str]:
-            return []
-
-        def offset_ranges(self, partitions: object) -> dict[str, str]:
-            return {}
-
-    monkeypatch.setattr("headrace.cli.connection.Connection", Connection)
+    monkeypatch.setattr("headrace.cli.connection.with_admin", with_admin)
     monkeypatch.delenv("HEADRACE_BOOTSTRAP", raising=False)
     monkeypatch.delenv("HEADRACE_CONFIG", raising=False)
     return asked

@@ -8,9 +8,9 @@ from headrace.admin.status import status_of
 from headrace.admin.survey import BrokerSeen, PartitionSeen, ReplicaSeen, Survey
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
-from headrace.cli.cluster_progress import Track, dead_targets
-from headrace.cli.cluster_status import summary
-from headrace.cli.cluster_throttle import parse_rate
+from headrace.cli.cluster.progress import Track, dead_targets
+from headrace.cli.cluster.status import summary
+from headrace.cli.cluster.throttle import parse_rate
 from headrace.cli.failure import Failure
 
 MB = 1_000_000

@@ -2,11 +2,11 @@
 
 import pytest
 
-from headrace.cli.config_file import OPTIONS, parse_config
+from headrace.cli.config.file import OPTIONS, parse_config
 from headrace.cli.failure import ExitCode, Failure
-from headrace.cli.gateway_config import gateway_settings
-from headrace.cli.reload import compared
-from headrace.cli.serve_options import ServeOptions
+from headrace.cli.run.gateway_config import gateway_settings
+from headrace.cli.run.reload import compared
+from headrace.cli.run.serve_options import ServeOptions
 
 FILE = """
 [broker]

@@ -3,7 +3,7 @@
 import pytest
 
 from headrace.cli.failure import ExitCode, Failure
-from headrace.cli.group_plan import parse_chosen
+from headrace.cli.group.plan import parse_chosen
 
 
 def test_topics_with_and_without_partitions() -> None:

@@ -5,8 +5,8 @@ import logging
 
 import pytest
 
-from headrace.cli.log_file import LogFile
-from headrace.cli.logs import JsonLines, ReadableLines
+from headrace.cli.run.log_file import LogFile
+from headrace.cli.run.logs import JsonLines, ReadableLines
 
 
 def record(text: str, values: object = None, **extra: object) -> logging.LogRecord:

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.cli.failure import Failure
-from headrace.cli.message import Message, compile_format, to_json, unescape
-from headrace.cli.source import LineShape
+from headrace.cli.messages.message import Message, compile_format, to_json, unescape
+from headrace.cli.messages.source import LineShape
 
 MESSAGE = Message("orders", 2, 41, 1769860800000, b"k", b"v\xff", [("a", b"1"), ("b", None)])
 

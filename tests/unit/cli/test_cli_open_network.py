@@ -2,10 +2,10 @@ import asyncio
 
 import pytest
 
-from headrace.cli.compose import start_node
 from headrace.cli.failure import Failure
-from headrace.cli.open_network import Door, is_loopback, require_loopback, require_safe
-from headrace.cli.serve_options import ServeOptions
+from headrace.cli.run.compose import start_node
+from headrace.cli.run.open_network import Door, is_loopback, require_loopback, require_safe
+from headrace.cli.run.serve_options import ServeOptions
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost", "LOCALHOST"])

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from headrace.base.errors import UserError
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.options import parse_pairs
-from headrace.cli.serve_options import ServeOptions, parse_arguments
-from headrace.cli.status_line import Failed, ReadyStatus, StatusPipe, parse_status
-from headrace.cli.up import default_settings
+from headrace.cli.run.serve_options import ServeOptions, parse_arguments
+from headrace.cli.run.status_line import Failed, ReadyStatus, StatusPipe, parse_status
+from headrace.cli.up.up import default_settings
 from headrace.testing.broker import kafka_settings
 
 names = st.from_regex(r"[a-z][a-z.]{0,20}", fullmatch=True)

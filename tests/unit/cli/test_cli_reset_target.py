@@ -6,7 +6,7 @@ import pytest
 
 from headrace.admin.reset import Target
 from headrace.cli.failure import ExitCode, Failure
-from headrace.cli.reset_target import choose_target, read_offsets
+from headrace.cli.group.reset_target import choose_target, read_offsets
 
 NOTHING = (False, False, None, None, None, None, None)
 

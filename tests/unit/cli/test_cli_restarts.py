@@ -1,8 +1,8 @@
 """When children of `headrace up --restart` are started again."""
 
-from headrace.cli.child import ServeChild
-from headrace.cli.restarts import Restarts
-from headrace.cli.serve_options import ServeOptions
+from headrace.cli.run.serve_options import ServeOptions
+from headrace.cli.up.child import ServeChild
+from headrace.cli.up.restarts import Restarts
 
 CHILD, OTHER = ServeChild(ServeOptions(id=1)), ServeChild(ServeOptions(id=2))
 

@@ -3,10 +3,10 @@ import json
 import pytest
 
 from headrace.base.errors import UserError
-from headrace.cli.child import ServeChild
-from headrace.cli.new_options import NewOptions
-from headrace.cli.secret_settings import VARIABLE
-from headrace.cli.serve_options import ServeOptions, parse_arguments
+from headrace.cli.run.new_options import NewOptions
+from headrace.cli.run.secret_settings import VARIABLE
+from headrace.cli.run.serve_options import ServeOptions, parse_arguments
+from headrace.cli.up.child import ServeChild
 
 SECRET = "do-not-show-me"
 NAME = "listener.name.clients.ssl.key.password"
@@ -19,7 +19,7 @@ def test_a_secret_goes_by_the_environment_alone(monkeypatch: pytest.MonkeyPatch)
     assert SECRET not in " ".join(words)
     assert environment is not None
     monkeypatch.setenv(VARIABLE, environment[VARIABLE])
-    assert parse_arguments(words[4:]).settings == {NAME: SECRET, "num.partitions": "3"}
+    assert parse_arguments(words[words.index("serve") + 1 :]).settings == {NAME: SECRET, "num.partitions": "3"}
 
 
 def test_without_secrets_nothing_is_added() -> None:

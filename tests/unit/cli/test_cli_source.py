@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from headrace.cli.failure import ExitCode, Failure
-from headrace.cli.source import LineShape, read_messages
+from headrace.cli.messages.source import LineShape, read_messages
 
 
 def test_a_line_is_a_value() -> None:

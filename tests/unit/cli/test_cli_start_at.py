@@ -1,7 +1,7 @@
 import pytest
 
 from headrace.cli.failure import ExitCode, Failure
-from headrace.cli.start_at import StartAt, first_offset, parse_start
+from headrace.cli.messages.start_at import StartAt, first_offset, parse_start
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from headrace.cli.child import ServeChild
-from headrace.cli.serve_options import ServeOptions
-from headrace.cli.stopped_children import LOOK_SECONDS, StoppedChildren
+from headrace.cli.run.serve_options import ServeOptions
+from headrace.cli.up.child import ServeChild
+from headrace.cli.up.stopped_children import LOOK_SECONDS, StoppedChildren
 
 
 class Broker(ServeChild):

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from headrace.base.errors import UserError
-from headrace.cli.config_file import ConfigFile, read_config
-from headrace.cli.new_options import NewOptions, ParentPipe
-from headrace.cli.up_file import UpFile
+from headrace.cli.config.file import ConfigFile, read_config
+from headrace.cli.run.new_options import NewOptions, ParentPipe
+from headrace.cli.up.file import UpFile
 
 GIVEN = {"log.retention.hours": "7"}
 

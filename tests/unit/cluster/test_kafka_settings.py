@@ -3,8 +3,8 @@
 import pytest
 
 from headrace.base.errors import UserError
-from headrace.cli.config_file import OPTIONS, parse_config
-from headrace.cli.serve_options import parse_arguments
+from headrace.cli.config.file import OPTIONS, parse_config
+from headrace.cli.run.serve_options import parse_arguments
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.broker_settings import BROKER_SETTINGS
 from headrace.cluster.kafka_settings import FIX_OF, unknown_broker_setting

@@ -11,7 +11,7 @@ from headrace.gateway.ui.message_views import parse_headers
 from headrace.gateway.ui.reading import matches
 from headrace.gateway.ui.shell import PLACES, health
 from headrace.gateway.ui.topic_view import topics_of
-from headrace.spark.group_progress import PROGRESS, START
+from headrace.spark.source.group_progress import PROGRESS, START
 from headrace.wire.records import Record
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from headrace.base.ids import TopicPartition
 from headrace.pipelines.ranges import end_of, lag_of, plan_batch
-from headrace.spark.ranges import OffsetRange
+from headrace.spark.source.ranges import OffsetRange
 
 bounds = st.dictionaries(
     st.integers(0, 20), st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), min_size=1, max_size=20

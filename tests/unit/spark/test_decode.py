@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import Aborted, Fetched
-from headrace.spark import decode
-from headrace.spark.decode import DamagedBatch, Decoder
+from headrace.spark.source import decode
+from headrace.spark.source.decode import DamagedBatch, Decoder
 from headrace.wire.batch import HEADER_SIZE, CorruptBatch, iter_headers, stamp_log_append_time
 from headrace.wire.records import Marker, Record, build_batch, build_marker, read_records
 

@@ -12,9 +12,9 @@ from pyspark.sql.types import ArrayType, DataType, IntegerType, StringType, Stru
 
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
-from headrace.spark.sink_batches import RecordBatches
-from headrace.spark.sink_columns import columns_of, rows_of
-from headrace.spark.sink_encode import murmur2
+from headrace.spark.sink.batches import RecordBatches
+from headrace.spark.sink.columns import columns_of, rows_of
+from headrace.spark.sink.encode import murmur2
 from headrace.wire.batch import NOBODY, Identity, crc_ok, iter_headers
 from headrace.wire.compression import CODEC_NAMES
 from headrace.wire.records import Record, read_records

@@ -10,11 +10,11 @@ from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In,
 
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
-from headrace.spark.filters import narrow
-from headrace.spark.offsets import cluster_of, offsets_from_json, offsets_to_json, parse_offsets
 from headrace.spark.query_progress import lag_of
-from headrace.spark.ranges import OffsetRange, split_ranges, take
-from headrace.spark.source_options import source_options
+from headrace.spark.source.filters import narrow
+from headrace.spark.source.offsets import cluster_of, offsets_from_json, offsets_to_json, parse_offsets
+from headrace.spark.source.options import source_options
+from headrace.spark.source.ranges import OffsetRange, split_ranges, take
 
 ids = st.builds(TopicPartition, st.sampled_from(["a", "b"]), st.integers(0, 11))
 ranges = st.builds(

@@ -1,0 +1,1 @@
+"""Backups of a cluster: made, listed and restored."""

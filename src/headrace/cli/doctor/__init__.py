@@ -1,0 +1,1 @@
+"""The checks of this machine and of a cluster on it."""

@@ -1,0 +1,1 @@
+"""Consumer groups: offsets, lag and members, and resets."""

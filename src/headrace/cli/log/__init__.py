@@ -1,0 +1,1 @@
+"""Segment files, read without a broker."""

@@ -1,0 +1,1 @@
+"""Messages between a terminal and a topic: `produce` and `consume`."""

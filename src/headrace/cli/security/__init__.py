@@ -1,0 +1,1 @@
+"""Users, rules, tokens and certificates."""

@@ -1,0 +1,1 @@
+"""Topics: made, shown, altered, emptied and deleted."""

@@ -1,0 +1,1 @@
+"""A cluster on this machine: brokers and a gateway as child processes, started, watched and stopped."""

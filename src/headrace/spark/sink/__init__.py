@@ -1,0 +1,1 @@
+"""Rows written to topics: options, columns, batches, and a task that sends them."""

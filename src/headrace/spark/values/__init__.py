@@ -1,0 +1,1 @@
+"""Values of records as columns: JSON or Avro, by a schema."""
