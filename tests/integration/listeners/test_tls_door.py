@@ -364,7 +364,7 @@ def test_a_reader_that_is_slow_costs_no_more_than_pieces(played, certificates: C
         got = bytearray()
         while len(got) < len(whole):
             got += await asyncio.wait_for(caller.reader.read(1 << 20), 20)
-            transport = connection._transport
+            transport = connection.transport
             held.append(0 if transport is None else transport.get_write_buffer_size())
         assert bytes(got) == whole
         caller.close()

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from headrace.broker.net.connection import Connection
 from headrace.broker.net.dispatch import Dispatch
-from headrace.broker.net.listener import Connection
 from headrace.broker.security.authorization import AUTHORIZER, KAFKAS_AUTHORIZER
 from headrace.client.connection import ClientConnection
 from headrace.security.operations import THE_CLUSTER, Operation, PatternType, Permission, ResourceType

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from headrace.base.errors import Refused
 from headrace.broker.handlers.hints import leader_hint, node_endpoints
 from headrace.broker.net.dispatch import Request
-from headrace.broker.net.listener import Pending
+from headrace.broker.net.requests_in_order import Pending
 from headrace.broker.security.rights import Rights
 from headrace.partition.fetch_session import FetchEntry, FetchSession
 from headrace.partition.partition import Partition

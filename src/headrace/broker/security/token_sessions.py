@@ -10,7 +10,7 @@ from typing import Final
 
 from headrace.base.errors import Refused
 from headrace.broker.membership.view import View
-from headrace.broker.net.listener import Connection
+from headrace.broker.net.connection import Connection
 from headrace.cluster.entities import Token
 from headrace.security.tokens import sweep
 
