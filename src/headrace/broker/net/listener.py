@@ -14,7 +14,8 @@ from headrace.broker.net.acceptor import Acceptor, ArrivalPlaces
 from headrace.broker.net.budget import Budget
 from headrace.broker.net.connection import Connection, Dispatcher
 from headrace.broker.net.connection_limits import KERNELS_CHOICE, ConnectionCount, ConnectionLimits, SocketBuffers
-from headrace.broker.net.outbox import Outbox, SocketOutbox, TransportOutbox
+from headrace.broker.net.outbox import Outbox, TransportOutbox
+from headrace.broker.net.socket_outbox import SocketOutbox
 from headrace.broker.net.sweep import sweep, take_back
 from headrace.broker.net.tls_outbox import TlsOutbox
 from headrace.broker.security.certificates import NoPrincipal
