@@ -36,7 +36,6 @@ ALLOWED = {
     "headrace.stores.memory.MemoryStore",
     # Declared beside their requests, which no broker serves yet.
     "headrace.wire.messages.quotas.AlterClientQuotasResponse",
-    "headrace.wire.messages.quotas.DescribeClientQuotasResponse",
 }
 
 

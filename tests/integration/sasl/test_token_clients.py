@@ -188,6 +188,27 @@ def test_a_revoked_token_ends_its_connections(cluster, mechanism):
     cluster.headrace(AL, "token", "revoke", made["id"], code=3)
 
 
+@each_mechanism
+def test_a_narrowed_token_is_revoked_alone(cluster, tmp_path: Path, mechanism):
+    wide = cluster.token(AL, "--write", "orders", "--ttl", "1h")
+    narrowed = narrow(wide, tmp_path, "--ttl", "50m")
+    login = librdkafka_by_token(cluster.broker, mechanism, narrowed)
+    errors: list[KafkaError] = []
+    producer = Producer({**login, "error_cb": errors.append})
+    producer.produce("orders", b"hello")
+    assert producer.flush(SECONDS) == 0
+    name = tmp_path / "name"
+    name.write_text(narrowed.rpartition(".")[0])
+    revoked = cluster.headrace(AL, "token", "revoke", "--token", str(name))
+    assert revoked["revoked"] == [] and revoked["narrowed_from"] in [
+        each["id"] for each in cluster.headrace(AL, "token", "list")
+    ]
+    until(lambda: (producer.poll(0.1), refusals(errors))[1])
+    further = narrow(narrowed, tmp_path, "--ttl", "5m")
+    assert refusal(librdkafka_by_token(cluster.broker, mechanism, further))
+    assert send(librdkafka_by_token(cluster.broker, mechanism, wide), "orders") is None
+
+
 def test_a_token_that_has_expired_lets_nobody_in_and_ends_its_sessions(cluster, tmp_path: Path):
     token = narrow(cluster.token(AL, "--write", "orders", "--ttl", "1h"), tmp_path, "--ttl", "3s")
     login = librdkafka_by_token(cluster.broker, "PLAIN", token)

@@ -27,10 +27,10 @@ class OwnCertificate(NamedTuple):
     """A certificate that a listener shows."""
 
     expires_at: float
-    """Its end, in seconds since 1970."""
+    """Seconds since 1970."""
     subject: str
     names: frozenset[str]
-    """Its subject alternative names."""
+    """The subject alternative names."""
 
 
 def read_own(pem: bytes) -> OwnCertificate | None:

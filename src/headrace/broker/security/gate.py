@@ -275,7 +275,7 @@ def sign_in(connection: Connection, principal: str, login: Login) -> None:
         raise LoginRefused(f"scoped token {login.token_id} is not for clients at this address")
     connection.sign_in(principal)
     if login.scope is not None:
-        connection.rights = TokenRights(connection.rights, login.token_id, login.scope)
+        connection.rights = TokenRights(connection.rights, login.token_id, login.scope, login.fingerprints)
 
 
 _TAKES: Final = {API_VERSIONS_KEY: Gate._greet, HANDSHAKE_KEY: Gate._shake, AUTHENTICATE_KEY: Gate._authenticate}
