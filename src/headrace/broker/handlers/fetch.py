@@ -35,7 +35,7 @@ _HINTED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 def handle_fetch(broker: "Broker", request: Request) -> FetchResponse | Pending:
     try:
-        session = broker.sessions.resolve(request.body, request.version, request.principal)
+        session = broker.sessions.resolve(request.body, request.version, request.connection.credential)
     except Refused as refusal:
         return FetchResponse(error_code=refusal.code)
     fetch = ActiveFetch(broker, request, session)

@@ -62,6 +62,7 @@ class Connection(asyncio.BufferedProtocol):
         "_time",
         "_waits_for_turn",
         "client_software",
+        "credential",
         "dispatcher",
         "frames",
         "ip",
@@ -89,7 +90,7 @@ class Connection(asyncio.BufferedProtocol):
         self.is_paused = False
         self.is_ending = False
         self.peer = self.ip = "?"
-        self.principal = ANONYMOUS
+        self.principal = self.credential = ANONYMOUS
         self.rights = EVERY_RIGHT
         self.client_software = ""
         # That of its gate, until somebody has logged in.
@@ -117,7 +118,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def sign_in(self, principal: str) -> None:
         """Makes the requests from here on those of this principal, with its rights."""
-        self.principal = principal
+        self.principal = self.credential = principal
         self.rights = self._listener.rights_of(principal, self.ip)
 
     def get_buffer(self, sizehint: int) -> memoryview:

@@ -276,6 +276,8 @@ def sign_in(connection: Connection, principal: str, login: Login) -> None:
     connection.sign_in(principal)
     if login.scope is not None:
         connection.rights = TokenRights(connection.rights, login.token_id, login.scope, login.fingerprints)
+        # What is kept for it, as a fetch session, is for nobody with other rights.
+        connection.credential = f"{principal} by {login.token_id} {''.join(login.fingerprints[-1:])}"
 
 
 _TAKES: Final = {API_VERSIONS_KEY: Gate._greet, HANDSHAKE_KEY: Gate._shake, AUTHENTICATE_KEY: Gate._authenticate}
