@@ -25,6 +25,7 @@ from headrace.wire.messages import (
     produce,
     producers,
     quorum,
+    quotas,
     replicas,
     scram,
     topics,
@@ -520,6 +521,11 @@ row(
     acls.DeleteAclsRequest,
     lambda version, topic: acls.DeleteAclsRequest([acls.DeleteAclsFilter(1, None, 1, "User:x", None, 1, 1)]),
     cluster_needs(Op.ALTER),
+)
+row(
+    quotas.DescribeClientQuotasRequest,
+    lambda version, topic: quotas.DescribeClientQuotasRequest(),
+    cluster_needs(Op.DESCRIBE_CONFIGS),
 )
 row(
     scram.DescribeUserScramCredentialsRequest,

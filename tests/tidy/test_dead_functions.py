@@ -19,7 +19,7 @@ PLAIN = {
 # Packages whose public names are for programs and tests of users.
 OFFERED = ("headrace.api.", "headrace.testing.")
 HOOKS = {
-    "asyncio": ["buffer_updated", "connection_lost", "eof_received", "get_buffer", "pause_writing", "resume_writing"],
+    "asyncio": ["buffer_updated", "connection_lost", "get_buffer", "pause_writing", "resume_writing"],
     "httpcore": ["connect_unix_socket"],
     "logging": ["enqueue"],
     "PySpark": [
@@ -36,7 +36,6 @@ ALLOWED = {
     "headrace.stores.memory.MemoryStore",
     # Declared beside their requests, which no broker serves yet.
     "headrace.wire.messages.quotas.AlterClientQuotasResponse",
-    "headrace.wire.messages.quotas.DescribeClientQuotasResponse",
 }
 
 

@@ -17,7 +17,6 @@ ALLOWED = {
     "headrace.api.consumer.Consumer",
     "headrace.api.producer.Producer",
     "headrace.broker.coordinators.logged.LoggedCoordinator",
-    "headrace.broker.net.listener.Connection",
     "headrace.broker.partitions.Partitions",
     "headrace.broker.replication.fetcher.Fetcher",
     "headrace.cli.up.supervisor.Supervisor",

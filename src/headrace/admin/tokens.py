@@ -78,6 +78,12 @@ async def end_tokens(admin: Admin, ids: Sequence[str], owners: Sequence[str] = (
     return list(dict.fromkeys(wanted))
 
 
+async def end_narrowed(admin: Admin, name: str) -> None:
+    """Ends a narrowed token alone, by its name: what stands before its last dot."""
+    ended = await admin.ask(ExpireDelegationTokenRequest(name.encode(), -1), ExpireDelegationTokenResponse)
+    check(ended.error_code, _TOLD.get(ended.error_code))
+
+
 async def _described(admin: Admin, owners: Sequence[str]) -> list[DescribedDelegationToken]:
     asked = DescribeDelegationTokenRequest([TokenPrincipal(USER, each) for each in owners] or None)
     reply = await admin.ask(asked, DescribeDelegationTokenResponse)

@@ -45,6 +45,7 @@ from headrace.broker.net.traces import Traces, open_traces
 from headrace.broker.partitions import Partitions
 from headrace.broker.replication.doubtful_copies import DoubtfulCopies
 from headrace.broker.replication.stall_watch import StallWatch
+from headrace.broker.security.authorization import warn_of_idle_rules
 from headrace.broker.security.logins import Logins
 from headrace.broker.security.opening import look_at_certificates, open_dialler, open_tls
 from headrace.broker.security.token_sessions import TokenSessions
@@ -196,6 +197,7 @@ class Node:
         image = await self._found_or_join()
         self._directory.claim(image.cluster_id, self.settings.broker_id, lambda: format_id(self._rng.randbytes(16)))
         broker = self.broker
+        warn_of_idle_rules(broker.authorization, image.acls)
         broker.disk_room = DiskRoom(self._disk, self.settings.data, self.probes)
         broker.seen_revision = SeenRevision(self._disk, self.settings.data, self._watch)
         broker.seen_revision.compare(image.revision)

@@ -153,6 +153,8 @@ class Token(NamedTuple):
     """No renewal moves the expiry beyond this."""
     fingerprint: str
     """Finds the token by the key that only its holders know."""
+    revoked: tuple[str, ...] = ()
+    """The fingerprints of tokens narrowed from it that are revoked."""
     revision: int = 0
 
 

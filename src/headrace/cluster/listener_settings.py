@@ -50,7 +50,7 @@ _WHERE: Final = (
 )
 
 
-def _own(name: str, kind: Kind, default: str | tuple[str, ...] | None, doc: str, **more: object) -> Setting:
+def _own(name: str, kind: Kind, default: bool | str | tuple[str, ...] | None, doc: str, **more: object) -> Setting:
     return Setting(name, kind, default, doc, per_listener=True, **more)  # type: ignore[arg-type]
 
 
@@ -66,6 +66,19 @@ _TLS: Final = (
     _own("ssl.keystore.key", Kind.PASSWORD, None, "The private key itself, as PEM, instead of a file."),
     _own("ssl.keystore.certificate.chain", Kind.PASSWORD, None, "The certificate chain of that key, as PEM."),
     _own("ssl.key.password", Kind.PASSWORD, None, "The password of an encrypted private key."),
+    _own(
+        "ssl.allow.dn.changes",
+        Kind.BOOLEAN,
+        False,
+        "Whether a certificate that is changed while the broker runs may have another distinguished name.",
+    ),
+    _own(
+        "ssl.allow.san.changes",
+        Kind.BOOLEAN,
+        False,
+        "Whether a certificate that is changed while the broker runs may lack subject alternative names of the one before; "
+        "more of them it may always have.",
+    ),
     _own("ssl.truststore.type", Kind.STRING, "PEM", "Trusted certificates are PEM.", choices=("PEM",)),
     _own(
         "ssl.truststore.location",

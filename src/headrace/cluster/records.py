@@ -276,8 +276,9 @@ def _read_user(fields: dict[str, Any], revision: int) -> User:
 
 
 def _read_token(fields: dict[str, Any], revision: int) -> Token:
-    known = {name: fields[name] for name in Token._fields[:-1]}
-    return Token(**{**known, "renewers": tuple(fields["renewers"]), "revision": revision})
+    known = {name: fields[name] for name in Token._fields[:-2]}
+    lists = {"renewers": tuple(fields["renewers"]), "revoked": tuple(fields.get("revoked", ()))}
+    return Token(**{**known, **lists, "revision": revision})
 
 
 def _read_credential(fields: dict[str, Any]) -> ScramCredential:

@@ -153,7 +153,7 @@ class FetchSessions:
 
     def resolve(self, request: FetchRequest, version: int, owner: str = "") -> FetchSession:
         """The session this request belongs to, brought up to date; raises Refused with 70, 71 or 106. That of another owner
-        is as good as none: its entries are names that this one may not know."""
+        (a principal, or one of its tokens) is as good as none: its entries are names that this one may not know."""
         by_id = version >= BY_ID_SINCE_FETCH
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if request.session_id:

@@ -83,7 +83,15 @@ def narrowed(token: ScopedToken, caveats: Iterable[Caveat]) -> ScopedToken:
 
 def genuine_signature(token: ScopedToken, key: bytes) -> bytes:
     """The signature of all its caveats, under the key of the delegation token."""
-    return _chained(whole_token(token.id, key).signature, token.caveats)
+    return signatures(token, key)[-1]
+
+
+def signatures(token: ScopedToken, key: bytes) -> list[bytes]:
+    """The signature of the whole token, and one for each of its caveats, with those before it."""
+    found = [whole_token(token.id, key).signature]
+    for caveat in token.caveats:
+        found.append(_chained(found[-1], (caveat,)))
+    return found
 
 
 def is_genuine(token: ScopedToken, key: bytes) -> bool:

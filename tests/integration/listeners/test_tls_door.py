@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 from tls_door import LOOPS, TlsDoor
-from tls_world import HOST, Certificates
+from tls_world import HOST, NAMES, Certificates
 
 from eventually import until_async
 from headrace.base.disk import RealDisk
@@ -339,7 +339,45 @@ def test_another_file_is_named_while_it_runs(played, certificates: Certificates,
         first.close()
         second.close()
 
-    played(TlsDoor(certificates), story)
+    played(TlsDoor(certificates, ssl_allow_dn_changes="true"), story)
+
+
+LESS = ("localhost",)
+MORE = (*NAMES, "more.example.com")
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "allowed", "cause"),
+    [
+        ("door", MORE, (), ""),
+        ("other", NAMES, (), "the new certificate is for CN=other, not for CN=door (ssl.allow.dn.changes)"),
+        ("other", NAMES, ("san",), "the new certificate is for CN=other, not for CN=door (ssl.allow.dn.changes)"),
+        ("other", NAMES, ("dn",), ""),
+        ("door", LESS, (), f"the new certificate lacks the names IPAddress:{HOST} (ssl.allow.san.changes)"),
+        ("door", LESS, ("dn",), f"the new certificate lacks the names IPAddress:{HOST} (ssl.allow.san.changes)"),
+        ("door", LESS, ("san",), ""),
+        ("other", LESS, ("dn", "san"), ""),
+    ],
+)
+def test_a_certificate_for_other_names_changes_nothing_unless_that_is_allowed(
+    played, certificates: Certificates, caplog, name: str, names: tuple[str, ...], allowed: tuple[str, ...], cause: str
+) -> None:
+    def change(door: TlsDoor) -> None:
+        Path(door.settings["ssl.keystore.location"]).write_bytes(certificates.authority.issue(name, names, 30))
+        door.tls.look()
+
+    async def story(door: TlsDoor) -> None:
+        first = await door.connect()
+        # A refused one does not become what the next is compared with.
+        for _ in range(2):
+            change(door)
+            second = await door.connect()
+            assert (second.serial == first.serial) == bool(cause)
+            second.close()
+        first.close()
+
+    played(TlsDoor(certificates, **{f"ssl_allow_{each}_changes": "true" for each in allowed}), story)
+    assert caplog.text.count(cause) == 2 if cause else "certificates stay" not in caplog.text
 
 
 # -- replies ---------------------------------------------------------------------------------------------------------------
@@ -364,7 +402,7 @@ def test_a_reader_that_is_slow_costs_no_more_than_pieces(played, certificates: C
         got = bytearray()
         while len(got) < len(whole):
             got += await asyncio.wait_for(caller.reader.read(1 << 20), 20)
-            transport = connection._transport
+            transport = connection.transport
             held.append(0 if transport is None else transport.get_write_buffer_size())
         assert bytes(got) == whole
         caller.close()

@@ -11,9 +11,10 @@ from tls_world import HOST, Certificates
 
 from headrace.base.probe import Probes
 from headrace.broker.net.budget import Budget
+from headrace.broker.net.connection import Connection
 from headrace.broker.net.connection_limits import ConnectionCount, ConnectionLimits
 from headrace.broker.net.descriptors import Descriptors
-from headrace.broker.net.listener import Connection, Listener
+from headrace.broker.net.listener import Listener, Shared
 from headrace.broker.net.outbox import Chunk
 from headrace.broker.security.tls import ListenerTls
 from headrace.cluster.broker_config import BrokerConfig
@@ -43,19 +44,9 @@ class TlsDoor:
         self._threads = ThreadPoolExecutor(1)
 
     async def __aenter__(self) -> "TlsDoor":
-        self.listener = Listener(
-            plan=PLAN,
-            loop=asyncio.get_running_loop(),
-            dispatcher=self,
-            probes=self.probes,
-            readers=self._threads,
-            frame_bytes_max=1 << 20,
-            budget=Budget(1 << 24),
-            count=self.count,
-            limits=LIMITS,
-            on_disk_failed=self._on_disk_failed,
-            tls=self.tls,
-        )
+        loop = asyncio.get_running_loop()
+        shared = Shared(loop, self, self.probes, self._threads, self._on_disk_failed, self.count, 1 << 20)
+        self.listener = Listener(PLAN, shared, Budget(1 << 24), LIMITS, self.tls)
         self.port = await self.listener.bind()
         await self.listener.serve()
         return self
@@ -69,7 +60,7 @@ class TlsDoor:
             await asyncio.sleep(0)
 
     def dispatch(self, connection: Connection, frame: memoryview) -> None:
-        connection.reply(self.reply(frame))
+        connection.requests.reply(self.reply(frame))
 
     def _on_disk_failed(self, error: Exception) -> None:
         raise AssertionError(error)

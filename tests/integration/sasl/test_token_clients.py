@@ -1,6 +1,8 @@
 """Scoped tokens in clients as they are: each does what the token says, as far as its owner may, and nothing else."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,13 +17,18 @@ from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonProvider
 from token_rig import (
     ADMIN,
     MECHANISMS,
+    PASSWORD,
     librdkafka_by_token,
     narrow,
     python_client_by_token,
     token_broker,
 )
 
+from clients.raw import RawClient
 from eventually import until
+from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from headrace.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from kafka import KafkaConsumer, KafkaProducer
 
 SECONDS = 30
@@ -186,6 +193,55 @@ def test_a_revoked_token_ends_its_connections(cluster, mechanism):
         consumer.close()
     assert made["id"] not in [each["id"] for each in cluster.headrace(AL, "token", "list")]
     cluster.headrace(AL, "token", "revoke", made["id"], code=3)
+
+
+@each_mechanism
+def test_a_narrowed_token_is_revoked_alone(cluster, tmp_path: Path, mechanism):
+    wide = cluster.token(AL, "--write", "orders", "--ttl", "1h")
+    narrowed = narrow(wide, tmp_path, "--ttl", "50m")
+    login = librdkafka_by_token(cluster.broker, mechanism, narrowed)
+    errors: list[KafkaError] = []
+    producer = Producer({**login, "error_cb": errors.append})
+    producer.produce("orders", b"hello")
+    assert producer.flush(SECONDS) == 0
+    name = tmp_path / "name"
+    name.write_text(narrowed.rpartition(".")[0])
+    revoked = cluster.headrace(AL, "token", "revoke", "--token", str(name))
+    assert revoked["revoked"] == [] and revoked["narrowed_from"] in [
+        each["id"] for each in cluster.headrace(AL, "token", "list")
+    ]
+    until(lambda: (producer.poll(0.1), refusals(errors))[1])
+    further = narrow(narrowed, tmp_path, "--ttl", "5m")
+    assert refusal(librdkafka_by_token(cluster.broker, mechanism, further))
+    assert send(librdkafka_by_token(cluster.broker, mechanism, wide), "orders") is None
+
+
+def fetched(client: RawClient, session_id: int = 0, epoch: int = 0, *topics: str) -> FetchResponse:
+    asked = [FetchTopic(name, partitions=[FetchPartition(0)]) for name in topics]
+    return client.ask(FetchRequest(max_wait_ms=0, session_id=session_id, session_epoch=epoch, topics=asked), 12)
+
+
+def test_a_fetch_session_is_its_tokens_alone(cluster, tmp_path: Path):
+    """Neither a narrower token nor the password of the same user goes on with it, or ends it."""
+    wide = cluster.token(AL, "--read", "orders", "--read", "others", "--ttl", "1h")
+    narrower = narrow(wide, tmp_path, "--read", "others")
+
+    @contextmanager
+    def logged_in(password: str) -> Iterator[RawClient]:
+        with RawClient(cluster.broker.bootstrap) as client:
+            assert client.ask(SaslHandshakeRequest("PLAIN"), 1).error_code == 0
+            assert client.ask(SaslAuthenticateRequest(f"\0{AL}\0{password}".encode()), 2).error_code == 0
+            yield client
+
+    with logged_in(wide) as first:
+        begun = fetched(first, 0, 0, "orders", "others")
+        assert begun.session_id and [each.partitions[0].error_code for each in begun.responses] == [0, 0]
+        for other in (narrower, PASSWORD):
+            with logged_in(other) as thief:
+                assert fetched(thief, begun.session_id, 1).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+                fetched(thief, begun.session_id, -1)
+        with logged_in(wide) as same:
+            assert fetched(same, begun.session_id, 1).error_code == 0
 
 
 def test_a_token_that_has_expired_lets_nobody_in_and_ends_its_sessions(cluster, tmp_path: Path):

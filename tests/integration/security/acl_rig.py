@@ -6,12 +6,13 @@ How a real connection gets its principal (a certificate, SASL) is another test's
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headrace.broker.net.connection import Connection
 from headrace.broker.net.dispatch import Dispatch
-from headrace.broker.net.listener import Connection
 from headrace.broker.security.authorization import AUTHORIZER, KAFKAS_AUTHORIZER
 from headrace.client.connection import ClientConnection
 from headrace.security.operations import THE_CLUSTER, Operation, PatternType, Permission, ResourceType
@@ -41,10 +42,10 @@ def signed_in_by_client_id() -> Iterator[None]:
 
 
 @contextmanager
-def guarded_broker(**settings: object) -> Iterator[Broker]:
+def guarded_broker(data: Path | None = None, **settings: object) -> Iterator[Broker]:
     rules = {AUTHORIZER: KAFKAS_AUTHORIZER, "super.users": ADMIN, "offsets.topic.num.partitions": 1}
     more = {"transaction.state.log.num.partitions": 1, "group.initial.rebalance.delay.ms": 0}
-    with signed_in_by_client_id(), Broker({**rules, **more, **settings}, in_process=True) as broker:
+    with signed_in_by_client_id(), Broker({**rules, **more, **settings}, in_process=True, data=data) as broker:
         yield broker
 
 

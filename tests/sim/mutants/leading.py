@@ -3,7 +3,7 @@
 from pytest import MonkeyPatch
 
 from headrace.broker.disk.flusher import Flusher
-from headrace.broker.net.listener import Connection
+from headrace.broker.net.connection import Connection
 from headrace.log.log import Log
 from headrace.log.sync import SyncState
 from headrace.partition.appends import Appends
@@ -117,7 +117,7 @@ def two_syncs_of_one_log(patch: MonkeyPatch) -> None:
 
 def requests_overtake(patch: MonkeyPatch) -> None:
     """While a request waits before it changes anything, no later one of its connection is looked at."""
-    edit(patch, Connection._is_held.fget, ("or self._task is not None", ""))
+    edit(patch, Connection._is_held.fget, ("or requests.task is not None", ""))
 
 
 LEADING = (

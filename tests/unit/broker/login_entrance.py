@@ -6,9 +6,10 @@ from typing import Any
 from headrace.base.clock import Now
 from headrace.base.probe import Probes
 from headrace.broker.net.budget import Budget
+from headrace.broker.net.connection import Connection
 from headrace.broker.net.connection_limits import ConnectionCount, connection_limits
 from headrace.broker.net.descriptors import Descriptors
-from headrace.broker.net.listener import Connection, Listener
+from headrace.broker.net.listener import Listener, Shared
 from headrace.broker.security.gate import GateSettings, LoginGates
 from headrace.broker.security.login import Login
 from headrace.broker.security.login_work import LoginWork
@@ -45,7 +46,7 @@ class Served:
 
     def dispatch(self, connection: Connection, frame: memoryview) -> None:
         self.keys.append(int.from_bytes(frame[:2], "big"))
-        connection.reply([struct.pack(">i", 4) + frame[4:8]])
+        connection.requests.reply([struct.pack(">i", 4) + frame[4:8]])
 
 
 class TokenExchange:
@@ -65,18 +66,10 @@ class Entrance:
         self.loop = QuietLoop()
         self.served = Served()
         self.probes = Probes()
-        self.listener = Listener(
-            plan=PlannedListener("OUT", "SASL_PLAINTEXT", "", 0, None),
-            loop=self.loop,
-            dispatcher=self.served,
-            probes=self.probes,
-            readers=None,
-            frame_bytes_max=100 << 20,
-            budget=Budget(128 << 20),
-            count=ConnectionCount(Descriptors(100_000)),
-            limits=connection_limits(BrokerConfig(), "OUT"),
-            on_disk_failed=lambda error: None,
-        )
+        count = ConnectionCount(Descriptors(100_000))
+        shared = Shared(self.loop, self.served, self.probes, None, lambda error: None, count, 100 << 20)
+        plan, limits = PlannedListener("OUT", "SASL_PLAINTEXT", "", 0, None), connection_limits(BrokerConfig(), "OUT")
+        self.listener = Listener(plan, shared, Budget(128 << 20), limits)
         salted = salted_password(SHA_256, "right", SALT, 4096)
         users = {name: User({SHA_256: credential_from(SHA_256, salted, SALT, 4096)}) for name in ("al", "bo")}
         known, work = Credentials(users, b"secret"), LoginWork(self.loop)

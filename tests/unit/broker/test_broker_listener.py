@@ -7,19 +7,13 @@ import pytest
 from headrace.base.errors import DiskFailed, PeerError
 from headrace.base.probe import Probes
 from headrace.broker.net.budget import Budget
+from headrace.broker.net.connection import OWED_REPLIES_MAX, QUEUED_REPLY_BYTES_MAX, Connection
 from headrace.broker.net.connection_limits import ConnectionCount, ConnectionLimits
 from headrace.broker.net.descriptors import Descriptors
-from headrace.broker.net.listener import (
-    KEEP_BUFFER_SECONDS,
-    OWED_REPLIES_MAX,
-    PIPELINE_BUFFER,
-    QUEUED_REPLY_BYTES_MAX,
-    SMALL_BUFFER,
-    TURN_FRAMES,
-    Connection,
-    Listener,
-    Pending,
-)
+from headrace.broker.net.frame_buffer import PIPELINE_BUFFER, SMALL_BUFFER
+from headrace.broker.net.listener import Listener, Shared
+from headrace.broker.net.requests_in_order import TURN_FRAMES, Pending
+from headrace.broker.net.sweep import KEEP_BUFFER_SECONDS
 from headrace.cluster.listeners import PlannedListener
 from quiet_loop import QuietLoop, Wire
 
@@ -42,11 +36,11 @@ class Echo:
         if self.raises is not None:
             raise self.raises
         if self.owes:
-            pending = Pending(connection, lambda response: [response])
+            pending = Pending(connection.requests, lambda response: [response])
             self.owed.append(pending)
-            connection.owe(pending)
+            connection.requests.owe(pending)
         else:
-            connection.reply([bytes(self.reply_bytes) or bytes(frame)])
+            connection.requests.reply([bytes(self.reply_bytes) or bytes(frame)])
 
 
 class Room:
@@ -57,18 +51,9 @@ class Room:
         self.echo = Echo()
         self.probes = Probes()
         self.failures: list[DiskFailed] = []
-        self.listener = Listener(
-            plan=PlannedListener("PLAINTEXT", "PLAINTEXT", "", 0, None),
-            loop=self.loop,
-            dispatcher=self.echo,
-            probes=self.probes,
-            readers=None,
-            frame_bytes_max=100 * MIB,
-            budget=Budget(buffer_bytes_max),
-            count=ConnectionCount(Descriptors(100_000)),
-            limits=ROOMY._replace(**limits),
-            on_disk_failed=self.failures.append,
-        )
+        plan, count = PlannedListener("PLAINTEXT", "PLAINTEXT", "", 0, None), ConnectionCount(Descriptors(100_000))
+        shared = Shared(self.loop, self.echo, self.probes, None, self.failures.append, count, 100 * MIB)
+        self.listener = Listener(plan, shared, Budget(buffer_bytes_max), ROOMY._replace(**limits))
 
     def connect(self) -> tuple[Connection, Wire]:
         connection, wire = Connection(self.listener), Wire()
@@ -124,20 +109,20 @@ def test_a_claim_costs_nothing(room: Room) -> None:
     connection, wire = room.connect()
     feed(connection, wire, struct.pack(">i", 90 * MIB) + b"x" * 1000)
     assert room.listener.budget.used == 0
-    assert len(connection._buffer) == SMALL_BUFFER
+    assert connection.frames.capacity == SMALL_BUFFER
 
 
 def test_the_buffer_grows_with_what_arrives_and_is_given_back_when_idle(room: Room) -> None:
     connection, wire = room.connect()
     feed(connection, wire, struct.pack(">i", 90 * MIB) + b"x" * MIB, 65536)
-    assert MIB <= len(connection._buffer) <= 4 * MIB
-    assert room.listener.budget.used == len(connection._buffer) - SMALL_BUFFER
+    assert MIB <= connection.frames.capacity <= 4 * MIB
+    assert room.listener.budget.used == connection.frames.capacity - SMALL_BUFFER
     feed(connection, wire, b"x" * (89 * MIB), MIB)
     assert len(room.echo.frames) == 1
     room.loop.pass_time(5.0)
     room.listener.sweep()
     assert room.listener.budget.used == 0
-    assert len(connection._buffer) == SMALL_BUFFER
+    assert connection.frames.capacity == SMALL_BUFFER
 
 
 def test_many_small_requests_at_once_are_read_in_larger_pieces_while_there_is_memory_to_spare() -> None:
@@ -271,7 +256,7 @@ def test_replies_that_wait_behind_another_are_bounded(room: Room) -> None:
     room.echo.owed[0].complete(b"")
     room.loop.run_ready()
     assert not wire.is_paused
-    assert connection._held_bytes == 0
+    assert connection.requests.held_bytes == 0
 
 
 def test_a_client_may_owe_us_only_so_many_questions(room: Room) -> None:
@@ -311,7 +296,7 @@ def test_a_turn_of_large_replies_is_shorter(room: Room) -> None:
 def test_while_a_handler_waits_no_later_frame_is_decoded(room: Room) -> None:
     connection, wire = room.connect()
     gate = room.loop.create_future()
-    connection.run(until(gate))
+    connection.requests.run(until(gate))
     feed(connection, wire, framed(b"later"))
     assert room.echo.frames == []
     assert wire.is_paused

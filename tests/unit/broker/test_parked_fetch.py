@@ -47,7 +47,12 @@ class Rig:
         body = FetchRequest(max_wait_ms=500, min_bytes=1000, session_id=session_id, session_epoch=epoch, topics=topics)
         reply = Reply()
         request: Any = SimpleNamespace(
-            body=body, version=BY_NAME, now=NOW, defer=lambda: reply, principal=ANONYMOUS, rights=EVERY_RIGHT
+            body=body,
+            version=BY_NAME,
+            now=NOW,
+            defer=lambda: reply,
+            connection=SimpleNamespace(credential=ANONYMOUS),
+            rights=EVERY_RIGHT,
         )
         response = handle_fetch(self.broker, request)
         if response is not reply:

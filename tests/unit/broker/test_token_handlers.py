@@ -21,6 +21,7 @@ from headrace.cluster.image import Image
 from headrace.cluster.store import Change
 from headrace.security.operations import Operation, ResourceType
 from headrace.security.scope import Scope
+from headrace.security.scoped_tokens import narrowed, whole_token
 from headrace.security.tokens import TOKENS, key_of
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.tokens import (
@@ -183,3 +184,23 @@ def test_who_ends_one(cluster: Cluster) -> None:
     assert cluster.ask(by_id, principal=EVE, rights=may_alter).error_code == 0
     assert not cluster.image.tokens
     assert cluster.ask(by_id, principal=AL).error_code == ErrorCode.DELEGATION_TOKEN_NOT_FOUND
+
+
+def test_who_ends_a_narrowed_one_alone(cluster: Cluster) -> None:
+    may_alter = NoRights((Operation.ALTER, ResourceType.CLUSTER, "kafka-cluster"))
+    cluster.make(None, BO)
+    whole = whole_token("t1", key_of(SECRET, "t1"))
+    names = [narrowed(whole, [{"until": each}]).name.encode() for each in (1, 2, 3)]
+    asked = ExpireDelegationTokenRequest(names[0], -1)
+    assert cluster.ask(asked, principal=EVE).error_code == ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH
+    assert not cluster.image.tokens["t1"].revoked
+    for count, (name, rights) in enumerate(zip(names, (None, NoRights(), may_alter), strict=True)):
+        asked = ExpireDelegationTokenRequest(name, -1)
+        assert cluster.ask(asked, principal=(AL, BO, EVE)[count], rights=rights).error_code == 0
+        assert len(cluster.image.tokens["t1"].revoked) == count + 1
+    for body in (ExpireDelegationTokenRequest(names[0], 1_000), RenewDelegationTokenRequest(names[0], -1)):
+        assert cluster.ask(body).error_code == ErrorCode.INVALID_REQUEST
+    elsewhere = ExpireDelegationTokenRequest(names[0].replace(b"InQx", b"InQy"), -1)
+    assert cluster.ask(elsewhere).error_code == ErrorCode.DELEGATION_TOKEN_NOT_FOUND
+    assert cluster.ask(ExpireDelegationTokenRequest(whole.name.encode(), -1)).error_code == 0
+    assert not cluster.image.tokens

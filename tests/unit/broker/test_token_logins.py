@@ -7,7 +7,8 @@ from login_entrance import REFUSAL_SECONDS, TOKEN_SECRET, Entrance, Visitor, aga
 from headrace.broker.security.rights import ANONYMOUS
 from headrace.security.credentials import SHA_256
 from headrace.security.operations import Operation
-from headrace.security.scoped_tokens import Caveat, parse_token, whole_token
+from headrace.security.revocation import with_revoked
+from headrace.security.scoped_tokens import Caveat, narrowed, parse_name, parse_token, whole_token
 from headrace.security.tokens import key_of, password_of
 from headrace.wire.codes import ErrorCode
 from headrace.wire.frame import request_frame
@@ -161,3 +162,49 @@ def test_a_token_in_the_place_of_a_name_is_not_logged(visitor: Visitor, caplog: 
     logged = " ".join(record.getMessage() for record in caplog.records)
     assert "a login is refused" in logged and "hrt1.***" in logged
     assert signature not in logged and token[5:30] not in logged
+
+
+def revoke(entrance: Entrance, token: str) -> None:
+    """Revokes a narrowed token alone."""
+    name = parse_name(token.rpartition(".")[0])
+    before = entrance.image.tokens[name.id]
+    after = with_revoked(before, name, key_of(TOKEN_SECRET, name.id))
+    entrance.image = entrance.image._replace(tokens={**entrance.image.tokens, name.id: after})
+
+
+def further(token: str, *caveats: Caveat) -> str:
+    return narrowed(parse_token(token), caveats).text
+
+
+def logs_in(entrance: Entrance, token: str) -> tuple[bool, bool, bool]:
+    """Whether it logs in by PLAIN, as a bearer token, and by SCRAM."""
+    name, _, signature = token.rpartition(".")
+    by_password, by_bearer = entrance.connect(), entrance.connect()
+    by_password.log_in(token=f"\0anybody\0{token}".encode())
+    by_bearer.log_in("OAUTHBEARER", f"n,,\x01auth=Bearer {token}\x01\x01".encode())
+    let_in = (by_password.connection.principal, by_bearer.connection.principal)
+    return let_in[0] == "User:al", let_in[1] == "User:al", not scram(entrance.connect(), name, signature)
+
+
+EVERY_WAY, NO_WAY = (True, True, True), (False, False, False)
+
+
+def test_a_narrowed_token_is_revoked_alone_with_what_was_made_of_it(entrance: Entrance) -> None:
+    wide = entrance.token("User:al", READ_ORDERS)
+    narrow, sibling = further(wide, {"until": 1_009_000}), further(wide, {"until": 1_008_000})
+    revoke(entrance, narrow)
+    assert logs_in(entrance, narrow) == NO_WAY
+    assert logs_in(entrance, further(narrow, {"from": ["10.0.0.0/8"]})) == NO_WAY
+    assert logs_in(entrance, sibling) == logs_in(entrance, wide) == EVERY_WAY
+
+
+def test_who_has_a_revoked_one_cannot_make_it_another(entrance: Entrance) -> None:
+    """Without the caveat that was revoked, in another order, or written in another way the signature is another."""
+    wide = entrance.token("User:al", READ_ORDERS)
+    until: Caveat = {"until": 1_009_000}
+    narrow = parse_token(further(wide, until))
+    revoke(entrance, narrow.text)
+    for caveats in ((READ_ORDERS,), (until, READ_ORDERS), (until,), ()):
+        assert logs_in(entrance, narrow._replace(caveats=caveats).text) == NO_WAY
+    head, _, signature = narrow.text.rpartition(".")
+    assert logs_in(entrance, f"{head}=.{signature}") == NO_WAY

@@ -3,9 +3,12 @@
 from types import SimpleNamespace
 
 import pytest
-from login_entrance import Entrance, Visitor
+from login_entrance import TOKEN_SECRET, Entrance, Visitor
 
 from headrace.broker.security.token_sessions import TokenSessions
+from headrace.security.revocation import with_revoked
+from headrace.security.scoped_tokens import narrowed, parse_token
+from headrace.security.tokens import key_of
 
 
 class Broker:
@@ -63,3 +66,16 @@ def test_other_news_closes_nobody(broker: Broker) -> None:
     broker.change()
     broker.change(t7=broker.view.image.tokens["t1"]._replace(id="t7"))
     assert broker.closed == [False, False, False]
+
+
+def test_a_narrowed_one_closes_its_connections_and_those_of_what_was_made_of_it(broker: Broker) -> None:
+    wide = parse_token(broker.entrance.token("User:al", {"may": ["read topic orders"]}))
+    narrow = narrowed(wide, [{"until": 1_009_000}])
+    narrower, sibling = narrowed(narrow, [{"may": []}]), narrowed(wide, [{"until": 1_008_000}])
+    broker.view.image = broker.entrance.image
+    broker.sessions.on_image()
+    broker.visitors = [broker.logged_in(each.text) for each in (wide, narrow, narrower, sibling)]
+    broker.change(t2=with_revoked(broker.view.image.tokens["t2"], narrow, key_of(TOKEN_SECRET, "t2")))
+    assert broker.closed == [False, True, True, False]
+    broker.change(t2=with_revoked(broker.view.image.tokens["t2"], wide, key_of(TOKEN_SECRET, "t2")))
+    assert broker.closed == [True, True, True, True]

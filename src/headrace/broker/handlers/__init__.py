@@ -38,6 +38,7 @@ from headrace.broker.handlers.producers import (
     handle_list_transactions,
 )
 from headrace.broker.handlers.quorum import handle_describe_quorum
+from headrace.broker.handlers.quotas import handle_describe_client_quotas
 from headrace.broker.handlers.reassignments import (
     handle_alter_partition_reassignments,
     handle_list_partition_reassignments,
@@ -105,6 +106,7 @@ from headrace.broker.security.screens.security import (
     no_acls,
     no_acls_deleted,
     no_new_acls,
+    no_quotas,
     no_users,
     no_users_altered,
 )
@@ -158,6 +160,7 @@ from headrace.wire.messages.producers import (
     ListTransactionsRequest,
 )
 from headrace.wire.messages.quorum import DescribeQuorumRequest
+from headrace.wire.messages.quotas import DescribeClientQuotasRequest
 from headrace.wire.messages.replicas import (
     AlterPartitionReassignmentsRequest,
     ElectLeadersRequest,
@@ -330,6 +333,11 @@ HANDLERS = (
         DeleteAclsRequest,
         takes.view(handle_delete_acls),
         with_cluster(Operation.ALTER, refused=no_acls_deleted),
+    ),
+    Handler(
+        DescribeClientQuotasRequest,
+        takes.nothing(handle_describe_client_quotas),
+        with_cluster(Operation.DESCRIBE_CONFIGS, refused=no_quotas),
     ),
     Handler(
         DescribeUserScramCredentialsRequest,

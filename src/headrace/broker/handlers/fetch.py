@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from headrace.base.errors import Refused
 from headrace.broker.handlers.hints import leader_hint, node_endpoints
 from headrace.broker.net.dispatch import Request
-from headrace.broker.net.listener import Pending
+from headrace.broker.net.requests_in_order import Pending
 from headrace.broker.security.rights import Rights
 from headrace.partition.fetch_session import FetchEntry, FetchSession
 from headrace.partition.partition import Partition
@@ -35,7 +35,7 @@ _HINTED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 def handle_fetch(broker: "Broker", request: Request) -> FetchResponse | Pending:
     try:
-        session = broker.sessions.resolve(request.body, request.version, request.principal)
+        session = broker.sessions.resolve(request.body, request.version, request.connection.credential)
     except Refused as refusal:
         return FetchResponse(error_code=refusal.code)
     fetch = ActiveFetch(broker, request, session)

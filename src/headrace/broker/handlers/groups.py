@@ -11,7 +11,7 @@ from headrace.broker.coordinators.group import GroupCoordinator
 from headrace.broker.coordinators.groups import GroupCoordinators
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
-from headrace.broker.net.listener import Pending
+from headrace.broker.net.requests_in_order import Pending
 from headrace.broker.security.rights import Rights
 from headrace.cluster.image import Image
 from headrace.groups.refusals import FETCH_MANY_GROUPS_SINCE, refused

@@ -2,7 +2,7 @@
 
 from headrace.broker.coordinators.markers import Markers
 from headrace.broker.net.dispatch import Request
-from headrace.broker.net.listener import Pending
+from headrace.broker.net.requests_in_order import Pending
 from headrace.broker.tasks import Tasks
 
 

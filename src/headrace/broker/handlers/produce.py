@@ -6,7 +6,7 @@ from headrace.base.errors import DiskFull, Refused
 from headrace.broker.handlers.first_writes import BY_ID_SINCE_PRODUCE, FirstWrites
 from headrace.broker.handlers.hints import leader_hint, node_endpoints
 from headrace.broker.net.dispatch import Request
-from headrace.broker.net.listener import Pending
+from headrace.broker.net.requests_in_order import Pending
 from headrace.partition.admission import RecordsRefused
 from headrace.partition.appends import Appended
 from headrace.partition.partition import Partition
@@ -46,7 +46,7 @@ def _check_first(answer: "ProduceAnswer", first_writes: FirstWrites, request: Re
         answer.append_all()
         answer.answer_with(pending)
 
-    request.connection.run(check())
+    request.connection.requests.run(check())
     return pending
 
 

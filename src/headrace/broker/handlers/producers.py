@@ -7,7 +7,7 @@ from headrace.broker.coordinators.transactions import TransactionCoordinators
 from headrace.broker.handlers.groups import Gathering
 from headrace.broker.handlers.transactions import ask
 from headrace.broker.net.dispatch import Request
-from headrace.broker.net.listener import Pending
+from headrace.broker.net.requests_in_order import Pending
 from headrace.broker.partitions import Partitions
 from headrace.cluster.topic_names import check_topic_name
 from headrace.groups.expression import BadExpression, compile_expression

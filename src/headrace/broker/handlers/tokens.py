@@ -14,6 +14,7 @@ from headrace.cluster.entities import Token
 from headrace.cluster.image import Image
 from headrace.cluster.store import Commit
 from headrace.security.operations import Operation, ResourceType
+from headrace.security.revocation import is_narrowed, named_token, token_of, with_revoked
 from headrace.security.tokens import (
     TOKENS,
     TokenLimits,
@@ -71,19 +72,30 @@ def _asked(request: Request) -> TokenRequest:
 
 
 async def handle_renew_delegation_token(view: View, request: Request) -> RenewDelegationTokenResponse:
-    period_ms, limits = request.body.renew_period_ms, _limits(view)
-    code, expires_ms = await _changed(
-        view, request, False, lambda token, now_ms: renewed(token, period_ms, now_ms, limits)
-    )
+    period_ms, limits, presented = request.body.renew_period_ms, _limits(view), bytes(request.body.hmac)
+
+    def prolong(token: Token, now_ms: int) -> Token:
+        if is_narrowed(presented):
+            raise Refused(ErrorCode.INVALID_REQUEST, "a narrowed token lives as long as what it was narrowed from")
+        return renewed(token, period_ms, now_ms, limits)
+
+    code, expires_ms = await _changed(view, request, False, prolong)
     return RenewDelegationTokenResponse(code, expires_ms)
 
 
 async def handle_expire_delegation_token(view: View, request: Request) -> ExpireDelegationTokenResponse:
-    period_ms = request.body.expiry_time_period_ms
+    """Beyond Kafka, the name of a narrowed token ends that one alone, with all that were narrowed from it."""
+    period_ms, presented = request.body.expiry_time_period_ms, bytes(request.body.hmac)
     may_end_all = request.rights.cluster(Operation.ALTER)
-    code, expires_ms = await _changed(
-        view, request, may_end_all, lambda token, now_ms: expired(token, period_ms, now_ms)
-    )
+
+    def end(token: Token, now_ms: int) -> Token | None:
+        if not is_narrowed(presented):
+            return expired(token, period_ms, now_ms)
+        if period_ms >= 0:
+            raise Refused(ErrorCode.INVALID_REQUEST, "a narrowed token is ended at once, or narrowed further")
+        return with_revoked(token, named_token(presented), key_of(_secret(view), token.id))
+
+    code, expires_ms = await _changed(view, request, may_end_all, end)
     return ExpireDelegationTokenResponse(code, expires_ms)
 
 
@@ -93,7 +105,7 @@ async def _changed(view: View, request: Request, may_change_all: bool, change: C
 
     def plan(image: Image) -> list[Commit]:
         nonlocal expires_ms
-        token = token_by_key(image, presented)
+        token = _token(image, presented)
         if not may_change_all and not is_owner_or_renewer(token, request.principal):
             raise Refused(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH, f"token {token.id} belongs to {token.owner}")
         after = change(token, now_ms)
@@ -106,6 +118,10 @@ async def _changed(view: View, request: Request, may_change_all: bool, change: C
     except Refused as refusal:
         return refusal.code, -1
     return 0, expires_ms
+
+
+def _token(image: Image, presented: bytes) -> Token:
+    return token_of(image, named_token(presented)) if is_narrowed(presented) else token_by_key(image, presented)
 
 
 def handle_describe_delegation_token(view: View, request: Request) -> DescribeDelegationTokenResponse:
@@ -136,6 +152,10 @@ def _check_asker(view: View, request: Request) -> bytes:
     """The secret that keys are made of, for one who may ask about tokens."""
     if request.principal == ANONYMOUS or request.rights.token_id:
         raise Refused(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, "tokens are for who has logged in without one")
+    return _secret(view)
+
+
+def _secret(view: View) -> bytes:
     secret = view.image.secrets.get(TOKENS)
     if secret is None:
         raise Refused(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, "no listener asks for a login (SASL)")

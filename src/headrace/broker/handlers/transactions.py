@@ -13,7 +13,7 @@ from headrace.broker.coordinators.transactions import TransactionCoordinators
 from headrace.broker.handlers.groups import Gathering
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
-from headrace.broker.net.listener import Pending
+from headrace.broker.net.requests_in_order import Pending
 from headrace.txns.questions import AddPartitions, Answer, BeginProducer, EndTransaction, Question
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.transactions import (

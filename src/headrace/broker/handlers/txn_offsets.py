@@ -8,7 +8,7 @@ from headrace.broker.coordinators.transaction_checks import COME_BACK, Transacti
 from headrace.broker.handlers.groups import take_out_unknown
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
-from headrace.broker.net.listener import Pending
+from headrace.broker.net.requests_in_order import Pending
 from headrace.groups.refusals import refused_commit
 from headrace.groups.transactional_commit import TransactionalCommit
 from headrace.partition.verification import Verification
@@ -35,7 +35,7 @@ def handle_txn_offset_commit(
     view: View, groups: GroupCoordinators, checks: TransactionChecks, request: Request
 ) -> Pending:
     pending = request.defer()
-    request.connection.run(_commit(view, groups, checks, request, pending))
+    request.connection.requests.run(_commit(view, groups, checks, request, pending))
     return pending
 
 

@@ -1,7 +1,7 @@
 """The share of descriptors that connections may use, so that there are always some left for files.
 
 A broker that cannot open its next segment or write its checkpoint has to stop; one that refuses a connection has not.
-A connection takes one, and a second one once it has been answered (see `outbox`).
+A connection takes one, and a second one once it has been answered (see `socket_outbox`).
 """
 
 import resource

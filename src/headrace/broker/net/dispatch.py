@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headrace.base.clock import Clock, Now
 from headrace.base.errors import PeerError
 from headrace.base.probe import Histogram
-from headrace.broker.net.listener import Connection, Pending
+from headrace.broker.net.connection import Connection
 from headrace.broker.net.outbox import Chunk
+from headrace.broker.net.requests_in_order import Pending
 from headrace.broker.security.rights import Rights
 from headrace.cluster.image import Image
 from headrace.wire.apis import APIS
@@ -102,7 +103,7 @@ class Request:
 
     def defer(self) -> Pending:
         """Owe the reply: the handler returns this and completes it later."""
-        return Pending(self.connection, self.frame)
+        return Pending(self.connection.requests, self.frame)
 
     def frame(self, response: Any) -> list[Chunk]:
         """The reply, ready to leave; what it took until here is what the latency of the API means."""
@@ -163,13 +164,13 @@ class Dispatch:
         else:
             result = route.screen(broker.image, request, partial(route.handle, broker, request))
         if type(result) is Pending:
-            connection.owe(result)
+            connection.requests.owe(result)
         elif type(result) is CoroutineType:
             pending = request.defer()
-            connection.owe(pending)
-            connection.run(_complete(pending, result))
+            connection.requests.owe(pending)
+            connection.requests.run(_complete(pending, result))
         elif result is not None:
-            connection.reply(request.frame(result))
+            connection.requests.reply(request.frame(result))
 
     def _refuse(self, connection: Connection, key: int, version: int, correlation_id: int) -> None:
         if key != API_VERSIONS_KEY:
@@ -177,7 +178,7 @@ class Dispatch:
         # A newer client asks in a version we do not know: say which we do, in the layout that everybody can read.
         own = [entry for entry in self.api_versions if entry.api_key == API_VERSIONS_KEY]
         response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=own)
-        connection.reply(response_frame(response, 0, correlation_id))
+        connection.requests.reply(response_frame(response, 0, correlation_id))
 
     def counts(self) -> list[tuple[str, int, int]]:
         """(api, version, requests so far) of every version that was asked for."""

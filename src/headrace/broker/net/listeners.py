@@ -8,8 +8,9 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 
 from headrace.base.errors import DiskFailed
+from headrace.broker.net.connection import Connection
 from headrace.broker.net.connection_limits import ConnectionCount, connection_limits
-from headrace.broker.net.listener import Connection, Listener
+from headrace.broker.net.listener import Listener
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import BrokerEndpoint
 from headrace.cluster.listeners import ListenerPlan
@@ -99,5 +100,7 @@ class Listeners:
         clients = [each for listener in self._listeners if not listener.for_brokers for each in listener.connections]
         if not clients:
             return False
-        min(clients, key=lambda each: each.last_active).close_because("max.connections is reached by another broker's")
+        min(clients, key=lambda each: each.frames.last_received).close_because(
+            "max.connections is reached by another broker's"
+        )
         return True

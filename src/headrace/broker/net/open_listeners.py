@@ -8,9 +8,10 @@ from typing import NamedTuple
 from headrace.base.errors import DiskFailed
 from headrace.base.probe import Probes
 from headrace.broker.net.budget import Budget
+from headrace.broker.net.connection import Dispatcher
 from headrace.broker.net.connection_limits import KEPT_FOR_BROKERS, ConnectionCount, SocketBuffers, connection_limits
 from headrace.broker.net.descriptors import Descriptors
-from headrace.broker.net.listener import Dispatcher, Listener
+from headrace.broker.net.listener import Listener, Shared
 from headrace.broker.net.listeners import Listeners
 from headrace.broker.security.rights import Rights
 from headrace.broker.security.tls import ListenerTls
@@ -39,28 +40,24 @@ def open_listeners(
     count = ConnectionCount(descriptors)
     count.kept = min(KEPT_FOR_BROKERS, descriptors.left // 4) if plan.is_apart else 0
     buffer_bytes_max = config.number("queued.max.request.bytes")
-    shared = Budget(buffer_bytes_max)
+    clients_budget = Budget(buffer_bytes_max)
+    shared = Shared(
+        loop=asyncio.get_running_loop(),
+        dispatcher=parts.dispatcher,
+        probes=parts.probes,
+        readers=parts.readers,
+        on_disk_failed=parts.on_disk_failed,
+        counted=count,
+        frame_bytes_max=config.number("socket.request.max.bytes"),
+        rights_of=parts.rights_of,
+        socket_buffers=_socket_buffers(config),
+    )
     opened = []
     for each in plan.listeners:
         for_brokers = plan.is_apart and each.name == plan.between_brokers
-        opened.append(
-            Listener(
-                plan=each,
-                for_brokers=for_brokers,
-                loop=asyncio.get_running_loop(),
-                dispatcher=parts.dispatcher,
-                rights_of=parts.rights_of,
-                probes=parts.probes,
-                readers=parts.readers,
-                frame_bytes_max=config.number("socket.request.max.bytes"),
-                budget=Budget(buffer_bytes_max) if for_brokers else shared,
-                count=count,
-                limits=connection_limits(config, each.name),
-                socket_buffers=_socket_buffers(config),
-                on_disk_failed=parts.on_disk_failed,
-                tls=tls.get(each.name),
-            )
-        )
+        budget = Budget(buffer_bytes_max) if for_brokers else clients_budget
+        limits = connection_limits(config, each.name)
+        opened.append(Listener(each, shared, budget, limits, tls.get(each.name), for_brokers))
     return Listeners(plan, opened, count, parts.on_disk_failed)
 
 

@@ -20,8 +20,8 @@ from headrace.base.ids import ZERO_ID
 from headrace.base.tracing import open_provider
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Handler, Request
-from headrace.broker.net.listener import Pending
 from headrace.broker.net.outbox import Chunk
+from headrace.broker.net.requests_in_order import Pending
 from headrace.cluster.image import Image
 from headrace.wire.apis import APIS
 from headrace.wire.codes import ErrorCode

@@ -6,6 +6,7 @@ A connection asks its rights, and they remember every answer until the rules cha
 by the new ones. Before the first image nobody may do anything.
 """
 
+import logging
 from collections.abc import Mapping
 from typing import Final
 from weakref import WeakValueDictionary
@@ -16,6 +17,8 @@ from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import Acl
 from headrace.security.authorizer import Authorizer
 from headrace.security.operations import OPERATIONS_OF, Operation, ResourceType
+
+logger = logging.getLogger("headrace.authorizer")
 
 AUTHORIZER: Final = "authorizer.class.name"
 KAFKAS_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
@@ -112,3 +115,13 @@ def open_authorization(config: BrokerConfig) -> Authorization | None:
         if ":" not in user:
             raise UserError(f"super.users names {user}, which is no principal", "Write User:NAME, separated by ;")
     return Authorization(super_users, config.flag("allow.everyone.if.no.acl.found"))
+
+
+def warn_of_idle_rules(authorization: Authorization | None, acls: Mapping[str, Acl]) -> None:
+    """Warns of a broker that lets everybody do everything in a cluster that has rules."""
+    if authorization is None and acls:
+        logger.warning(
+            "the cluster has rules (ACLs), and this broker goes by none of them: whoever reaches it may do everything. Set "
+            "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer on every broker, or delete "
+            "the rules (headrace acl delete)"
+        )

@@ -17,8 +17,9 @@ from typing import Final, NamedTuple
 from headrace.base.errors import PeerError
 from headrace.base.probe import Probes
 from headrace.broker.net.budget import Budget
-from headrace.broker.net.listener import Connection, Dispatcher, Pending
+from headrace.broker.net.connection import Connection, Dispatcher
 from headrace.broker.net.outbox import Chunk
+from headrace.broker.net.requests_in_order import Pending
 from headrace.broker.security.login import Login
 from headrace.broker.security.mechanisms import Begin, Exchange
 from headrace.broker.security.token_rights import TokenRights
@@ -100,7 +101,7 @@ class LoginSession:
 
     def dispatch(self, connection: Connection, frame: memoryview) -> None:
         # What has arrived in time is answered, so no clock is asked.
-        if connection.last_active > self._ends_at and not _is_handshake(frame):
+        if connection.frames.last_received > self._ends_at and not _is_handshake(frame):
             fields = {"peer": connection.peer, "request": _api_name(frame)}
             logger.info("closing a connection: its login is over, and its client did not log in again", fields)
             connection.close()
@@ -114,7 +115,9 @@ class LoginSession:
         gate = Gate(self._gates, connection, self)
         response = gate.shake(mechanism)
         if response.error_code:
-            connection.run(gate.end(connection, [], f"{self.mechanism} is to become {mechanism!r} amid a session"))
+            connection.requests.run(
+                gate.end(connection, [], f"{self.mechanism} is to become {mechanism!r} amid a session")
+            )
         return response
 
 
@@ -126,19 +129,22 @@ class Gate:
         self._gates = gates
         self._session = session
         self._began_at = -inf if session is None else gates.loop.time()
-        self._frame_bytes_max, self._budget = connection.frame_bytes_max, connection.budget
+        frames = connection.frames
+        self._allowed = frames.frame_bytes_max, frames.limited_by
+        self._budget = frames.budget
         self._greeted = session is not None
         self._is_raw = False
         self._mechanism = ""
         self._exchange: Exchange | None = None
-        connection.move_to_budget(gates.budget)
+        frames.move_to_budget(gates.budget)
+        frames.frame_bytes_max = min(frames.frame_bytes_max, gates.settings.frame_bytes_max)
+        frames.limited_by = "sasl.server.max.receive.size"
         connection.dispatcher = self
-        connection.frame_bytes_max = min(connection.frame_bytes_max, gates.settings.frame_bytes_max)
         connection.login_by = gates.loop.time() + gates.settings.login_seconds_max
 
     def dispatch(self, connection: Connection, frame: memoryview) -> None:
         if self._is_raw:
-            connection.run(self._answer_raw(connection, bytes(frame)))
+            connection.requests.run(self._answer_raw(connection, bytes(frame)))
             return
         if len(frame) < _KEY_AND_VERSION.size:
             raise PeerError("a request without a header before a login")
@@ -172,7 +178,7 @@ class Gate:
         response = self.shake(body.mechanism)
         if not response.error_code:
             self._is_raw = version == RAW_VERSION
-            connection.reply(response_frame(response, version, correlation_id))
+            connection.requests.reply(response_frame(response, version, correlation_id))
         else:
             self._refuse(connection, frame, response, f"mechanism {body.mechanism!r} is not offered")
 
@@ -193,7 +199,7 @@ class Gate:
         if self._exchange is None:
             raise PeerError("SaslAuthenticate without SaslHandshake")
         body = decode(SaslAuthenticateRequest, version, frame, position)
-        connection.run(self._answer(connection, bytes(body.auth_bytes), version, correlation_id))
+        connection.requests.run(self._answer(connection, bytes(body.auth_bytes), version, correlation_id))
 
     # -- the exchange ----------------------------------------------------------------------------------------------
 
@@ -206,7 +212,7 @@ class Gate:
             await self.end(connection, response_frame(response, version, correlation_id), str(refusal))
             return
         response = SaslAuthenticateResponse(0, None, answered, lifetime_ms)
-        connection.reply(response_frame(response, version, correlation_id))
+        connection.requests.reply(response_frame(response, version, correlation_id))
 
     async def _answer_raw(self, connection: Connection, token: bytes) -> None:
         try:
@@ -214,7 +220,7 @@ class Gate:
         except LoginRefused as refusal:
             await self.end(connection, [], str(refusal))
             return
-        connection.reply([_SIZE.pack(len(answered)) + answered])
+        connection.requests.reply([_SIZE.pack(len(answered)) + answered])
 
     async def _step(self, connection: Connection, token: bytes) -> tuple[bytes, int]:
         """Our next message, and the lifetime of the login if this was the last one."""
@@ -228,8 +234,10 @@ class Gate:
         if self._session is not None and principal != connection.principal:
             raise LoginRefused(f"{connection.principal} wants to go on as {principal}")
         sign_in(connection, principal, login)
-        connection.frame_bytes_max, connection.login_by = self._frame_bytes_max, inf
-        connection.move_to_budget(self._budget)
+        connection.login_by = inf
+        frames = connection.frames
+        frames.frame_bytes_max, frames.limited_by = self._allowed
+        frames.move_to_budget(self._budget)
         gates.probes.logins += 1
         lifetimes = [each for each in (gates.settings.session_ms_max[self._mechanism], login.lifetime_ms) if each]
         if not lifetimes:
@@ -244,7 +252,7 @@ class Gate:
 
     def _refuse(self, connection: Connection, frame: memoryview, response: Response, cause: str) -> None:
         _, version, correlation_id, _, _ = parse_request_header(frame)
-        connection.run(self.end(connection, response_frame(response, version, correlation_id), cause))
+        connection.requests.run(self.end(connection, response_frame(response, version, correlation_id), cause))
 
     async def end(self, connection: Connection, chunks: list[Chunk], cause: str) -> None:
         """Closes after a moment, so that guessing takes its time, and tells the client why."""
@@ -254,8 +262,8 @@ class Gate:
         await asyncio.sleep(self._gates.settings.refusal_seconds)
         if chunks:
             # Some clients read nothing any more once they see the end: it comes a moment after the answer.
-            last = Pending(connection, lambda answer: answer)
-            connection.owe(last)
+            last = Pending(connection.requests, lambda answer: answer)
+            connection.requests.owe(last)
             last.complete(chunks)
             await asyncio.sleep(LAST_WORD_SECONDS)
         connection.close_when_answered()
@@ -267,7 +275,9 @@ def sign_in(connection: Connection, principal: str, login: Login) -> None:
         raise LoginRefused(f"scoped token {login.token_id} is not for clients at this address")
     connection.sign_in(principal)
     if login.scope is not None:
-        connection.rights = TokenRights(connection.rights, login.token_id, login.scope)
+        connection.rights = TokenRights(connection.rights, login.token_id, login.scope, login.fingerprints)
+        # What is kept for it, as a fetch session, is for nobody with other rights.
+        connection.credential = f"{principal} by {login.token_id} {''.join(login.fingerprints[-1:])}"
 
 
 _TAKES: Final = {API_VERSIONS_KEY: Gate._greet, HANDSHAKE_KEY: Gate._shake, AUTHENTICATE_KEY: Gate._authenticate}

@@ -13,3 +13,5 @@ class Login(NamedTuple):
     """The delegation token that it is by, if any."""
     scope: Scope | None = None
     """The part of the user's rights that the token leaves."""
+    fingerprints: tuple[str, ...] = ()
+    """Those of a narrowed token, and of what it was narrowed from."""

@@ -24,6 +24,9 @@ class Rights:
     token_id = ""
     """The delegation token that a session logged in by, if it did."""
 
+    fingerprints: tuple[str, ...] = ()
+    """Those of the narrowed token, and of what it was narrowed from."""
+
     def may(self, operation: Operation, kind: ResourceType, name: str) -> bool:
         return True
 

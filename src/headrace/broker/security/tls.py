@@ -1,7 +1,7 @@
 """TLS of a listener: contexts made from PEM files or from the settings themselves, and made again when files change.
 
     look(): settings or files are others ─▶ new contexts ─▶ the next handshakes have them
-                                              └─ they cannot be used: said once, the old ones stay
+                                              └─ they cannot be used, or are for other names: said once, the old ones stay
 
 A connection keeps what it began with. The listener for brokers has a second context, to call others with.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from headrace.base.errors import UserError
-from headrace.broker.security.certificates import expiry_of, principal_of, require_reader
+from headrace.broker.security.certificates import OwnCertificate, change_refused, principal_of, read_own, require_reader
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.listeners import PlannedListener
 from headrace.security.principals import parse_rules
@@ -43,6 +43,8 @@ class TlsSettings(NamedTuple):
     suites: tuple[str, ...]
     names_count: bool
     rules: str
+    dn_may_change: bool
+    san_may_change: bool
 
     @property
     def files(self) -> list[str]:
@@ -72,6 +74,8 @@ def tls_settings(config: BrokerConfig, listener: str) -> TlsSettings:
         words("ssl.cipher.suites"),
         text("ssl.endpoint.identification.algorithm") == "https",
         text("ssl.principal.mapping.rules"),
+        config.of_listener(listener, "ssl.allow.dn.changes") is True,
+        config.of_listener(listener, "ssl.allow.san.changes") is True,
     )
     _check(found)
     return found
@@ -109,15 +113,15 @@ class Contexts(NamedTuple):
     server: ssl.SSLContext
     client: ssl.SSLContext | None
     """The context to call other brokers with; None where none are called."""
-    expires_at: float | None
-    """The end of our certificate, in seconds since 1970; None where no library reads it."""
+    certificate: OwnCertificate | None
+    """Ours; None where no library reads it."""
 
 
 def open_contexts(settings: TlsSettings, for_brokers: bool) -> Contexts:
     """Raises UserError for files that cannot be used."""
     try:
         client = _client(settings) if for_brokers else None
-        return Contexts(_server(settings), client, expiry_of(_chain(settings)))
+        return Contexts(_server(settings), client, read_own(_chain(settings)))
     except (OSError, ValueError) as error:
         named = ", ".join(settings.files) or "ssl.keystore.key, ssl.keystore.certificate.chain"
         raise UserError(
@@ -223,14 +227,15 @@ class ListenerTls:
 
     @property
     def expires_at(self) -> float | None:
-        return self._contexts.expires_at
+        certificate = self._contexts.certificate
+        return None if certificate is None else certificate.expires_at
 
     def look(self) -> None:
         """Reads files that have changed, and those that other settings name. May run in a thread."""
         try:
             settings = tls_settings(self._config(), self._plan.name)
         except UserError as error:
-            logger.error("certificates stay as they are: %(cause)s. %(fix)s", {"cause": error.cause, "fix": error.fix})
+            _stay(error)
             return
         stamps = _stamps(settings)
         if (settings, stamps) == (self._settings, self._stamps):
@@ -238,11 +243,25 @@ class ListenerTls:
         # Looked at again when they change again.
         self._settings, self._stamps = settings, stamps
         try:
-            self._contexts = open_contexts(settings, self._for_brokers)
+            fresh = open_contexts(settings, self._for_brokers)
+            self._guard(fresh, settings)
         except UserError as error:
-            logger.error("certificates stay as they are: %(cause)s. %(fix)s", {"cause": error.cause, "fix": error.fix})
+            _stay(error)
             return
+        self._contexts = fresh
         logger.info("listener %(listener)s has new certificates", {"listener": self._plan.name})
+
+    def _guard(self, fresh: Contexts, settings: TlsSettings) -> None:
+        """Raises UserError for a certificate that may not follow ours."""
+        cause = change_refused(
+            self._contexts.certificate, fresh.certificate, settings.dn_may_change, settings.san_may_change
+        )
+        if cause:
+            raise UserError(f"listener {settings.listener}: {cause}", "Set that to true and restart, if it is meant.")
+
+
+def _stay(error: UserError) -> None:
+    logger.error("certificates stay as they are: %(cause)s. %(fix)s", {"cause": error.cause, "fix": error.fix})
 
 
 def _stamps(settings: TlsSettings) -> list[tuple[int, int, int] | None]:

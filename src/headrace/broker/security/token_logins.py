@@ -15,6 +15,7 @@ from headrace.broker.security.login import Login
 from headrace.cluster.entities import ScramCredential, Token
 from headrace.cluster.image import Image
 from headrace.security.refusal import LoginRefused
+from headrace.security.revocation import fingerprints
 from headrace.security.scope import Scope
 from headrace.security.scoped_tokens import (
     PREFIX,
@@ -50,7 +51,7 @@ class TokenLogins:
             raise LoginRefused(f"a scoped token is refused: {error}") from None
         if not is_genuine(token, key_of(self._secret, token.id)):
             raise LoginRefused(f"the signature of scoped token {token.id} is wrong")
-        login = self._login(token.id, scope)
+        login = self._login(token.id, scope, fingerprints(token, key_of(self._secret, token.id)))
         if acts_as not in ("", login.user):
             raise LoginRefused(f"a token of user {login.user!r} is to act as another")
         return login
@@ -61,7 +62,7 @@ class TokenLogins:
             return self._login(name, Scope())
         try:
             token = parse_name(name)
-            return self._login(token.id, token.scope)
+            return self._login(token.id, token.scope, fingerprints(token, key_of(self._secret, token.id)))
         except BadToken as error:
             raise LoginRefused(f"a scoped token is refused: {error}") from None
 
@@ -70,14 +71,16 @@ class TokenLogins:
         secret = self._secret
         return token_credential(secret, name, _password(secret, name), mechanism)
 
-    def _login(self, token_id: str, scope: Scope) -> Login:
+    def _login(self, token_id: str, scope: Scope, narrowings: tuple[str, ...] = ()) -> Login:
         token = self._image().tokens.get(token_id)
         if token is None:
             raise LoginRefused(f"token {token_id} was revoked, or there was none")
+        if not set(narrowings).isdisjoint(token.revoked):
+            raise LoginRefused(f"token {token_id}, as it was narrowed, was revoked")
         now_ms, ends_ms = self._clock.now().wall, _ends_ms(token, scope)
         if now_ms >= ends_ms:
             raise LoginRefused(f"token {token_id} has expired")
-        return Login(token.owner.removeprefix(_USER), ends_ms - now_ms, token_id, scope)
+        return Login(token.owner.removeprefix(_USER), ends_ms - now_ms, token_id, scope, narrowings)
 
     @property
     def _secret(self) -> bytes:

@@ -12,13 +12,14 @@ SCOPE_ANSWERS_MAX = 1_000
 
 
 class TokenRights(Rights):
-    __slots__ = ("_known", "_owners", "_scope", "token_id")
+    __slots__ = ("_known", "_owners", "_scope", "fingerprints", "token_id")
 
     is_unlimited = False
 
-    def __init__(self, owners: Rights, token_id: str, scope: Scope) -> None:
+    def __init__(self, owners: Rights, token_id: str, scope: Scope, fingerprints: tuple[str, ...] = ()) -> None:
         assert token_id, "a session of no token has its owner's rights"
         self.token_id = token_id
+        self.fingerprints = fingerprints
         self._owners = owners
         self._scope = scope
         self._known: dict[tuple[Operation, ResourceType, str], bool] = {}

@@ -10,7 +10,7 @@ from typing import Final
 
 from headrace.base.errors import Refused
 from headrace.broker.membership.view import View
-from headrace.broker.net.listener import Connection
+from headrace.broker.net.connection import Connection
 from headrace.cluster.entities import Token
 from headrace.security.tokens import sweep
 
@@ -30,10 +30,12 @@ class TokenSessions:
         if before is self._tokens:
             return
         ended = {token.id for token in before.values() if _ends_sooner(token, self._tokens)}
-        if not ended:
+        revoked = {each for token in self._tokens.values() for each in _newly_revoked(before.get(token.id), token)}
+        if not ended and not revoked:
             return
         for connection in list(self._connections()):
-            if connection.rights.token_id in ended:
+            rights = connection.rights
+            if rights.token_id in ended or not revoked.isdisjoint(rights.fingerprints):
                 connection.close_because("its token was revoked")
 
     async def strike_off_expired(self) -> None:
@@ -46,6 +48,13 @@ class TokenSessions:
                 await self._view.metadata.change(lambda image: list(sweep(image, self._view.clock.now().wall)))
             except Refused as refusal:
                 logger.warning("expired tokens stay for now: %(cause)s", {"cause": refusal.message})
+
+
+def _newly_revoked(before: Token | None, token: Token) -> tuple[str, ...]:
+    """The fingerprints of those narrowed from it that are revoked since."""
+    if before is None or len(before.revoked) >= len(token.revoked):
+        return ()
+    return token.revoked[len(before.revoked) :]
 
 
 def _ends_sooner(token: Token, tokens: Mapping[str, Token]) -> bool:

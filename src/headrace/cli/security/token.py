@@ -8,7 +8,16 @@ import typer
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap
 from headrace.cli.security.token_options import Narrowing, with_narrowing_options
-from headrace.security.scoped_tokens import PREFIX, BadToken, Caveat, ScopedToken, narrowed, parse_token, whole_token
+from headrace.security.scoped_tokens import (
+    PREFIX,
+    BadToken,
+    Caveat,
+    ScopedToken,
+    narrowed,
+    parse_name,
+    parse_token,
+    whole_token,
+)
 
 app = typer.Typer(
     help="Make tokens that may do less than you, narrow them further, and revoke them.",
@@ -20,6 +29,7 @@ TokenFile = Annotated[
     str, typer.Argument(metavar="[FILE]", show_default=False, help="A file with the token; - or nothing reads stdin.")
 ]
 STDIN = "-"
+_WHOLE = "give all of the token, as it was printed"
 
 
 @app.command()
@@ -103,40 +113,72 @@ def list_all(
 def revoke(
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", show_default=False)] = None,
     owner: Annotated[list[str] | None, typer.Option(metavar="USER", help="All tokens of this user.")] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Only a narrowed token: a file with it, or with what stands before its last dot; - reads stdin.",
+        ),
+    ] = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     as_json: AsJson = False,
 ) -> None:
     """Revoke tokens, with all that were narrowed from them: their connections are closed."""
-    from headrace.admin.tokens import end_tokens
-    from headrace.cli.connection import with_admin
     from headrace.cli.output import show_json
 
-    if not ids and not owner:
-        raise Failure("no token is named", "name ids (`headrace token list`), or --owner USER", ExitCode.USAGE)
+    if not ids and not owner and token is None:
+        fix = "name ids (`headrace token list`), --owner USER, or --token FILE for one that was narrowed"
+        raise Failure("no token is named", fix, ExitCode.USAGE)
     _check_ids(ids or [])
-    ended = with_admin(bootstrap, lambda admin: end_tokens(admin, ids or (), owner or ()))
+    alone = None if token is None else _read_named(token)
+    ended = _ended(bootstrap, alone, ids or (), owner or ())
     if as_json:
-        show_json({"revoked": ended})
-    else:
-        print("\n".join(f"revoked token {each}" for each in ended) or "no tokens to revoke")
+        show_json({"revoked": ended, **({} if alone is None else {"narrowed_from": alone.id})})
+        return
+    lines = [] if alone is None else [f"revoked what was narrowed so from token {alone.id}"]
+    print("\n".join([*lines, *(f"revoked token {each}" for each in ended)]) or "no tokens to revoke")
+
+
+def _ended(bootstrap: str, alone: ScopedToken | None, ids: Sequence[str], owners: Sequence[str]) -> list[str]:
+    """Ends them; the ids of those that are not narrowed."""
+    from headrace.admin.tokens import end_narrowed, end_tokens
+    from headrace.cli.cluster_admin import with_admin
+
+    if alone is not None:
+        with_admin(bootstrap, lambda admin: end_narrowed(admin, alone.name))
+    if not ids and not owners:
+        return []
+    return with_admin(bootstrap, lambda admin: end_tokens(admin, ids, owners))
 
 
 def _check_ids(ids: list[str]) -> None:
-
     if any(each.startswith(PREFIX) for each in ids):
-        fix = "`headrace token show` tells its id: revoke that"
+        fix = "`headrace token show` tells its id: revoke that, or the token alone with --token FILE"
         raise Failure("a token itself was given, and others on this machine could see it", fix, ExitCode.USAGE)
 
 
+def _read_named(file: str) -> ScopedToken:
+    """A token as its text says, or as its name does."""
+    text = _text_of(file)
+    try:
+        return parse_token(text) if text.count(".") > PREFIX.count(".") else parse_name(text)
+    except BadToken as error:
+        raise Failure(str(error), _WHOLE, ExitCode.USAGE) from None
+
+
 def _read(file: str) -> ScopedToken:
+    try:
+        return parse_token(_text_of(file))
+    except BadToken as error:
+        raise Failure(str(error), _WHOLE, ExitCode.USAGE) from None
+
+
+def _text_of(file: str) -> str:
     import sys
     from pathlib import Path
 
     try:
-        text = sys.stdin.read() if file == STDIN else Path(file).read_text()
-        return parse_token(text.strip())
-    except BadToken as error:
-        raise Failure(str(error), "give all of the token, as it was printed", ExitCode.USAGE) from None
+        return (sys.stdin.read() if file == STDIN else Path(file).read_text()).strip()
     except (OSError, UnicodeDecodeError) as error:
         cause = getattr(error, "strerror", None) or "it is no text"
         raise Failure(f"the token cannot be read: {cause}", "name a file with the token", ExitCode.USAGE) from None

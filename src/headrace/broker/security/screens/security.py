@@ -1,4 +1,4 @@
-"""Refusals of whole requests about rules and credentials."""
+"""Refusals of whole requests about rules, quotas and credentials."""
 
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.acls import (
@@ -11,6 +11,7 @@ from headrace.wire.messages.acls import (
     DescribeAclsRequest,
     DescribeAclsResponse,
 )
+from headrace.wire.messages.quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
 from headrace.wire.messages.scram import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
@@ -32,6 +33,10 @@ def no_new_acls(body: CreateAclsRequest) -> CreateAclsResponse:
 
 def no_acls_deleted(body: DeleteAclsRequest) -> DeleteAclsResponse:
     return DeleteAclsResponse(0, [DeleteAclsFilterResult(_DENIED, _DENIED.message) for _ in body.filters])
+
+
+def no_quotas(body: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
+    return DescribeClientQuotasResponse(0, _DENIED, _DENIED.message, None)
 
 
 def no_users(body: DescribeUserScramCredentialsRequest) -> DescribeUserScramCredentialsResponse:
