@@ -23,8 +23,6 @@ ALLOWED = {
     "headrace.cli.supervisor.Supervisor",
     "headrace.gateway.push.hub.Hub",
     "headrace.gateway.webhooks.webhooks.Webhooks",
-    "headrace.groups.consumer.ConsumerGroup",
-    "headrace.groups.coordinator.Groups",
     "headrace.log.log.Log",
     "headrace.log.segment.Segment",
     "headrace.replica.leader.LeaderReplica",

@@ -10,9 +10,9 @@ from headrace.broker.coordinators.logged import LoggedCoordinator
 from headrace.broker.coordinators.transaction import TransactionCoordinator
 from headrace.broker.disk import log_reading
 from headrace.broker.replication.rot import Rot
-from headrace.groups.classic import ClassicGroup
-from headrace.groups.consumer import ConsumerGroup
-from headrace.groups.offsets import CommittedOffsets
+from headrace.groups.classic.group import ClassicGroup
+from headrace.groups.consumer.group import ConsumerGroup
+from headrace.groups.offsets.committed import CommittedOffsets
 from headrace.log.producers import Producers
 from headrace.log.transactions import LogTransactions
 from headrace.partition.appends import Appends

@@ -60,7 +60,7 @@ def test_they_share_a_batch_and_are_answered_when_it_is_on_disk() -> None:
     rig.rig.sync()
     assert [each.topics[0].partitions[0].error_code for each in rig.answers] == [0, 0, 0, 0]
     assert rig.batches() == 1
-    assert rig.groups.groups["g"].offsets.get("t", 0).offset == 2
+    assert rig.groups.table.groups["g"].offsets.get("t", 0).offset == 2
 
 
 def test_a_read_in_the_same_turn_sees_them() -> None:
@@ -106,7 +106,7 @@ def test_of_a_refused_append_nothing_is_applied() -> None:
     rig.rig.loop.run(turn())
     rig.rig.loop.run_ready()
     assert rig.coordinator.is_over
-    assert rig.groups.groups == {}
+    assert rig.groups.table.groups == {}
     assert [each.topics[0].partitions[0].error_code for each in rig.answers] == [ErrorCode.NOT_COORDINATOR]
 
 

@@ -13,12 +13,12 @@ from headrace.base.ids import ZERO_ID
 from headrace.base.outcome import TimerKey
 from headrace.broker.coordinators.logged import LoggedCoordinator
 from headrace.broker.coordinators.tickets import Unanswered
+from headrace.groups.commits import TransactionalCommit
 from headrace.groups.coordinator import Groups
 from headrace.groups.outcome import Command, GroupOutcome, nothing
 from headrace.groups.records import decode, encode
 from headrace.groups.refusals import refused, refused_commit
 from headrace.groups.topics import Sight, Topics, all_in_sight
-from headrace.groups.transactional_commit import TransactionalCommit
 from headrace.partition.partition import Partition
 from headrace.partition.verification import Verification
 from headrace.wire.batch import BatchHeader
@@ -103,7 +103,7 @@ class GroupCoordinator(LoggedCoordinator[GroupOutcome]):
 
     def expire(self) -> None:
         if self._has_stored_turn():
-            knows_ages = self._knows_ages(self.groups.settings.offsets_retention_ms)
+            knows_ages = self._knows_ages(self.groups.table.settings.offsets_retention_ms)
             self._carry_out(self.groups.expire(self._now_to_forget(), knows_ages))
 
     def on_topics(self, topics: Topics) -> None:

@@ -9,8 +9,8 @@ from headrace.broker.handlers.groups import take_out_unknown
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.broker.net.listener import Pending
+from headrace.groups.commits import TransactionalCommit
 from headrace.groups.refusals import refused_commit
-from headrace.groups.transactional_commit import TransactionalCommit
 from headrace.partition.verification import Verification
 from headrace.txns.questions import AddPartitions
 from headrace.wire.codes import ErrorCode
