@@ -50,7 +50,7 @@ async def _commit(
 
     coordinator = groups.of(request.body.group_id)
     if coordinator is None:
-        is_ours = groups.is_ours(request.body.group_id)
+        is_ours = groups.homes.is_ours(request.body.group_id)
         code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_ours else ErrorCode.NOT_COORDINATOR
         answer(refused_commit(asked.commit, code))
         return
