@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from headrace.broker.coordinators.logged import LoggedCoordinator
+from headrace.broker.coordinators.ages import Ages
 from headrace.broker.upkeep import credible_time
 from headrace.broker.upkeep.credible_time import CredibleTime
 from sim.cluster import TOPIC
@@ -62,7 +62,7 @@ def no_clock_is_doubted(patch: pytest.MonkeyPatch) -> None:
 
 
 def all_ages_are_known(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(LoggedCoordinator, "_knows_ages", lambda self, kept_ms: True)
+    patch.setattr(Ages, "are_known", lambda self, kept_ms: True)
 
 
 def test_committed_offsets_stay_when_clocks_are_set_ahead(cluster: Coordinated) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from headrace.broker.coordinators.logged import LoggedCoordinator
+from headrace.broker.coordinators.decision_log import DecisionLog
 from headrace.broker.disk import log_reading
 from headrace.partition.partition import Partition
 from sim.test_coordinators_in_trouble import OFFSET, OFFSETS, Coordinated, cluster, one, three
@@ -34,7 +34,7 @@ def test_replies_that_do_not_wait_are_seen(cluster: Coordinated, monkeypatch: py
     wait = Partition.wait
 
     def hasty(self: Partition, end: int, acks: int, waiter: Any, part: object) -> bool:
-        return not isinstance(waiter, LoggedCoordinator) and wait(self, end, acks, waiter, part)
+        return not isinstance(waiter, DecisionLog) and wait(self, end, acks, waiter, part)
 
     monkeypatch.setattr(Partition, "wait", hasty)
     assert commit_while_followers_are_cut_off(cluster) == 0

@@ -107,7 +107,7 @@ class Coordinated(Cluster):
         node = self.world.hosts[self.checks.state(topic, index).leader - 1].node
         assert node is not None
         coordinators: Any = node.broker.coordinators if topic == OFFSETS else node.broker.transactions
-        coordinators.at(index).give_up()
+        coordinators.at(index).decisions.resign()
 
     def elect_uncleanly(self, topic: str) -> None:
         loop = self.world.client_loop("elector")

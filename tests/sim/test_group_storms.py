@@ -5,9 +5,9 @@ from itertools import product
 
 import pytest
 
-from headrace.groups.consumer import ConsumerGroup
-from headrace.groups.offsets import CommittedOffsets
-from headrace.groups.records import OffsetRecord
+from headrace.groups.consumer.group import ConsumerGroup
+from headrace.groups.offsets.committed import CommittedOffsets
+from headrace.groups.offsets.records import OffsetRecord
 from sim.group_storm import KINDS, group_plan, run_group_storm
 
 SCENARIOS = ("crashes", "partitions", "pauses", "mixed")

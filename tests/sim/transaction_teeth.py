@@ -4,7 +4,7 @@ from pytest import MonkeyPatch
 
 from headrace.broker.coordinators.markers import Markers
 from headrace.broker.handlers.first_writes import FirstWrites
-from headrace.groups.offsets import CommittedOffsets
+from headrace.groups.offsets.committed import CommittedOffsets
 from headrace.log.log import Log
 from headrace.partition.reads import Reads
 from headrace.partition.refusals import RefusedBatches

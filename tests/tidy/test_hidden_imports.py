@@ -11,10 +11,9 @@ from shrinking import hold
 TAKE_THE_BROKER = {
     "headrace.broker.coordinators.group",
     "headrace.broker.coordinators.groups",
-    "headrace.broker.coordinators.led",
-    "headrace.broker.coordinators.logged",
     "headrace.broker.coordinators.markers",
     "headrace.broker.coordinators.transaction",
+    "headrace.broker.coordinators.transactions",
     "headrace.broker.handlers.fetch",
     "headrace.broker.handlers.metadata",
     "headrace.broker.handlers.produce",

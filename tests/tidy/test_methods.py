@@ -7,23 +7,17 @@ from shrinking import hold
 
 METHODS_MAX = 20
 ALLOWED = {
-    "headrace.broker.coordinators.group.GroupCoordinator",
-    "headrace.broker.coordinators.groups.GroupCoordinators",
-    "headrace.broker.coordinators.transaction.TransactionCoordinator",
     "headrace.client.cluster_client.ClusterClient",
     "headrace.client.writer_client.WriterClient",
     "headrace.partition.partition.Partition",
     "headrace.api.client.Client",
     "headrace.api.consumer.Consumer",
     "headrace.api.producer.Producer",
-    "headrace.broker.coordinators.logged.LoggedCoordinator",
     "headrace.broker.partitions.Partitions",
     "headrace.broker.replication.fetcher.Fetcher",
     "headrace.cli.up.supervisor.Supervisor",
     "headrace.gateway.push.hub.Hub",
     "headrace.gateway.webhooks.webhooks.Webhooks",
-    "headrace.groups.consumer.ConsumerGroup",
-    "headrace.groups.coordinator.Groups",
     "headrace.log.log.Log",
     "headrace.log.segment.Segment",
     "headrace.replica.leader.LeaderReplica",

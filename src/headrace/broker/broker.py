@@ -17,7 +17,7 @@ from headrace.broker.coordinators.groups import GroupCoordinators
 from headrace.broker.coordinators.markers import Markers
 from headrace.broker.coordinators.producer_ids import ProducerIdBlocks
 from headrace.broker.coordinators.transaction_checks import TransactionChecks
-from headrace.broker.coordinators.transactions import TransactionCoordinators
+from headrace.broker.coordinators.transactions import TransactionCoordinators, transaction_coordinators
 from headrace.broker.disk.room import DiskRoom
 from headrace.broker.disk.watch import DiskWatch
 from headrace.broker.handlers import HANDLERS
@@ -112,7 +112,7 @@ class Broker:
         # Held while a coordinator replays a stretch of its log: one stretch in a turn of the loop, whoever loads.
         self.loading = asyncio.Lock()
         self.coordinators: GroupCoordinators = GroupCoordinators(self)
-        self.transactions: TransactionCoordinators = TransactionCoordinators(self)
+        self.transactions: TransactionCoordinators = transaction_coordinators(self)
         self.peers: Peers = Peers(self.view, dialler)
         self.transaction_checks: TransactionChecks = TransactionChecks(
             self.view, self.peers, self.transactions, rng.random

@@ -9,9 +9,14 @@ A group without members changes freely. `group.consumer.migration.policy` says w
 from headrace.base.clock import Now
 from headrace.base.errors import PeerError, Refused
 from headrace.base.outcome import Reply, Timer
-from headrace.groups.classic import ClassicGroup
-from headrace.groups.consumer import ConsumerGroup
-from headrace.groups.consumer_records import (
+from headrace.groups.classic.embedded import read_assignment, read_subscription, write_assignment
+from headrace.groups.classic.group import ClassicGroup
+from headrace.groups.classic.members import CONSUMER, Member, choose_protocol
+from headrace.groups.classic.rebalance import open_join_phase
+from headrace.groups.classic.records import GroupRecord, StoredGroup
+from headrace.groups.consumer.decision import Decision
+from headrace.groups.consumer.group import ConsumerGroup
+from headrace.groups.consumer.records import (
     ClassicSide,
     ConsumerMember,
     ConsumerRecord,
@@ -23,13 +28,10 @@ from headrace.groups.consumer_records import (
     TargetEpochRecord,
     TargetMemberRecord,
 )
-from headrace.groups.embedded import read_assignment, read_subscription, write_assignment
+from headrace.groups.consumer.sessions import renew_consumer_session
 from headrace.groups.group import Group
-from headrace.groups.members import CONSUMER, Member, choose_protocol
 from headrace.groups.outcome import GroupOutcome
 from headrace.groups.partitions import Part, Parts
-from headrace.groups.rebalance import open_join_phase
-from headrace.groups.records import GroupRecord, StoredGroup
 from headrace.groups.refusals import refused_join
 from headrace.groups.sessions import set_session
 from headrace.groups.settings import GroupSettings
@@ -117,6 +119,15 @@ def end_classic(group: Group, out: GroupOutcome) -> None:
     group.classic = ClassicGroup(group.group_id)
 
 
+def begin_consumer(group: Group, decision: Decision, conversion: list[ConsumerRecord]) -> None:
+    """Ends the classic group, and begins the consumer group of the decision with the records of `upgraded`."""
+    end_classic(group, decision.out)
+    decision.out.records.extend(conversion)
+    group.consumer = decision.group
+    for member_id in decision.group.members:
+        renew_consumer_session(decision, member_id)
+
+
 # -- from consumer to classic ----------------------------------------------------------------------------------------
 
 
@@ -133,7 +144,12 @@ def end_consumer(group: Group, out: GroupOutcome) -> None:
     group.consumer = None
 
 
-def is_downgradable(consumer: ConsumerGroup, settings: GroupSettings) -> bool:
+def downgrade_if_due(group: Group, topics: Topics, settings: GroupSettings, now: Now, out: GroupOutcome) -> None:
+    if group.consumer is not None and _is_downgradable(group.consumer, settings):
+        _downgrade(group, topics, now, out)
+
+
+def _is_downgradable(consumer: ConsumerGroup, settings: GroupSettings) -> bool:
     return (
         bool(consumer.members)
         and settings.may_downgrade
@@ -142,7 +158,7 @@ def is_downgradable(consumer: ConsumerGroup, settings: GroupSettings) -> bool:
     )
 
 
-def downgrade(group: Group, topics: Topics, now: Now, out: GroupOutcome) -> None:
+def _downgrade(group: Group, topics: Topics, now: Now, out: GroupOutcome) -> None:
     """Makes it a classic group: members are called to join at once, each by the epoch that it knows.
 
     A client that heard of an illegal generation instead would drop its partitions, or come back under another id.

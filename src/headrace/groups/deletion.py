@@ -1,10 +1,10 @@
 """DeleteGroups and OffsetDelete, requests of operators. Refused for groups and topics that members are using."""
 
 from headrace.base.outcome import Reply, Timer
+from headrace.groups.classic.members import CONSUMER
 from headrace.groups.group import Group
-from headrace.groups.members import CONSUMER
+from headrace.groups.offsets.records import OffsetRecord
 from headrace.groups.outcome import Command, GroupOutcome, answered, nothing
-from headrace.groups.records import OffsetRecord
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.group_offsets import (
     OffsetDeleteRequest,

@@ -11,10 +11,11 @@ Commits up to version 4 may name a retention of their own, which then decides al
 nor offsets goes too.
 """
 
-from headrace.groups.classic import ClassicGroup, GroupState
+from headrace.groups.classic.group import ClassicGroup, GroupState
+from headrace.groups.classic.members import CONSUMER
 from headrace.groups.group import Group
-from headrace.groups.members import CONSUMER
-from headrace.groups.records import NO_EXPIRY, Committed, Record
+from headrace.groups.offsets.records import NO_EXPIRY, Committed
+from headrace.groups.records import Record
 from headrace.groups.settings import GroupSettings
 
 

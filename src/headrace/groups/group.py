@@ -4,10 +4,12 @@ Members and offsets come and go apart from each other; the group exists while ei
 `consumer` is there, and a classic one otherwise.
 """
 
-from headrace.groups.classic import ClassicGroup, GroupState
-from headrace.groups.consumer import ConsumerGroup
-from headrace.groups.offsets import CommittedOffsets
-from headrace.groups.records import GroupRecord, OffsetRecord, Record
+from headrace.groups.classic.group import ClassicGroup, GroupState
+from headrace.groups.classic.records import GroupRecord
+from headrace.groups.consumer.group import ConsumerGroup
+from headrace.groups.offsets.committed import CommittedOffsets
+from headrace.groups.offsets.records import OffsetRecord
+from headrace.groups.records import Record
 
 
 class Group:
@@ -41,7 +43,9 @@ class Group:
         return self.classic.state is GroupState.EMPTY
 
     def is_subscribed_to(self, topic: str) -> bool:
-        return (self.consumer or self.classic).is_subscribed_to(topic)
+        if self.consumer is not None:
+            return self.consumer.subscriptions.include(topic)
+        return self.classic.is_subscribed_to(topic)
 
     def tombstones(self) -> list[Record]:
         """The tombstones of an empty group, without those of its offsets."""

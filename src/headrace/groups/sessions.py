@@ -3,16 +3,11 @@
 Its timer may go off before that, and then looks again: a heartbeat sets none.
 """
 
-from collections.abc import Mapping
 from typing import Protocol
 
 from headrace.base.clock import Now
 from headrace.base.outcome import Timer, TimerKey
-from headrace.groups.members import Member
 from headrace.groups.outcome import GroupOutcome
-
-# A newcomer has no session before its first answer, and nobody would notice that its client is gone.
-NEWCOMER_WAIT_MS_MAX = 5 * 60_000
 
 
 class Session:
@@ -35,17 +30,6 @@ class HasSessions(Protocol):
     def sessions(self) -> dict[str, Session]: ...
 
     def session_timer(self, member_id: str) -> TimerKey: ...
-
-
-class HasMembers(HasSessions, Protocol):
-    """A classic group, whose members choose how long their sessions last."""
-
-    @property
-    def members(self) -> Mapping[str, Member]: ...
-
-
-def renew_session(group: HasMembers, member_id: str, now: Now, out: GroupOutcome) -> None:
-    set_session(group, member_id, group.members[member_id].session_timeout_ms, now, out)
 
 
 def set_session(group: HasSessions, member_id: str, timeout_ms: int, now: Now, out: GroupOutcome) -> None:

@@ -5,14 +5,15 @@ from typing import Any
 from pytest import MonkeyPatch
 
 from headrace.broker.coordinators import transaction_checks
+from headrace.broker.coordinators.decision_log import DecisionLog
 from headrace.broker.coordinators.led import LedCoordinators
-from headrace.broker.coordinators.logged import LoggedCoordinator
+from headrace.broker.coordinators.log_replay import LogReplay
 from headrace.broker.coordinators.transaction import TransactionCoordinator
 from headrace.broker.disk import log_reading
 from headrace.broker.replication.rot import Rot
-from headrace.groups.classic import ClassicGroup
-from headrace.groups.consumer import ConsumerGroup
-from headrace.groups.offsets import CommittedOffsets
+from headrace.groups.classic.group import ClassicGroup
+from headrace.groups.consumer.group import ConsumerGroup
+from headrace.groups.offsets.committed import CommittedOffsets
 from headrace.log.producers import Producers
 from headrace.log.transactions import LogTransactions
 from headrace.partition.appends import Appends
@@ -32,40 +33,40 @@ def replies_do_not_wait(patch: MonkeyPatch) -> None:
     """A coordinator answers when what it decided, and what it had seen, is committed."""
     edit(
         patch,
-        LoggedCoordinator._carry_out,
-        (
-            "if outcome.replies and not self.partition.wait(self._seen_end, -1, self, outcome.replies):",
-            "if outcome.replies:",
-        ),
+        DecisionLog.carry_out,
+        ("if outcome.replies and not self.wait(self, outcome.replies):", "if outcome.replies:"),
     )
 
 
 def new_coordinators_serve_at_once(patch: MonkeyPatch) -> None:
     """A new coordinator serves when all that it loaded is committed."""
 
-    async def at_once(self: LoggedCoordinator, end: int) -> None:
+    async def at_once(self: DecisionLog[Any], end: int) -> None:
         return
 
-    patch.setattr(LoggedCoordinator, "_until_committed", at_once)
+    patch.setattr(DecisionLog, "_until_committed", at_once)
 
 
 def replies_do_not_wait_for_what_was_loaded(patch: MonkeyPatch) -> None:
     """The first replies of a new coordinator wait for the end of the log that it loaded."""
-    edit(patch, LoggedCoordinator.load, ("self._seen_end = end", "pass"))
+    edit(patch, DecisionLog.load, ("self._seen_end = end", "pass"))
 
 
 def decisions_are_not_stored(patch: MonkeyPatch) -> None:
     """What a coordinator decides is in its log before it counts."""
     edit(
         patch,
-        LoggedCoordinator._append,
-        ("self._seen_end = self.partition.appends.append_own(bytearray(self._batch_of(outcome, now)), now)", "pass"),
+        DecisionLog._append,
+        (
+            "end = self.partition.appends.append_own(bytearray(self._core.batch_of(outcome, now)), now)\n    assert end",
+            "end = self._seen_end\n    assert True or end",
+        ),
     )
 
 
 def former_leaders_coordinate(patch: MonkeyPatch) -> None:
     """A coordinator decides only in the epoch in which its broker leads."""
-    edit(patch, LoggedCoordinator._carry_out, ("if not self._leads_still:", "if False:"))
+    edit(patch, DecisionLog.carry_out, ("if not self._leads_still:", "if False:"))
 
 
 def former_coordinators_stay(patch: MonkeyPatch) -> None:
@@ -154,24 +155,17 @@ def transactions_begin_too_soon(patch: MonkeyPatch) -> None:
 
 def markers_before_the_decision(patch: MonkeyPatch) -> None:
     """Markers are written when the decision is committed."""
-    write_markers = TransactionCoordinator.write_markers
-
-    def hasty(self: TransactionCoordinator, outcome: Any) -> None:
-        LoggedCoordinator._carry_out(self, outcome)
-        if self.is_over:
-            return
-        write_markers(self, outcome.prepared)
-        for command in outcome.resumed:
-            if self.is_active:
-                self._handle(command)
-
-    patch.setattr(TransactionCoordinator, "_carry_out", hasty)
+    edit(
+        patch,
+        TransactionCoordinator._carry_out,
+        ("if outcome.prepared and not self.decisions.wait(_Prepared(self), outcome.prepared):", "if outcome.prepared:"),
+    )
 
 
 def refused_decisions_count(patch: MonkeyPatch) -> None:
     """A coordinator that cannot store what it decided starts over from its log."""
-    given_up = ("self.give_up()\n        return\n    except Exception", "pass\n    except Exception")
-    edit(patch, LoggedCoordinator._carry_out, given_up)
+    given_up = ("self.resign()\n        return False\n    except Exception", "pass\n    except Exception")
+    edit(patch, DecisionLog.carry_out, given_up)
 
 
 def damaged_batches_are_replayed(patch: MonkeyPatch) -> None:
@@ -190,7 +184,7 @@ def loading_coordinators_are_waited_for(patch: MonkeyPatch) -> None:
 
 def all_logs_are_loaded_at_once(patch: MonkeyPatch) -> None:
     """However many coordinators load, the loop replays one stretch of one log at a time."""
-    edit(patch, LoggedCoordinator._replay_all, ("async with self._broker.loading:", "if True:"))
+    edit(patch, LogReplay._replay_all, ("async with self._turns:", "if True:"))
 
 
 def accepted_damage_is_for_ever(patch: MonkeyPatch) -> None:

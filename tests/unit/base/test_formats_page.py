@@ -11,7 +11,9 @@ from headrace.broker.membership import seen_revision
 from headrace.cluster import records
 from headrace.gateway.idempotency import entry
 from headrace.gateway.webhooks import subscription
-from headrace.groups import consumer_stored, stored
+from headrace.groups.classic import stored as classic_stored
+from headrace.groups.consumer import stored as consumer_stored
+from headrace.groups.offsets import stored as offsets_stored
 from headrace.log import checkpoint, index, log, state
 from headrace.pipelines.tables import table
 from headrace.spark.source import offsets
@@ -34,7 +36,7 @@ VERSIONS = {
     "`PREFIX/map`": etcd_map.FORMAT.decode(),
     "`PREFIX/leases/…`": etcd_leases.FORMAT,
     "JSON that begins with `v`": records.FORMAT_VERSION,
-    "offset commits and classic groups": stored.VALUE_VERSION,
+    "offset commits and classic groups": max(offsets_stored.VALUE_VERSION, classic_stored.VALUE_VERSION),
     "consumer groups (Kafka's": consumer_stored.VALUE_VERSION,
     "`__transaction_state`": txns_stored.VALUE_VERSION,
     "`_headrace_webhooks`": f"{subscription.FORMAT}, {subscription.SEALED_FORMAT}",

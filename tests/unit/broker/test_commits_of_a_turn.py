@@ -7,6 +7,8 @@ import pytest
 
 from batches import NOW
 from headrace.broker.coordinators.group import GroupCoordinator
+from headrace.broker.upkeep.credible_time import CredibleTime
+from headrace.groups.batches import GroupBatches
 from headrace.groups.coordinator import Groups
 from headrace.groups.settings import GroupSettings
 from headrace.wire.batch import iter_headers
@@ -26,9 +28,15 @@ class Rig:
         self.rig = PartitionRig()
         self.groups = Groups(GroupSettings())
         clock = SimpleNamespace(mono=lambda: NOW.mono, now=lambda: NOW)
-        broker: Any = SimpleNamespace(check_lease=lambda: NOW, clock=clock, deadlines=None, new_uuid=lambda: "id")
+        broker: Any = SimpleNamespace(
+            check_lease=lambda: NOW,
+            clock=clock,
+            credible_time=CredibleTime(NOW),
+            deadlines=None,
+            new_uuid=lambda: "id",
+        )
         self.coordinator = GroupCoordinator(broker, self.rig.partition, self.groups)
-        self.coordinator.is_active = True
+        self.coordinator.decisions.is_active = True
         self.answers: list[Any] = []
 
     def ask(self, *requests: Any) -> None:
@@ -60,7 +68,7 @@ def test_they_share_a_batch_and_are_answered_when_it_is_on_disk() -> None:
     rig.rig.sync()
     assert [each.topics[0].partitions[0].error_code for each in rig.answers] == [0, 0, 0, 0]
     assert rig.batches() == 1
-    assert rig.groups.groups["g"].offsets.get("t", 0).offset == 2
+    assert rig.groups.table.groups["g"].offsets.get("t", 0).offset == 2
 
 
 def test_a_read_in_the_same_turn_sees_them() -> None:
@@ -85,9 +93,9 @@ def test_nobody_is_answered_before_the_turn_ends() -> None:
     assert [each.error_code for each in rig.answers] == [0]
 
     async def last_turn() -> None:
-        rig.coordinator.is_active = False
+        rig.coordinator.decisions.is_active = False
         rig.coordinator.ask(FETCH, 7, "client", "host", rig.answers.append)
-        rig.coordinator.give_up()
+        rig.coordinator.decisions.resign()
         assert len(rig.answers) == 1
 
     rig.rig.loop.run(last_turn())
@@ -105,18 +113,18 @@ def test_of_a_refused_append_nothing_is_applied() -> None:
 
     rig.rig.loop.run(turn())
     rig.rig.loop.run_ready()
-    assert rig.coordinator.is_over
-    assert rig.groups.groups == {}
+    assert rig.coordinator.decisions.is_over
+    assert rig.groups.table.groups == {}
     assert [each.topics[0].partitions[0].error_code for each in rig.answers] == [ErrorCode.NOT_COORDINATOR]
 
 
 def test_a_bug_that_keeps_them_from_being_stored_leaves_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = Rig()
-    monkeypatch.setattr(rig.coordinator, "_batch_of", lambda outcome, now: 1 / 0)
+    monkeypatch.setattr(GroupBatches, "batch_of", lambda self, outcome, now: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         rig.ask(commit(1), FETCH)
     rig.rig.loop.run_ready()
     committed, fetched = rig.answers
     assert committed.topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
     assert fetched.error_code == ErrorCode.NOT_COORDINATOR
-    assert rig.coordinator.is_over, "the next one begins with what the log says"
+    assert rig.coordinator.decisions.is_over, "the next one begins with what the log says"

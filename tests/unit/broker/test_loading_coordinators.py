@@ -6,7 +6,8 @@ from typing import Any
 
 from batches import NOW, batch
 from headrace.broker.coordinators.group import GroupCoordinator
-from headrace.broker.coordinators.logged import LOAD_BYTES
+from headrace.broker.coordinators.log_replay import LOAD_BYTES
+from headrace.broker.upkeep.credible_time import CredibleTime
 from headrace.cluster.entities import PartitionState
 from headrace.groups.coordinator import Groups
 from headrace.groups.settings import GroupSettings
@@ -18,7 +19,14 @@ WITH_A_FOLLOWER = PartitionState((1, 2), (1, 2), 1, 5)
 def loading(rig: PartitionRig) -> GroupCoordinator:
     clock = SimpleNamespace(mono=lambda: NOW.mono)
     rot = SimpleNamespace(accepted_end=lambda partition: 0)
-    broker: Any = SimpleNamespace(check_lease=lambda: NOW, clock=clock, deadlines=None, rot=rot, loading=asyncio.Lock())
+    broker: Any = SimpleNamespace(
+        check_lease=lambda: NOW,
+        clock=clock,
+        credible_time=CredibleTime(NOW),
+        deadlines=None,
+        rot=rot,
+        loading=asyncio.Lock(),
+    )
     return GroupCoordinator(broker, rig.partition, Groups(GroupSettings()))
 
 
@@ -32,7 +40,7 @@ def test_it_ends_though_nothing_more_will_ever_be_committed_there() -> None:
     rig.partition.end()
     rig.loop.run_ready()
     assert work.done()
-    assert (coordinator.is_over, coordinator.is_active) == (True, False)
+    assert (coordinator.decisions.is_over, coordinator.decisions.is_active) == (True, False)
 
 
 def test_it_reads_no_further_when_the_files_are_gone() -> None:
@@ -52,4 +60,4 @@ def test_it_reads_no_further_when_the_files_are_gone() -> None:
     rig.loop.create_task(move_away())
     rig.loop.run_ready()
     assert work.exception() is None
-    assert coordinator.is_over
+    assert coordinator.decisions.is_over

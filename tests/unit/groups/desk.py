@@ -174,11 +174,11 @@ class Desk:
 
     @property
     def group(self):
-        return self.groups.groups[GROUP].classic
+        return self.groups.table.groups[GROUP].classic
 
     @property
     def consumer(self):
-        return self.groups.groups[GROUP].consumer
+        return self.groups.table.groups[GROUP].consumer
 
     # -- ready-made groups -------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ holds until it has done with it, and the ledger, shared by all, complains when t
 
 from desk import GROUP, join_request, protocols
 
-from headrace.groups.embedded import read_assignment
+from headrace.groups.classic.embedded import read_assignment
 from headrace.groups.partitions import from_wire, to_wire
 from headrace.wire.codec import encoded
 from headrace.wire.messages.embedded import EmbeddedAssignment, EmbeddedPartitions, EmbeddedSubscription
@@ -45,7 +45,7 @@ class Ledger:
                 assert not both, f"{sorted(both)} is held by {other.name} and given to {holder.name}"
 
     def _is_member(self, consumer):
-        group = self.desk.groups.groups.get(GROUP)
+        group = self.desk.groups.table.groups.get(GROUP)
         return group is not None and consumer.member_id in (group.consumer or group.classic).members
 
     def on_committed(self, part, offset):
@@ -94,7 +94,7 @@ class Base:
     def commit(self):
         if self.waits_for is None and self.held:
             part = sorted(self.held)[self.turn % len(self.held)]
-            name = self.desk.groups.topics.names.get(part[0])
+            name = self.desk.groups.table.topics.names.get(part[0])
             if name is not None:
                 offset = self.ledger.acknowledged.get(part, -1) + 1
                 partition = OffsetCommitRequestPartition(part[1], offset)
@@ -233,7 +233,9 @@ class ClassicConsumer(Base):
             self._on_error(answer.error_code)
             return
         self.is_joined = True
-        self.hold(read_assignment(answer.assignment, self.desk.groups.topics) if answer.assignment else frozenset())
+        self.hold(
+            read_assignment(answer.assignment, self.desk.groups.table.topics) if answer.assignment else frozenset()
+        )
 
     def _on_error(self, code):
         if not code:

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.groups.assignors import assign_range, assign_uniform
+from headrace.groups.consumer.assignors import assign_range, assign_uniform
 
 TOPICS = [bytes([number]) * 16 for number in range(4)]
 COUNTS = st.fixed_dictionaries({topic: st.integers(0, 9) for topic in TOPICS})

@@ -4,8 +4,8 @@ import pytest
 from desk import GROUP, Desk, topic_id
 from next_members import Member, describe, heartbeat, join_all, parts, settle
 
-from headrace.groups.consumer import ConsumerGroupState
-from headrace.groups.consumer_records import MemberState
+from headrace.groups.consumer.group import ConsumerGroupState
+from headrace.groups.consumer.records import MemberState
 from headrace.groups.topics import all_in_sight
 from headrace.wire.messages.groups_admin import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
 
@@ -277,8 +277,8 @@ def test_another_coordinator_assigns_no_topic_before_it_knows_who_may_know_of_it
     assert desk.consumer.epoch == epoch
     if another_leaves:
         # As a session that ends: nobody reports.
-        desk.consumer.look_at(desk.groups.topics, None)
-    assert desk.consumer.subscribed_topics() == {"seen-1"}
+        desk.consumer.subscriptions.look_at(desk.groups.table.topics, None)
+    assert desk.consumer.subscriptions.topics() == {"seen-1"}
     settle(desk, one, two)
     assert one.owned | two.owned == parts(0, 1, topic="seen-1")
     # What came meanwhile is found with the first report.
@@ -443,7 +443,7 @@ def test_delete_and_expire():
     desk.run(desk.groups.expire(desk.now))
     assert desk.offset() == 5
     assert delete() == 0
-    assert desk.groups.groups == {}
+    assert desk.groups.table.groups == {}
 
     desk = Desk(offsets_retention_ms=600_000)
     (one,) = join_all(desk, "one")
@@ -460,4 +460,4 @@ def test_delete_and_expire():
     assert desk.offset() == 5
     desk.pass_time(2)
     desk.run(desk.groups.expire(desk.now))
-    assert desk.groups.groups == {}
+    assert desk.groups.table.groups == {}

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from next_consumers import ClassicConsumer, Ledger, NextConsumer
 
-from headrace.groups.classic import GroupState
-from headrace.groups.consumer import ConsumerGroupState
-from headrace.groups.consumer_records import GroupEpochRecord, MemberState
+from headrace.groups.classic.group import GroupState
+from headrace.groups.consumer.group import ConsumerGroupState
+from headrace.groups.consumer.records import GroupEpochRecord, MemberState
 from headrace.groups.coordinator import Groups
 from headrace.groups.records import decode
 
@@ -154,7 +154,7 @@ class NextLives(RuleBasedStateMachine):
 
     @property
     def group(self):
-        return self.desk.groups.groups.get(GROUP)
+        return self.desk.groups.table.groups.get(GROUP)
 
     @invariant()
     def owners_are_who_was_told(self):
@@ -213,7 +213,7 @@ class NextLives(RuleBasedStateMachine):
                 assert record.value is None or record.value.epoch > epoch
                 epoch = 0 if record.value is None else record.value.epoch
             replayed.apply(record)
-        assert _stored(self.group) == _stored(replayed.groups.get(GROUP))
+        assert _stored(self.group) == _stored(replayed.table.get(GROUP))
 
     def teardown(self):
         self.replicas_catch_up()
@@ -229,7 +229,7 @@ class NextLives(RuleBasedStateMachine):
         assert self._is_settled(), "a settled group moved by itself"
         self.the_log_gives_what_is_stored()
         for (topic_id, number), offset in self.ledger.acknowledged.items():
-            name = self.desk.groups.topics.names.get(topic_id)
+            name = self.desk.groups.table.topics.names.get(topic_id)
             if name is not None:
                 assert self.desk.offset(name, number) >= offset
 

@@ -4,9 +4,9 @@ import pytest
 from desk import GROUP, Desk, join_request, protocols
 from next_members import Member, describe, heartbeat, parts, settle
 
-from headrace.groups.classic import GroupState
-from headrace.groups.consumer import ConsumerGroupState
-from headrace.groups.embedded import read_assignment, write_assignment
+from headrace.groups.classic.embedded import read_assignment, write_assignment
+from headrace.groups.classic.group import GroupState
+from headrace.groups.consumer.group import ConsumerGroupState
 from headrace.groups.topics import Topics
 from headrace.wire.codec import encoded
 from headrace.wire.messages.embedded import EmbeddedPartitions, EmbeddedSubscription
@@ -15,7 +15,7 @@ from headrace.wire.messages.embedded import EmbeddedPartitions, EmbeddedSubscrip
 def subscription(desk, owned=(), topics=("t",)):
     named = {}
     for topic, number in sorted(owned):
-        named.setdefault(desk.groups.topics.names[topic], []).append(number)
+        named.setdefault(desk.groups.table.topics.names[topic], []).append(number)
     said = EmbeddedSubscription(list(topics), b"", [EmbeddedPartitions(*each) for each in named.items()])
     return (1).to_bytes(2, "big") + encoded(said, 1)
 
@@ -49,7 +49,7 @@ class Classic:
     def sync(self, shares=None):
         answer = self.desk.answer(self.desk.sync(self.member_id, self.generation, shares, self.instance_id))
         if answer.error_code == 0:
-            self.owned = read_assignment(answer.assignment, self.desk.groups.topics)
+            self.owned = read_assignment(answer.assignment, self.desk.groups.table.topics)
         return answer.error_code
 
     def beat(self):
@@ -71,7 +71,7 @@ def classic_group(desk, count=2):
         member.joined(ticket)
     numbers = sorted(range(6))
     shares = {
-        member.member_id: write_assignment(parts(*numbers[place::count]), desk.groups.topics, subscription(desk))
+        member.member_id: write_assignment(parts(*numbers[place::count]), desk.groups.table.topics, subscription(desk))
         for place, member in enumerate(members)
     }
     for member in sorted(members, key=lambda each: not each.leads):
@@ -261,7 +261,7 @@ def test_a_static_member_changes_its_protocol():
     ticket = one.join()
     desk.pass_time(6)
     one.joined(ticket)
-    shares = {one.member_id: write_assignment(parts(*range(6)), desk.groups.topics, subscription(desk))}
+    shares = {one.member_id: write_assignment(parts(*range(6)), desk.groups.table.topics, subscription(desk))}
     assert one.sync(shares) == 0
     new = Member(desk, "new", instance_id="i")
     assert new.join().error_code == 0

@@ -4,10 +4,12 @@ import pytest
 from desk import GROUP, Desk, protocols, subscription
 
 from headrace.base.errors import UserError
+from headrace.groups.classic.members import Member, Protocol
+from headrace.groups.classic.records import GroupRecord, StoredGroup
 from headrace.groups.coordinator import _HANDLERS
 from headrace.groups.hashing import java_hash, partition_of
-from headrace.groups.members import Member, Protocol
-from headrace.groups.records import Committed, GroupRecord, OffsetRecord, StoredGroup, decode, encode
+from headrace.groups.offsets.records import Committed, OffsetRecord
+from headrace.groups.records import decode, encode
 from headrace.groups.refusals import refused
 from headrace.wire.codec import encoded
 from headrace.wire.codes import ErrorCode

@@ -2,8 +2,8 @@
 
 from desk import GROUP, Desk, protocols, subscription
 
-from headrace.groups.classic import GroupState
-from headrace.groups.members import topics_of
+from headrace.groups.classic.group import GroupState
+from headrace.groups.classic.members import topics_of
 
 
 def code_of_join(desk, *args, **fields):
@@ -18,7 +18,7 @@ def test_join_refuses_what_cannot_be():
     assert code_of_join(desk, protocol_type="") == 23
     assert code_of_join(desk, protocols=[]) == 23
     assert code_of_join(desk, "nobody") == 25
-    assert desk.groups.groups == {}
+    assert desk.groups.table.groups == {}
 
 
 def test_names_that_an_older_client_could_not_be_told_are_refused():
@@ -27,7 +27,7 @@ def test_names_that_an_older_client_could_not_be_told_are_refused():
     assert code_of_join(desk, instance_id="i" * 8_001) == 42
     assert code_of_join(desk, protocols=protocols(**{"p" * 8_001: b""})) == 42
     assert code_of_join(desk, protocol_type="p" * 8_001) == 42
-    assert desk.groups.groups == {}
+    assert desk.groups.table.groups == {}
     assert code_of_join(desk, group_id="𐍈" * 8_000) == 79
 
 
@@ -64,7 +64,7 @@ def test_an_id_that_is_not_used_lapses_with_its_session():
     desk.pass_time(9.9)
     assert member_id in desk.group.pending
     desk.pass_time(0.2)
-    assert desk.groups.groups == {}
+    assert desk.groups.table.groups == {}
     assert code_of_join(desk, member_id) == 25
 
 
@@ -268,7 +268,7 @@ def test_groups_do_not_touch_each_other():
     other = desk.answer(desk.join(group_id="other"))
     desk.join(other.member_id, group_id="other")
     assert desk.group.state is GroupState.STABLE
-    assert desk.groups.groups["other"].classic.group_id != GROUP
+    assert desk.groups.table.groups["other"].classic.group_id != GROUP
 
 
 def test_topics_of_a_subscription():

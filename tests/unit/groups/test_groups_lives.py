@@ -11,9 +11,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from headrace.groups.classic import GroupState
+from headrace.groups.classic.group import GroupState
+from headrace.groups.classic.records import GroupRecord
 from headrace.groups.coordinator import Groups
-from headrace.groups.records import GroupRecord, decode
+from headrace.groups.records import decode
 from headrace.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -158,7 +159,7 @@ class Lives(RuleBasedStateMachine):
 
     @property
     def group(self):
-        group = self.desk.groups.groups.get(GROUP)
+        group = self.desk.groups.table.groups.get(GROUP)
         return None if group is None else group.classic
 
     @invariant()
@@ -201,7 +202,7 @@ class Lives(RuleBasedStateMachine):
         replayed = Groups(self.desk.settings)
         for entry in self.desk.log:
             replayed.apply(decode(*entry))
-        live, again = self.desk.groups.groups.get(GROUP), replayed.groups.get(GROUP)
+        live, again = self.desk.groups.table.groups.get(GROUP), replayed.table.get(GROUP)
         if again is None:
             assert live is None or (live.classic.stored is None and not live.offsets.topics)
         else:

@@ -4,7 +4,7 @@ import pytest
 from desk import GROUP, WALL, Desk, protocols, subscription
 
 from headrace.base.clock import Now
-from headrace.groups.classic import GroupState
+from headrace.groups.classic.group import GroupState
 from headrace.wire.messages.group_offsets import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
@@ -70,7 +70,7 @@ def test_a_generation_of_a_group_that_is_not_there(version, code):
 def test_a_refused_commit_leaves_no_group_behind():
     desk = Desk()
     assert desk.commit_offset(1, metadata="x" * 4097) == 12
-    assert desk.groups.groups == {}
+    assert desk.groups.table.groups == {}
     assert desk.commit_offset(1, metadata="x" * 4096) == 0
 
 
@@ -118,7 +118,7 @@ def test_a_topic_id_comes_back_with_its_offset():
     topics = [OffsetFetchRequestTopics("t", topic_id, [0])]
     answer = desk.answer(desk.ask(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(GROUP, topics=topics)]), 9))
     assert answer.groups[0].topics[0].partitions[0].committed_offset == 7
-    assert desk.groups.groups[GROUP].offsets.get("t", 0).topic_id == topic_id
+    assert desk.groups.table.groups[GROUP].offsets.get("t", 0).topic_id == topic_id
 
 
 # -- deletion --------------------------------------------------------------------------------------------------------
@@ -172,10 +172,10 @@ def test_delete_groups():
     desk.leave((one, None))
     given = desk.answer(desk.join()).member_id
     assert delete(GROUP, GROUP) == [0, 0]
-    assert (desk.groups.groups, desk.timers) == ({}, {})
+    assert (desk.groups.table.groups, desk.timers) == ({}, {})
     assert desk.answer(desk.join(given)).error_code == 25
     desk.reload()
-    assert desk.groups.groups == {}
+    assert desk.groups.table.groups == {}
     assert delete(GROUP) == [69]
 
 
@@ -199,7 +199,7 @@ def test_offsets_of_a_simple_consumer_expire_after_their_commit():
     expire(desk, 6.9)
     assert desk.offset() == 1
     expire(desk, 7.1)
-    assert desk.groups.groups == {}
+    assert desk.groups.table.groups == {}
 
 
 def test_offsets_of_an_empty_group_expire_after_the_last_member_left():
@@ -211,7 +211,7 @@ def test_offsets_of_an_empty_group_expire_after_the_last_member_left():
     expire(desk, 11.9)
     assert desk.offset() == 1
     expire(desk, 12.1)
-    assert desk.groups.groups == {}
+    assert desk.groups.table.groups == {}
 
 
 def test_a_stable_group_loses_only_what_it_does_not_read():
@@ -264,9 +264,9 @@ def test_an_empty_group_without_offsets_goes():
     (one,), _ = desk.stable(1)
     desk.leave((one, None))
     expire(desk, 0)
-    assert desk.groups.groups == {}
+    assert desk.groups.table.groups == {}
     desk.reload()
-    assert desk.groups.groups == {}
+    assert desk.groups.table.groups == {}
 
 
 def test_a_group_that_somebody_is_about_to_join_stays():

@@ -2,7 +2,7 @@
 
 from desk import Desk, protocols, subscription
 
-from headrace.groups.classic import GroupState
+from headrace.groups.classic.group import GroupState
 
 
 def test_a_static_member_needs_no_second_step():

@@ -2,7 +2,7 @@
 
 from desk import Desk
 
-from headrace.groups.classic import GroupState
+from headrace.groups.classic.group import GroupState
 
 
 def completing(desk, count=2):

@@ -1,10 +1,10 @@
 """Offsets inside transactions: pending until the marker, and nobody who asks for stable ones is told before."""
 
 from headrace.base.clock import Now
+from headrace.groups.commits import TransactionalCommit
 from headrace.groups.coordinator import Groups
 from headrace.groups.outcome import Command, GroupOutcome
 from headrace.groups.settings import GroupSettings
-from headrace.groups.transactional_commit import TransactionalCommit
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.group_offsets import (
     OffsetCommitRequest,
@@ -73,9 +73,9 @@ def test_an_aborted_commit_never_was() -> None:
 def test_a_group_with_nothing_but_an_aborted_commit_is_gone() -> None:
     bench = Bench()
     bench.commit(5)
-    assert GROUP in bench.groups.groups
+    assert GROUP in bench.groups.table.groups
     bench.groups.end_transaction(7, commit=False)
-    assert GROUP not in bench.groups.groups
+    assert GROUP not in bench.groups.table.groups
 
 
 def test_of_two_transactions_each_ends_its_own() -> None:

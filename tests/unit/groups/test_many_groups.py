@@ -5,7 +5,9 @@ import time
 from desk import FakeTopic, topic_id
 
 from headrace.base.clock import Now
-from headrace.groups.consumer_records import (
+from headrace.groups.classic.members import Member, Protocol
+from headrace.groups.classic.records import GroupRecord, StoredGroup
+from headrace.groups.consumer.records import (
     ConsumerMember,
     Current,
     CurrentMemberRecord,
@@ -16,8 +18,8 @@ from headrace.groups.consumer_records import (
     TargetMemberRecord,
 )
 from headrace.groups.coordinator import Groups
-from headrace.groups.members import Member, Protocol
-from headrace.groups.records import Committed, GroupRecord, OffsetRecord, StoredGroup, decode, encode
+from headrace.groups.offsets.records import Committed, OffsetRecord
+from headrace.groups.records import decode, encode
 from headrace.groups.settings import GroupSettings
 from headrace.groups.topics import Topics, metadata_hash
 
@@ -65,6 +67,6 @@ def test_loading_ten_thousand_groups(record_property):
     seconds = time.process_time() - began
     record_property("cpu_seconds", seconds)
     print(f"{len(log):,} records of {GROUPS:,} groups loaded in {seconds:.2f} s of CPU")
-    assert len(groups.groups) == GROUPS
+    assert len(groups.table.groups) == GROUPS
     assert outcome.records == []
     assert len(outcome.timers) == 2 * GROUPS

@@ -51,7 +51,7 @@ class TransactionChecks:
         coordinator = self._transactions.of(question.transactional_id)
         if coordinator is not None:
             return codes_of(question, await _ask_here(coordinator, question, seconds_max))
-        index = self._transactions.index_of(question.transactional_id)
+        index = self._transactions.homes.index_of(question.transactional_id)
         if index is None:
             return dict.fromkeys(question.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         state = self._view.image.partition(self._transactions.topic, index)
@@ -109,7 +109,7 @@ async def _ask_here(coordinator: TransactionCoordinator, question: AddPartitions
     except TimeoutError:
         return Answer(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     finally:
-        coordinator.withdraw(ticket)
+        coordinator.tickets.withdraw(ticket)
 
 
 def codes_of(question: AddPartitions, answer: Answer) -> Codes:

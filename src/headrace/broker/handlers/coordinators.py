@@ -30,9 +30,9 @@ async def _find(
     try:
         match key_type:
             case 0:
-                home = await groups.find(key)
+                home = await groups.homes.find(key)
             case 1:
-                home = await transactions.find(key)
+                home = await transactions.homes.find(key)
             case _:
                 raise Refused(ErrorCode.INVALID_REQUEST, f"there are no coordinators of type {key_type}")
         endpoint = home.broker.endpoint(listener)

@@ -181,7 +181,7 @@ def handle_add_offsets_to_txn(
     body = request.body
     if not body.group_id:
         return AddOffsetsToTxnResponse(error_code=ErrorCode.INVALID_GROUP_ID)
-    index = groups.index_of(body.group_id)
+    index = groups.homes.index_of(body.group_id)
     if index is None:
         return _create_offsets_topic(groups, body.group_id)
     pending = request.defer()
@@ -201,7 +201,7 @@ async def _create_offsets_topic(groups: GroupCoordinators, group_id: str) -> Add
     group.
     """
     with contextlib.suppress(Refused):
-        await groups.find(group_id)
+        await groups.homes.find(group_id)
     return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
 

@@ -9,8 +9,8 @@ from headrace.broker.handlers.groups import take_out_unknown
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Request
 from headrace.broker.net.requests_in_order import Pending
+from headrace.groups.commits import TransactionalCommit
 from headrace.groups.refusals import refused_commit
-from headrace.groups.transactional_commit import TransactionalCommit
 from headrace.partition.verification import Verification
 from headrace.txns.questions import AddPartitions
 from headrace.wire.codes import ErrorCode
@@ -50,7 +50,7 @@ async def _commit(
 
     coordinator = groups.of(request.body.group_id)
     if coordinator is None:
-        is_ours = groups.is_ours(request.body.group_id)
+        is_ours = groups.homes.is_ours(request.body.group_id)
         code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_ours else ErrorCode.NOT_COORDINATOR
         answer(refused_commit(asked.commit, code))
         return

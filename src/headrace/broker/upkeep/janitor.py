@@ -8,10 +8,10 @@ and then: producers nobody heard of for a day, and committed offsets that have h
 import asyncio
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.base.errors import DiskFull
-from headrace.broker.coordinators.logged import LoggedCoordinator
+from headrace.broker.coordinators.led import LedCoordinator
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -82,6 +82,6 @@ class Janitor:
                 await asyncio.sleep(0)
 
 
-def _expire_all(coordinators: Iterable[LoggedCoordinator[Any]]) -> None:
+def _expire_all(coordinators: Iterable[LedCoordinator]) -> None:
     for coordinator in coordinators:
         coordinator.expire()

@@ -142,7 +142,7 @@ def revoke(
 def _ended(bootstrap: str, alone: ScopedToken | None, ids: Sequence[str], owners: Sequence[str]) -> list[str]:
     """Ends them; the ids of those that are not narrowed."""
     from headrace.admin.tokens import end_narrowed, end_tokens
-    from headrace.cli.cluster_admin import with_admin
+    from headrace.cli.connection import with_admin
 
     if alone is not None:
         with_admin(bootstrap, lambda admin: end_narrowed(admin, alone.name))

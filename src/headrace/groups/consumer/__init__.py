@@ -1,0 +1,1 @@
+"""Consumer groups (KIP-848): the coordinator assigns, and members of either protocol are moved to their assignment."""
