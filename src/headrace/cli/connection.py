@@ -14,6 +14,7 @@ from headrace.cli.client_file import client_settings
 from headrace.cli.explain import explained
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.reachable import CONNECT_SECONDS, require_reachable
+from headrace.client.bearer import for_librdkafka
 
 REPLY_SECONDS = 15.0
 
@@ -23,7 +24,7 @@ T = TypeVar("T")
 def client_config(bootstrap: str, on_error: Callable[[Any], None] | None = None) -> dict[str, Any]:
     return {
         "client.id": "headrace-cli",
-        **client_settings(),
+        **for_librdkafka(client_settings()),
         "bootstrap.servers": bootstrap,
         "log_level": 0,
         "socket.connection.setup.timeout.ms": int(CONNECT_SECONDS * 1000),
