@@ -25,11 +25,12 @@ Play = Callable[[Stage, float], float]
 
 @dataclass
 class Served:
-    """A broker by itself: a module with its first words, and what of the environment is its own."""
+    """A broker by itself: a module with its first words, and what of the environment and of the settings is its own."""
 
     name: str
     words: tuple[str, ...]
     environment: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
 
     def version(self) -> str:
         return self.name
@@ -37,7 +38,8 @@ class Served:
     def prepare(self, data: Path, brokers: int, port: int) -> list[list[str]]:
         own = ["env", *(f"{name}={value}" for name, value in self.environment.items())]
         places = ["--data", str(data / "data"), "--port", str(port), "--metrics-port", str(port + METRICS_PORT_SHIFT)]
-        return [[*own, sys.executable, "-m", *self.words, *places]]
+        chosen = [word for name, value in self.settings.items() for word in ("--set", f"{name}={value}")]
+        return [[*own, sys.executable, "-m", *self.words, *places, *chosen]]
 
     def broker_pids(self, data: Path, launched: list[int]) -> list[int]:
         return launched

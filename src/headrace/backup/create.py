@@ -32,12 +32,22 @@ class Created(NamedTuple):
     """Parts of the cluster that no backup holds."""
 
 
-async def create(
-    admin: Admin, client: ClusterClient, folder: Folder, topics: Collection[str], patience_seconds: float, tally: Tally
-) -> Created:
+class Asked(NamedTuple):
+    """The backup that was asked for."""
+
+    topics: Collection[str] = ()
+    """All, if none is named; then with what belongs to the cluster."""
+    access: bool = True
+    """Whether users and rules are saved too, if it is of all topics."""
+    patience_seconds: float = 60.0
+    """How long open transactions may take to end."""
+
+
+async def create(admin: Admin, client: ClusterClient, folder: Folder, asked: Asked, tally: Tally) -> Created:
     with folder.locked():
         earlier, is_all = _readable(folder)
-        moment = await look(admin, client, topics, patience_seconds)
+        with_access = asked.access and not asked.topics
+        moment = await look(admin, client, asked.topics, asked.patience_seconds, with_access=with_access)
         for each in earlier:
             if each.cluster_id != moment.cluster_id:
                 raise UserError(
@@ -67,6 +77,8 @@ async def create(
             saved,
             tuple(group for group in groups if group.offsets),
             moment.features,
+            moment.access.users,
+            moment.access.acls,
         )
         folder.save(backup)
     return Created(backup, tally.bytes, gone, moment.left_out)

@@ -1,13 +1,15 @@
 """The manifest of a backup: one JSON file, written last, so that a backup without it is none.
 
-    {"headrace-backup": 1, "sha256": …, "backup": {"id": …, "holds": ["settings", "features", "topics", "groups"], …}}
+    {"headrace-backup": 1, "sha256": …, "backup": {"id": …, "holds": ["settings", "features", "topics", "groups", …], …}}
 
 The digest is of the backup's canonical text, so a manifest that rotted is told from one of a newer version. `holds` names
-the parts: a version that does not know one of them refuses the backup rather than restore less than was saved.
+the parts: a version that does not know one of them refuses the backup rather than restore less than was saved. Users and
+rules are named where there are some, so that older versions restore the backups of clusters without.
 """
 
 import hashlib
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -16,9 +18,11 @@ from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
 from headrace.base.other_format import other_format
 from headrace.client.cluster_client import Aborted
+from headrace.cluster.entities import Acl, ScramCredential
 
 VERSION: Final = 1
 HOLDS: Final = ("settings", "features", "topics", "groups")
+HOLDS_IF_ANY: Final = ("users", "acls")
 _MARK: Final = "headrace-backup"
 
 
@@ -75,6 +79,13 @@ class SavedGroup(NamedTuple):
     offsets: tuple[SavedOffset, ...]
 
 
+class SavedUser(NamedTuple):
+    """A user with what its passwords are proven by, by Kafka's number of the mechanism."""
+
+    name: str
+    credentials: Mapping[int, ScramCredential]
+
+
 class Backup(NamedTuple):
     id: str
     created_ms: int
@@ -85,6 +96,8 @@ class Backup(NamedTuple):
     groups: tuple[SavedGroup, ...]
     features: Mapping[str, int] = MappingProxyType({})
     """The level of each; older backups have none."""
+    users: tuple[SavedUser, ...] = ()
+    acls: tuple[Acl, ...] = ()
 
     @property
     def partitions(self) -> int:
@@ -100,7 +113,9 @@ class Backup(NamedTuple):
 
 
 def encode(backup: Backup) -> bytes:
-    told = _plain({"holds": list(HOLDS), **backup._asdict()})
+    some = {name: told for name, told in _access(backup).items() if told}
+    rest = {name: value for name, value in backup._asdict().items() if name not in HOLDS_IF_ANY}
+    told = _plain({"holds": [*HOLDS, *some], **rest, **some})
     return json.dumps({_MARK: VERSION, "sha256": _digest(told), "backup": told}, indent=1).encode()
 
 
@@ -114,7 +129,7 @@ def decode(content: bytes, where: str) -> Backup:
         raise damaged(where, "its checksum does not fit")
     if version != VERSION:
         raise other_format(where, version, VERSION)
-    unknown = sorted(set(told["holds"]) - set(HOLDS))
+    unknown = sorted(set(told["holds"]) - set(HOLDS) - set(HOLDS_IF_ANY))
     if unknown:
         raise UserError(
             f"{where} also holds {', '.join(unknown)}, which this version of Headrace cannot restore",
@@ -125,6 +140,32 @@ def decode(content: bytes, where: str) -> Backup:
 
 def damaged(where: str, how: str) -> UserError:
     return UserError(f"{where} is damaged: {how}", "Take another backup: `headrace backup list FOLDER --verify`.")
+
+
+def _access(backup: Backup) -> dict[str, Any]:
+    """Users and rules as JSON has them: keys as base64, and of rules what Kafka has."""
+    users = [
+        {
+            "name": user.name,
+            "credentials": [
+                {"mechanism": mechanism, "iterations": each.iterations}
+                | {name: b64encode(getattr(each, name)).decode() for name in ("salt", "stored_key", "server_key")}
+                for mechanism, each in sorted(user.credentials.items())
+            ],
+        }
+        for user in backup.users
+    ]
+    return {"users": users, "acls": [list(acl[:-1]) for acl in backup.acls]}
+
+
+def _user(told: Any) -> SavedUser:
+    credentials = {
+        each["mechanism"]: ScramCredential(
+            b64decode(each["salt"]), b64decode(each["stored_key"]), b64decode(each["server_key"]), each["iterations"]
+        )
+        for each in told["credentials"]
+    }
+    return SavedUser(told["name"], credentials)
 
 
 def _digest(told: Any) -> str:
@@ -152,6 +193,8 @@ def _backup(told: Any) -> Backup:
             for each in told["groups"]
         ),
         told.get("features", {}),
+        tuple(map(_user, told.get("users", ()))),
+        tuple(Acl(*each) for each in told.get("acls", ())),
     )
 
 

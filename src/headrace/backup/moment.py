@@ -1,6 +1,6 @@
 """The moment of a cluster that a backup holds: settings, topics, group offsets, and where each partition begins and ends.
 
-    1. topics, settings and feature levels
+    1. topics, settings, feature levels, users and rules
     2. the offsets of all groups
     3. how far each partition is (high watermarks)
     4. each partition ends where nothing below is undecided any more (last stable offset), which is at 3. or later
@@ -20,8 +20,10 @@ from headrace.admin.configs import ALL_BROKERS, SOURCES, Config, describe_config
 from headrace.admin.coordinators import COME_AGAIN
 from headrace.admin.groups import GroupListed, list_groups
 from headrace.admin.lag import committed_by
+from headrace.backup.access import Access, access_of
 from headrace.backup.features import feature_levels
 from headrace.backup.manifest import SavedGroup, SavedOffset
+from headrace.backup.rights import require_rights_to_save
 from headrace.backup.turns import in_turns
 from headrace.base.errors import Refused, UserError
 from headrace.base.ids import TopicPartition, format_id
@@ -69,34 +71,44 @@ class Moment(NamedTuple):
     features: Mapping[str, int]
     left_out: tuple[str, ...]
     """Parts of the cluster that no backup holds, in words."""
+    access: Access
 
 
-async def look(admin: Admin, client: ClusterClient, wanted: Collection[str], patience_seconds: float) -> Moment:
+async def look(
+    admin: Admin, client: ClusterClient, wanted: Collection[str], patience_seconds: float, *, with_access: bool
+) -> Moment:
     """A consistent look at these topics, or at all; waits up to `patience_seconds` for open transactions to end.
 
     Begins again when a broker dies, a coordinator moves or a topic goes in the midst of it.
     """
-    return await insist(lambda: _look(admin, client, wanted, patience_seconds), AGAIN_SECONDS_MAX, passes=_begins_again)
+
+    async def once() -> Moment:
+        await require_rights_to_save(admin, wanted, with_access=with_access)
+        access = await access_of(admin) if with_access else Access((), (), ())
+        return await _look(admin, client, wanted, patience_seconds, access)
+
+    return await insist(once, AGAIN_SECONDS_MAX, passes=_begins_again)
 
 
 def _begins_again(error: Refused | Disconnected) -> bool:
     return isinstance(error, Disconnected) or error.code in _PASSING
 
 
-async def _look(admin: Admin, client: ClusterClient, wanted: Collection[str], patience_seconds: float) -> Moment:
+async def _look(
+    admin: Admin, client: ClusterClient, wanted: Collection[str], patience_seconds: float, access: Access
+) -> Moment:
     created_ms = int(time.time() * 1000)
     seen = await client.metadata()
     topics = await in_turns([_topic(admin, each) for each in _chosen(seen, wanted)], ASKED_AT_ONCE)
     settings = _chosen_settings(await describe_configs(admin, Resource(BROKER, ALL_BROKERS)))
-    features, left_out = (await feature_levels(admin)).now, await _left_out(admin)
+    features, left_out = (await feature_levels(admin)).now, (*await _left_out(admin), *access.left_out)
     ids = [TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)]
     groups = await _groups(admin, {topic.id: topic.name for topic in seen.topics.values()})
     ends = await _decided_ends(client, ids, patience_seconds)
     starts = await client.offsets(dict.fromkeys(ids, EARLIEST))
     bounds = {id: Bounds(min(starts[id].offset, ends[id]), ends[id]) for id in ids}
-    return Moment(
-        seen.cluster_id, created_ms, settings, tuple(topics), _within(groups, bounds), bounds, features, left_out
-    )
+    kept = _within(groups, bounds)
+    return Moment(seen.cluster_id, created_ms, settings, tuple(topics), kept, bounds, features, left_out, access)
 
 
 def _chosen(seen: ClusterMetadata, wanted: Collection[str]) -> list[TopicMetadata]:

@@ -4,12 +4,14 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
-from headrace.backup.manifest import Backup, SavedGroup, SavedTopic
+from headrace.backup.manifest import Backup, SavedGroup, SavedTopic, SavedUser
 from headrace.backup.moment import RESTORING
 from headrace.base.errors import UserError
 from headrace.base.settings import INT_MAX, LONG_MAX
+from headrace.cluster.entities import Acl
 
 Action = Literal["create", "replace", "go on", "skip"]
+UserAction = Literal["create", "replace", "keep"]
 
 # While a topic is filled: nothing is deleted for its age, cleaned, packed anew or stamped, whatever its own settings say.
 WHILE_RESTORING: Final[Mapping[str, str]] = {
@@ -36,6 +38,8 @@ class Wish(NamedTuple):
     skip_existing: bool = False
     groups: bool = True
     settings: bool = True
+    access: bool = True
+    """Whether users and rules are restored, if all topics are."""
 
 
 class Existing(NamedTuple):
@@ -53,6 +57,9 @@ class Cluster(NamedTuple):
     """The number of members, of groups that have some."""
     features: Mapping[str, tuple[int, int]] = MappingProxyType({})
     """The lowest and the highest level that its brokers know."""
+    users: frozenset[str] = frozenset()
+    acls: frozenset[Acl] | None = frozenset()
+    """None where there are no rules at all."""
 
 
 class TopicPlan(NamedTuple):
@@ -72,6 +79,11 @@ class TopicPlan(NamedTuple):
         return settings
 
 
+class UserPlan(NamedTuple):
+    action: UserAction
+    saved: SavedUser
+
+
 class Plan(NamedTuple):
     backup: Backup
     topics: tuple[TopicPlan, ...]
@@ -82,11 +94,22 @@ class Plan(NamedTuple):
     """The features that the cluster knows, at these levels."""
     is_whole: bool = True
     """With what belongs to the cluster, not to a topic."""
+    users: tuple[UserPlan, ...] = ()
+    acls: tuple[Acl, ...] = ()
+    """The rules that the cluster does not have."""
+    acls_left_out: int = 0
+    """Rules for a cluster that has none at all."""
 
     @property
     def left_out(self) -> list[str]:
         """Parts of a whole backup that this cluster cannot have, in words."""
-        return [f"{name} at level {level}" for name, level in self._wanted.items() if name not in self.features]
+        features = [f"{name} at level {level}" for name, level in self._wanted.items() if name not in self.features]
+        rules = f"{self.acls_left_out} rules (authorizer.class.name is not set here)"
+        return [*features, rules] if self.acls_left_out else features
+
+    @property
+    def users_to_put(self) -> list[SavedUser]:
+        return [each.saved for each in self.users if each.action != "keep"]
 
     @property
     def _wanted(self) -> Mapping[str, int]:
@@ -110,7 +133,19 @@ def plan_restore(backup: Backup, cluster: Cluster, wish: Wish) -> Plan:
     # Settings of the whole cluster belong to a restore of the whole backup.
     is_whole = wish.settings and not wish.topics and not wish.prefix
     features = {name: level for name, level in backup.features.items() if _is_known(cluster, name, level)}
-    return Plan(backup, topics, groups, backup.settings if is_whole else {}, features if is_whole else {}, is_whole)
+    plan = Plan(backup, topics, groups, backup.settings if is_whole else {}, features if is_whole else {}, is_whole)
+    with_access = wish.access and not wish.topics and not wish.prefix
+    return _with_access(plan, cluster, wish) if with_access else plan
+
+
+def _with_access(plan: Plan, cluster: Cluster, wish: Wish) -> Plan:
+    """A user who is there keeps the password unless told otherwise: it may be that of the administrator who restores."""
+    backup = plan.backup
+    there: UserAction = "replace" if wish.replace else "keep"
+    users = tuple(UserPlan(there if each.name in cluster.users else "create", each) for each in backup.users)
+    if cluster.acls is None:
+        return plan._replace(users=users, acls_left_out=len(backup.acls))
+    return plan._replace(users=users, acls=tuple(each for each in backup.acls if each not in cluster.acls))
 
 
 def _is_known(cluster: Cluster, name: str, level: int) -> bool:

@@ -12,10 +12,11 @@ from headrace.admin.admin import BROKER, TOPIC, Admin, Resource
 from headrace.admin.configs import ALL_BROKERS
 from headrace.admin.groups import NewCommit, commit, describe_groups, list_groups
 from headrace.admin.topics import create_topic, delete_topic
+from headrace.backup.access import names_of_users, put_rules, put_users, rules_of
 from headrace.backup.batches import Restorable, next_sequence, restorable
 from headrace.backup.features import feature_levels, set_feature_levels
 from headrace.backup.folder import Folder, read_batches
-from headrace.backup.manifest import SavedFile, SavedPartition
+from headrace.backup.manifest import Backup, SavedFile, SavedPartition
 from headrace.backup.moment import RESTORING
 from headrace.backup.plan import Cluster, Existing, Plan, TopicPlan, settings_to_end_with, settings_to_fill_with
 from headrace.backup.tally import Tally
@@ -35,7 +36,8 @@ SECONDS_MAX: Final = 120.0
 ALL: Final = -1
 
 
-async def look_at(admin: Admin) -> Cluster:
+async def look_at(admin: Admin, backup: Backup) -> Cluster:
+    """The cluster as a plan needs it; about users and rules it is asked only for a backup that has some."""
     brokers = [each for each in (await admin.describe_cluster()).brokers if not each.is_fenced]
     seen = {each.name or "": len(each.partitions) for each in (await admin.metadata()).topics}
     settings = await admin.topic_configs(seen, [RESTORING])
@@ -44,7 +46,11 @@ async def look_at(admin: Admin) -> Cluster:
     }
     groups = await describe_groups(admin, await list_groups(admin))
     members = {group.group: len(group.members) for group in groups if group.members}
-    return Cluster(len(brokers), topics, members, (await feature_levels(admin)).known)
+    known = (await feature_levels(admin)).known
+    users = await names_of_users(admin) if backup.users else frozenset()
+    rules = await rules_of(admin) if backup.acls else []
+    acls = None if rules is None else frozenset(each._replace(revision=0) for each in rules)
+    return Cluster(len(brokers), topics, members, known, users, acls)
 
 
 async def check_files(folder: Folder, plan: Plan, tally: Tally) -> None:
@@ -62,6 +68,7 @@ def files_of(plan: Plan) -> list[SavedFile]:
 
 
 async def restore(admin: Admin, client: WriterClient, folder: Folder, plan: Plan, tally: Tally) -> None:
+    await put_rules(admin, plan.acls)
     if plan.settings:
         await admin.alter_configs({Resource(BROKER, ALL_BROKERS): dict(plan.settings)})
     await set_feature_levels(admin, plan.features)
@@ -80,6 +87,7 @@ async def restore(admin: Admin, client: WriterClient, folder: Folder, plan: Plan
         offsets = {each.id: NewCommit(each.offset, each.metadata) for each in group.offsets}
         for id, refusal in (await commit(admin, group.name, offsets)).items():
             raise Refused(refusal.code, f"group {group.name} does not take its offset of {id}: {refusal.message}")
+    await put_users(admin, plan.users_to_put)
 
 
 async def _make(admin: Admin, topic: TopicPlan, backup_id: str) -> None:

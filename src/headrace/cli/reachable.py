@@ -11,7 +11,7 @@ from headrace.base import bootstrap
 from headrace.base.errors import Refused, UserError
 from headrace.cli.client_file import client_settings
 from headrace.cli.failure import ExitCode, Failure
-from headrace.client import bearer_token
+from headrace.client.bearer import BEARER, TOKEN_URL
 from headrace.client.connection import Disconnected
 from headrace.client.peer import Peer
 from headrace.client.security import MECHANISMS, security_from
@@ -54,16 +54,17 @@ def require_reachable(addresses: str) -> None:
 def _require_welcome(host: str, port: int) -> None:
     """Fails if the broker refuses us. One that takes its time is left to the command's own deadline."""
     settings = client_settings()
-    known = (*MECHANISMS, bearer_token.MECHANISM)
     is_sasl = settings.get("security.protocol", "").upper().startswith("SASL")
-    if is_sasl and settings.get("sasl.mechanism", settings.get("sasl.mechanisms", "")).upper() not in known:
+    mechanism = settings.get("sasl.mechanism", settings.get("sasl.mechanisms", "")).upper()
+    if is_sasl and mechanism not in (*MECHANISMS, BEARER):
         return  # librdkafka's own affair
     try:
         asyncio.run(_greet(host, port))
     except TimeoutError:
         pass
     except Refused as refusal:
-        fix = "see sasl.username and sasl.password in the file of --client-config"
+        named = TOKEN_URL if mechanism == BEARER else "sasl.username and sasl.password"
+        fix = f"see {named} in the file of --client-config"
         raise Failure(f"{host}:{port}: {refusal.message}", fix, ExitCode.REFUSED) from None
 
 

@@ -2,22 +2,29 @@
 
 A response ends up in a buffer of its own, so the records in it stay valid as long as somebody holds them; a small one
 comes with a single read and is copied there. A connection that fails once is finished: whoever used it opens another.
+
+A login that is good for a while only (KIP-368) is renewed between two requests: new ones wait until those that are out are
+answered, and the broker has taken us again. It is the next request that begins this, so an idle connection does nothing.
 """
 
 import asyncio
 import ssl
+from collections.abc import Awaitable, Callable
+from math import inf
 from struct import Struct
 from typing import Any, NamedTuple, TypeVar, cast
 
-from headrace.base.errors import PeerError
+from headrace.base.errors import PeerError, Refused
 from headrace.wire.apis import APIS
 from headrace.wire.codec import decode
 from headrace.wire.frame import parse_response_header, request_frame
+from headrace.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from headrace.wire.schema import Request, Response
 
 _LENGTH = Struct(">i")
 RESPONSE_BYTES_MAX = 256 << 20
 SMALL_BUFFER = 4096
+_LOGIN_KEYS = (SaslHandshakeRequest.API_KEY, SaslAuthenticateRequest.API_KEY)
 
 R = TypeVar("R", bound=Response)
 
@@ -47,6 +54,9 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._target = self._small
         self._filled = 0
         self._lost = False
+        self._renew_at = inf
+        self._log_in: Callable[[], Awaitable[None]] | None = None
+        self._renewal: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(
@@ -61,11 +71,15 @@ class ClientConnection(asyncio.BufferedProtocol):
         return connection
 
     async def ask(self, request: Request, response: type[R], version: int, seconds_max: float) -> R:
+        now = self._loop.time()
+        if now >= self._renew_at and request.API_KEY not in _LOGIN_KEYS:
+            await self._login_renewed()
+            now = self._loop.time()
         if self._lost or self._transport is None:
             raise Disconnected("the connection is closed")
         self._next_id += 1
         correlation_id = self._next_id
-        asked = InFlight(response, version, self._loop.create_future(), self._loop.time() + seconds_max)
+        asked = InFlight(response, version, self._loop.create_future(), now + seconds_max)
         self._asked[correlation_id] = asked
         self._watch(asked.deadline)
         # Record batches go out as they lie: to join them would copy every byte once more.
@@ -74,6 +88,35 @@ class ClientConnection(asyncio.BufferedProtocol):
             return cast(R, await asked.answer)
         finally:
             self._asked.pop(correlation_id, None)
+
+    def renew_login(self, seconds: float, log_in: Callable[[], Awaitable[None]]) -> None:
+        """Has the first request after so many seconds log in again before it; `log_in` calls this anew."""
+        self._renew_at = self._loop.time() + seconds
+        self._log_in = log_in
+
+    async def _login_renewed(self) -> None:
+        if self._renewal is None:
+            self._renewal = self._loop.create_task(self._renew())
+            # Whoever waits is told; if nobody does any more, the connection is closed all the same.
+            self._renewal.add_done_callback(lambda task: task.cancelled() or task.exception())
+        # One request that is given up does not take the login from the others.
+        await asyncio.shield(self._renewal)
+
+    async def _renew(self) -> None:
+        assert self._log_in is not None
+        try:
+            if self._asked:
+                await asyncio.wait([asked.answer for asked in self._asked.values()])
+            await self._log_in()
+        except Refused as refusal:
+            lost = Disconnected(f"the login was not renewed: {refusal.message}")
+            self._fail(lost)
+            raise lost from refusal
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            self._renewal = None
 
     def _watch(self, deadline: float) -> None:
         if self._timer is not None:

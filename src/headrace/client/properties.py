@@ -68,7 +68,9 @@ def _pairs(path: str, text: str) -> Iterator[tuple[int, str, str]]:
 def as_librdkafka(settings: Mapping[str, str]) -> dict[str, str]:
     """The same settings without the Java client's names."""
     told = {name: value for name, value in settings.items() if not name.startswith(_JAVA)}
-    if jaas := settings.get("sasl.jaas.config"):
+    jaas = settings.get("sasl.jaas.config")
+    # With a token it names a module alone, and no user.
+    if jaas and "OAuthBearerLoginModule" not in jaas:
         username, password = jaas_login(jaas)
         told |= {"sasl.username": username, "sasl.password": password}
     if trusted := pem_store(settings, "truststore"):

@@ -4,21 +4,22 @@
                    "sasl.username": "app", "sasl.password": "…", "ssl.ca.location": "ca.pem"})
 
 Both spellings are read: the Java client's (`sasl.jaas.config`, `ssl.truststore.location` as PEM) and librdkafka's
-(`sasl.username`, `ssl.ca.location`), PEM in files or in the settings, and OAUTHBEARER by client credentials
-(`bearer_token`). Java key stores (JKS, PKCS12) and Kerberos are not.
+(`sasl.username`, `ssl.ca.location`), PEM in files or in the settings. Java key stores (JKS, PKCS12) and Kerberos are not.
+A program may give a callable in place of a token's file or endpoint: `Sasl("OAUTHBEARER", "", "", token)`.
 """
 
 import asyncio
+import random
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from headrace.base.errors import Refused, UserError
-from headrace.client import bearer_token
-from headrace.client.bearer_token import TokenSource
+from headrace.client.bearer import BEARER, TokenSource, bearer_message, extensions_from, token_from
 from headrace.client.connection import ClientConnection
 from headrace.client.scram import ScramClient, scram_digest
 from headrace.wire.codes import ErrorCode
@@ -30,8 +31,11 @@ from headrace.wire.messages.sasl import (
 )
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+# Those that a user name and a password go with.
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _INLINE = (("ssl.key.pem", "ssl.keystore.key"), ("ssl.certificate.pem", "ssl.keystore.certificate.chain"))
+# The part of a login's lifetime after which it is renewed: by chance, so that clients do not all come at once.
+RENEWED_AFTER: Final = (0.85, 0.95)
 _JAAS = re.compile(r"""(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
 
 
@@ -39,8 +43,12 @@ class Sasl(NamedTuple):
     mechanism: str
     username: str
     password: str
-    tokens: TokenSource | None = None
-    """With OAUTHBEARER, the endpoint to ask for a token; without it, the password is one."""
+    """With OAUTHBEARER the token, unless `token` gives one."""
+    token: TokenSource | None = None
+    extensions: tuple[tuple[str, str], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Sasl({self.mechanism!r}, {self.username!r}, ***)"
 
 
 class Security(NamedTuple):
@@ -107,11 +115,11 @@ def pem_store(options: Mapping[str, str], store: str) -> str | None:
 
 def _sasl_from(options: Mapping[str, str]) -> Sasl:
     mechanism = (options.get("sasl.mechanism") or options.get("sasl.mechanisms") or "").upper()
-    if mechanism == bearer_token.MECHANISM:
-        return Sasl(mechanism, "", "", bearer_token.token_source(options))
+    if mechanism == BEARER:
+        return Sasl(mechanism, "", "", token_from(options), extensions_from(options))
     if mechanism not in MECHANISMS:
-        known = ", ".join([*MECHANISMS, bearer_token.MECHANISM])
-        raise UserError(f"sasl.mechanism={mechanism or '(not set)'} is not offered", f"use {known}")
+        offered = ", ".join((*MECHANISMS, BEARER))
+        raise UserError(f"sasl.mechanism={mechanism or '(not set)'} is not offered", f"use {offered}")
     jaas = options.get("sasl.jaas.config")
     username, password = jaas_login(jaas) if jaas else (options.get("sasl.username"), options.get("sasl.password"))
     if not username or password is None:
@@ -132,31 +140,54 @@ def jaas_login(text: str) -> tuple[str, str]:
 
 
 async def authenticate(connection: ClientConnection, sasl: Sasl, seconds_max: float) -> None:
-    """Refused with the broker's own sentence when the broker does not take us."""
+    """Refused with the broker's own sentence when the broker does not take us. The login is renewed in time, for as long
+    as the connection lives.
+    """
     shaken = await connection.ask(SaslHandshakeRequest(sasl.mechanism), SaslHandshakeResponse, 1, seconds_max)
     if shaken.error_code:
         offered = ", ".join(shaken.mechanisms) or "none"
         raise Refused(shaken.error_code, f"the broker does not offer {sasl.mechanism}; it offers {offered}")
+    who = f"user {sasl.username}: " if sasl.username else ""
+    lifetime_ms = 0
 
     async def send(message: bytes) -> bytes:
+        nonlocal lifetime_ms
         reply = await connection.ask(SaslAuthenticateRequest(message), SaslAuthenticateResponse, 1, seconds_max)
         if reply.error_code:
-            raise Refused(reply.error_code, f"user {sasl.username}: {reply.error_message or 'authentication failed'}")
+            raise Refused(reply.error_code, f"{who}{reply.error_message or 'authentication failed'}")
+        lifetime_ms = reply.session_lifetime_ms
         return bytes(reply.auth_bytes)
 
-    if sasl.mechanism == bearer_token.MECHANISM:
-        # The token is the whole identity; brokers answer a bad one with JSON first, and refuse what follows.
-        token = await bearer_token.bearer_token(sasl.tokens, seconds_max) if sasl.tokens else sasl.password
-        if await send(f"n,,\1auth=Bearer {token}\1\1".encode()):
-            await send(b"\1")
-            raise Refused(ErrorCode.SASL_AUTHENTICATION_FAILED, "the token is not taken")
-        return
-    if sasl.mechanism == "PLAIN":
-        await send(f"\0{sasl.username}\0{sasl.password}".encode())
-        return
+    await _EXCHANGES.get(sasl.mechanism, _prove_password)(sasl, send)
+    seconds = lifetime_ms / 1000 * random.uniform(*RENEWED_AFTER) if lifetime_ms else inf
+    connection.renew_login(seconds, lambda: authenticate(connection, sasl, seconds_max))
+
+
+Send = Callable[[bytes], Awaitable[bytes]]
+
+
+async def _send_token(sasl: Sasl, send: Send) -> None:
+    token = sasl.password if sasl.token is None else await asyncio.to_thread(sasl.token)
+    # The token is the whole identity; brokers answer a bad one with JSON first, and refuse what follows.
+    if await send(bearer_message(token, sasl.extensions)):
+        await send(b"\1")
+        raise Refused(ErrorCode.SASL_AUTHENTICATION_FAILED, "the token is not taken")
+
+
+async def _send_password(sasl: Sasl, send: Send) -> None:
+    await send(f"\0{sasl.username}\0{sasl.password}".encode())
+
+
+async def _prove_password(sasl: Sasl, send: Send) -> None:
     client = ScramClient(scram_digest(sasl.mechanism), sasl.username, sasl.password)
     server_first = await send(client.first_message())
     # Milliseconds of work, which other brokers and clients on this loop are not to wait for.
     final = await send(await asyncio.to_thread(client.final_message, server_first))
     if not client.is_server_known(final):
         raise Refused(ErrorCode.SASL_AUTHENTICATION_FAILED, "the broker does not know the password it asked for")
+
+
+_EXCHANGES: Final[Mapping[str, Callable[[Sasl, Send], Awaitable[None]]]] = {
+    BEARER: _send_token,
+    "PLAIN": _send_password,
+}

@@ -5,6 +5,7 @@
 A user may be named once in a request, whatever the mechanism: so a verdict is that of one change.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -15,6 +16,7 @@ from headrace.cluster.image import Image
 from headrace.cluster.records import encode, user_key
 from headrace.cluster.store import ABSENT, OPERATIONS_MAX, Commit
 from headrace.security.credentials import (
+    DIGESTS,
     MECHANISM_NUMBERS,
     STORED_ITERATIONS_MAX,
     STORED_ITERATIONS_MIN,
@@ -42,7 +44,15 @@ class Upsertion(NamedTuple):
         return f"Upsertion({self.user!r}, {self.mechanism}, ***)"
 
 
-Alteration = Deletion | Upsertion
+class Restoration(NamedTuple):
+    """A credential as it was kept before: of a backup, which knows no password."""
+
+    user: str
+    mechanism: int
+    credential: ScramCredential
+
+
+Alteration = Deletion | Upsertion | Restoration
 
 
 class Alterations(NamedTuple):
@@ -85,8 +95,14 @@ def _altered(before: User | None, wanted: Alteration) -> User | None:
         if mechanism not in credentials:
             raise Refused(ErrorCode.RESOURCE_NOT_FOUND, f"user {wanted.user!r} has no credential for {mechanism}")
         del credentials[mechanism]
+    elif isinstance(wanted, Restoration):
+        _check_proof(wanted.credential.iterations, wanted.credential.salt)
+        _check_keys(mechanism, wanted.credential)
+        credentials[mechanism] = wanted.credential
     else:
-        _check_upsertion(wanted)
+        _check_proof(wanted.iterations, wanted.salt)
+        if not wanted.salted_password:
+            raise Refused(ErrorCode.UNACCEPTABLE_CREDENTIAL, "a salted password is needed")
         credentials[mechanism] = credential_from(mechanism, wanted.salted_password, wanted.salt, wanted.iterations)
     return User(credentials) if credentials else None
 
@@ -98,15 +114,21 @@ def _check_name(name: str) -> None:
         )
 
 
-def _check_upsertion(wanted: Upsertion) -> None:
-    if not STORED_ITERATIONS_MIN <= wanted.iterations <= STORED_ITERATIONS_MAX:
+def _check_proof(iterations: int, salt: bytes) -> None:
+    if not STORED_ITERATIONS_MIN <= iterations <= STORED_ITERATIONS_MAX:
         raise Refused(
             ErrorCode.UNACCEPTABLE_CREDENTIAL,
-            f"iterations must be {STORED_ITERATIONS_MIN} to {STORED_ITERATIONS_MAX}, not {wanted.iterations}",
+            f"iterations must be {STORED_ITERATIONS_MIN} to {STORED_ITERATIONS_MAX}, not {iterations}",
         )
-    if not 0 < len(wanted.salt) <= SALT_BYTES_MAX or not wanted.salted_password:
+    if not 0 < len(salt) <= SALT_BYTES_MAX:
+        raise Refused(ErrorCode.UNACCEPTABLE_CREDENTIAL, f"a salt of 1 to {SALT_BYTES_MAX} bytes is needed")
+
+
+def _check_keys(mechanism: str, credential: ScramCredential) -> None:
+    length = hashlib.new(DIGESTS[mechanism]).digest_size
+    if {len(credential.stored_key), len(credential.server_key)} != {length}:
         raise Refused(
-            ErrorCode.UNACCEPTABLE_CREDENTIAL, f"a salt of 1 to {SALT_BYTES_MAX} bytes and a salted password are needed"
+            ErrorCode.UNACCEPTABLE_CREDENTIAL, f"the keys of a credential for {mechanism} have {length} bytes"
         )
 
 

@@ -329,6 +329,60 @@ def test_a_file_that_cannot_be_used_changes_nothing_and_is_told_once(
     played(door, story)
 
 
+def test_a_new_certificate_that_has_ended_is_refused_and_the_old_one_stays(
+    played, certificates: Certificates, caplog
+) -> None:
+    async def story(door: TlsDoor) -> None:
+        first = await door.connect()
+        certificates.broker("door", days=-0.001)
+        door.tls.look()
+        assert "certificates stay as they are: listener TLS: the new certificate ended at" in caplog.text
+        second = await door.connect()
+        assert first.serial == second.serial
+        certificates.broker("door")
+        door.tls.look()
+        third = await door.connect()
+        assert first.serial != third.serial
+        for caller in (first, second, third):
+            caller.close()
+
+    played(TlsDoor(certificates), story)
+
+
+def test_a_certificate_that_ends_while_it_runs_is_told_once_and_cuts_nobody_off(
+    played, certificates: Certificates, caplog
+) -> None:
+    door = TlsDoor(certificates)
+    certificates.broker("door", days=2 / 86_400)
+    door.tls.look()
+
+    async def story(door: TlsDoor) -> None:
+        first = await door.connect()
+
+        def is_told() -> bool:
+            door.tls.look()
+            return "the certificate of listener TLS has ended, and clients refuse it" in caplog.text
+
+        await until_async(is_told)
+        assert await first.ask(b"still there") == b"still there"
+        with pytest.raises(ssl.SSLCertVerificationError, match="has expired"):
+            await door.connect()
+        door.tls.look()
+        assert caplog.text.count("has ended, and clients refuse it") == 1
+        first.close()
+
+    played(door, story)
+
+
+def test_a_clients_certificate_that_has_ended_is_refused_and_told(played, certificates: Certificates, caplog) -> None:
+    async def story(door: TlsDoor) -> None:
+        await refused(door, certificates.client("late", days=-0.001))
+        await until_async(lambda: door.probes.peer_errors == 1)
+        assert "(ssl.truststore.location): certificate has expired" in caplog.text
+
+    played(TlsDoor(certificates, ssl_client_auth="required"), story)
+
+
 def test_another_file_is_named_while_it_runs(played, certificates: Certificates, caplog) -> None:
     async def story(door: TlsDoor) -> None:
         first = await door.connect()

@@ -26,11 +26,11 @@ class Certificates:
         self.authority = Authority.in_folder(folder, 30)
         self.ca = str(folder / "ca.pem")
 
-    def broker(self, name: str = "broker", hosts: tuple[str, ...] = NAMES) -> str:
-        return self._save(name, self.authority.issue(name, hosts, 30))
+    def broker(self, name: str = "broker", hosts: tuple[str, ...] = NAMES, days: float = 30) -> str:
+        return self._save(name, self.authority.issue(name, hosts, days))
 
-    def client(self, name: str) -> str:
-        return self._save(name, self.authority.issue(name, (), 30))
+    def client(self, name: str, days: float = 30) -> str:
+        return self._save(name, self.authority.issue(name, (), days))
 
     def _save(self, name: str, pem: bytes) -> str:
         path = self.folder / f"{name}.pem"

@@ -1,5 +1,6 @@
 """Brokers that ask for a login, with users who were there before the first start."""
 
+import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -63,3 +64,11 @@ def python_client(broker: Broker, mechanism: str, user: str = "al", password: st
         "sasl_plain_username": user,
         "sasl_plain_password": password,
     }
+
+
+def requests(broker: Broker, api: str) -> int:
+    """How many requests of this API there were, in all its versions."""
+    with urllib.request.urlopen(broker.metrics_url, timeout=10) as page:
+        lines = page.read().decode().splitlines()
+    found = [line for line in lines if line.startswith("headrace_requests_total") and f'api="{api}"' in line]
+    return sum(int(float(line.rpartition(" ")[2])) for line in found)

@@ -1,12 +1,11 @@
 """Clients past the end of a login: librdkafka logs in again on its connection, aiokafka does not and comes back."""
 
 import asyncio
-import urllib.request
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import Consumer, Producer
-from sasl_brokers import add_users, java_properties, librdkafka, python_client, sasl_broker
+from sasl_brokers import add_users, java_properties, librdkafka, python_client, requests, sasl_broker
 
 from clients import console
 from clients.build import MissingTool, java_classpath
@@ -23,14 +22,6 @@ def broker(tmp_path_factory):
     add_users(data, "java", password="ascii")
     with sasl_broker(data, {"connections.max.reauth.ms": SESSION_MS}) as broker:
         yield broker
-
-
-def requests(broker, api: str) -> int:
-    """How many requests of this API there were, in all its versions."""
-    with urllib.request.urlopen(broker.metrics_url, timeout=10) as page:
-        lines = page.read().decode().splitlines()
-    found = [line for line in lines if line.startswith("headrace_requests_total") and f'api="{api}"' in line]
-    return sum(int(float(line.rpartition(" ")[2])) for line in found)
 
 
 def test_librdkafka_logs_in_again_and_notices_nothing(broker, headrace_topic):

@@ -11,12 +11,14 @@ from headrace.backup.manifest import (
     SavedOffset,
     SavedPartition,
     SavedTopic,
+    SavedUser,
     _digest,
     decode,
     encode,
 )
 from headrace.base.errors import UserError
 from headrace.client.cluster_client import Aborted
+from headrace.cluster.entities import Acl, ScramCredential
 
 FILE = SavedFile("data/id/0/00-07.batches", 0, 7, 123, "f00d", (Aborted(1, 2), Aborted(3, 4)))
 BACKUP = Backup(
@@ -47,6 +49,20 @@ def test_one_from_before_feature_levels_were_saved_has_none() -> None:
     assert decode(older, "x") == BACKUP._replace(features={})
 
 
+USER = SavedUser("al", {1: ScramCredential(b"salt", b"stored \xff", b"server", 4_096)})
+ACL = Acl(2, "orders", 4, "User:al", "*", 3, 3)
+
+
+def test_users_and_rules_are_read_as_they_were_written_and_named_where_there_are_some() -> None:
+    for more, holds in (((USER,), (ACL,)), ["users", "acls"]), (((), (ACL,)), ["acls"]), (((), ()), []):
+        backup = BACKUP._replace(users=more[0], acls=more[1])
+        assert decode(encode(backup), "x") == backup
+        told = json.loads(encode(backup))["backup"]
+        assert told["holds"] == ["settings", "features", "topics", "groups", *holds]
+        assert {"users", "acls"} & told.keys() == set(holds), "an older version restores it"
+    assert "stored" not in repr(USER)
+
+
 def test_any_other_value_is_damage() -> None:
     whole = encode(BACKUP)
     for at in range(0, len(whole), 3):
@@ -68,6 +84,6 @@ def test_a_newer_version_and_parts_that_are_not_known_are_refused() -> None:
     whole = json.loads(encode(BACKUP))
     with pytest.raises(UserError, match="x was written by another version of Headrace: it has format 2"):
         decode(json.dumps({**whole, "headrace-backup": 2}).encode(), "x")
-    told = {**whole["backup"], "holds": ["topics", "users"], "users": []}
-    with pytest.raises(UserError, match="also holds users, which this version"):
+    told = {**whole["backup"], "holds": ["topics", "quotas"], "quotas": []}
+    with pytest.raises(UserError, match="also holds quotas, which this version"):
         decode(json.dumps({**whole, "sha256": _digest(told), "backup": told}).encode(), "x")

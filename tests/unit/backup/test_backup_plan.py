@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from headrace.backup.manifest import Backup, SavedGroup, SavedOffset, SavedPartition, SavedTopic
+from headrace.backup.manifest import Backup, SavedGroup, SavedOffset, SavedPartition, SavedTopic, SavedUser
 from headrace.backup.plan import (
     Cluster,
     Existing,
@@ -16,6 +16,7 @@ from headrace.backup.plan import (
 )
 from headrace.base.errors import UserError
 from headrace.cluster.broker_config import BrokerConfig
+from headrace.cluster.entities import Acl
 from headrace.cluster.topic_config import default_topic_config, validate_topic_overrides
 
 ORDERS = SavedTopic(
@@ -66,6 +67,32 @@ def test_feature_levels_go_with_a_whole_backup_where_they_are_known() -> None:
         planned(prefix="old."),
     ):
         assert (part.features, part.left_out) == ({}, [])
+
+
+READ, WRITE = (Acl(2, "orders", 3, "User:al", "*", operation, 3) for operation in (3, 4))
+SECURED = BACKUP._replace(users=(SavedUser("al", {}), SavedUser("admin", {})), acls=(READ, WRITE))
+
+
+def test_users_who_are_there_keep_their_passwords_and_rules_that_are_there_are_not_made() -> None:
+    cluster = Cluster(3, {}, {}, FEATURES, frozenset({"admin"}), frozenset({READ}))
+    plan = plan_restore(SECURED, cluster, Wish())
+    assert [(each.saved.name, each.action) for each in plan.users] == [("al", "create"), ("admin", "keep")]
+    assert [each.name for each in plan.users_to_put] == ["al"] and plan.acls == (WRITE,)
+    replaced = plan_restore(SECURED, cluster, Wish(replace=True))
+    assert [each.action for each in replaced.users] == ["create", "replace"]
+
+
+def test_users_and_rules_go_with_a_whole_backup_only() -> None:
+    for wish in (Wish(access=False), Wish(topics=frozenset({"bills"})), Wish(prefix="old.")):
+        plan = plan_restore(SECURED, Cluster(3, {}, {}, FEATURES), wish)
+        assert (plan.users, plan.acls) == ((), ())
+
+
+def test_rules_for_a_cluster_without_rules_are_left_out_and_told() -> None:
+    plan = plan_restore(
+        SECURED, Cluster(3, {}, {}, {"transaction.version": (0, 2), "metadata.version": (1, 30)}, acls=None), Wish()
+    )
+    assert plan.acls == () and plan.left_out == ["2 rules (authorizer.class.name is not set here)"]
 
 
 def test_under_other_names() -> None:

@@ -21,6 +21,8 @@ from headrace.wire.schema import Field, Message, Request, StructType
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ERROR_CODES = [code.value for code in ErrorCode]
+# Of the tags that are Headrace's own, and that Kafka leaves alone.
+OWN_TAGS_FROM = 100
 BITS = {"b": 8, "h": 16, "i": 32, "q": 64}
 
 
@@ -52,7 +54,7 @@ def _nested_class(kio_type: Any) -> Any:
 def pairs(struct: StructType, kio: Any, version: int) -> list[tuple[Field, Any]]:
     """Our fields at this version, each with kio's, which drops the unit from the name of a duration."""
     theirs = {field.name: field for field in fields(kio)}
-    ours = [field for field in struct.FIELDS if version in field.versions]
+    ours = [each for each in struct.FIELDS if version in each.versions and (each.tag or 0) < OWN_TAGS_FROM]
     found = [(field, theirs.pop(field.name, None) or theirs.pop(field.name.removesuffix("_ms"))) for field in ours]
     assert not theirs, f"{struct.__name__} v{version} lacks {sorted(theirs)}"
     return found

@@ -9,7 +9,8 @@ A connection keeps what it began with. The listener for brokers has a second con
 import logging
 import ssl
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -216,6 +217,7 @@ class ListenerTls:
         self.principal_of = partial(principal_of, rules=parse_rules(self._settings.rules))
         self._stamps = _stamps(self._settings)
         self._contexts = open_contexts(self._settings, for_brokers)
+        self._told_end = False
 
     @property
     def server(self) -> ssl.SSLContext:
@@ -239,16 +241,18 @@ class ListenerTls:
             return
         stamps = _stamps(settings)
         if (settings, stamps) == (self._settings, self._stamps):
+            self._tell_end()
             return
         # Looked at again when they change again.
         self._settings, self._stamps = settings, stamps
         try:
             fresh = open_contexts(settings, self._for_brokers)
+            _refuse_ended(self._plan.name, fresh, settings.files)
             self._guard(fresh, settings)
         except UserError as error:
             _stay(error)
             return
-        self._contexts = fresh
+        self._contexts, self._told_end = fresh, False
         logger.info("listener %(listener)s has new certificates", {"listener": self._plan.name})
 
     def _guard(self, fresh: Contexts, settings: TlsSettings) -> None:
@@ -259,9 +263,31 @@ class ListenerTls:
         if cause:
             raise UserError(f"listener {settings.listener}: {cause}", "Set that to true and restart, if it is meant.")
 
+    def _tell_end(self) -> None:
+        """Says once that our own certificate has ended: nobody who connects from now on takes it."""
+        if self._told_end or not has_ended(self._contexts):
+            return
+        self._told_end = True
+        fields = {"listener": self._plan.name, "fix": _renewal_of(self._settings.files)}
+        logger.error("the certificate of listener %(listener)s has ended, and clients refuse it. %(fix)s", fields)
+
 
 def _stay(error: UserError) -> None:
     logger.error("certificates stay as they are: %(cause)s. %(fix)s", {"cause": error.cause, "fix": error.fix})
+
+
+def has_ended(contexts: Contexts) -> bool:
+    return contexts.expires_at is not None and contexts.expires_at <= time.time()
+
+
+def _refuse_ended(listener: str, contexts: Contexts, files: Sequence[str]) -> None:
+    if has_ended(contexts):
+        ended = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(contexts.expires_at))
+        raise UserError(f"listener {listener}: the new certificate ended at {ended}", _renewal_of(files))
+
+
+def _renewal_of(files: Sequence[str]) -> str:
+    return f"Put a new one into {files[0] if files else 'ssl.keystore.certificate.chain'}; no restart is needed."
 
 
 def _stamps(settings: TlsSettings) -> list[tuple[int, int, int] | None]:

@@ -19,13 +19,15 @@ def create(
     wait: Annotated[
         float, typer.Option(metavar="SECONDS", help="How long open transactions may take to end.", min=0)
     ] = 60.0,
+    no_users: Annotated[bool, typer.Option("--no-users", help="Leave users and rules (ACLs) out.")] = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     as_json: AsJson = False,
 ) -> None:
-    """Save topics, settings, group offsets and data; of data only what the folder does not have yet."""
-    from headrace.cli.backup.runs import create
+    """Save topics, settings, group offsets, users, rules and data; of data only what the folder does not have yet."""
+    from headrace.backup.create import Asked
+    from headrace.cli.backup.runs import create, names_of
 
-    create(bootstrap, folder, topics, wait, as_json)
+    create(bootstrap, folder, Asked(names_of(topics), not no_users, wait), as_json)
 
 
 @app.command("list")
@@ -56,12 +58,13 @@ def restore(
     no_settings: Annotated[
         bool, typer.Option("--no-settings", help="Leave settings of the whole cluster alone.")
     ] = False,
+    no_users: Annotated[bool, typer.Option("--no-users", help="Leave users and rules (ACLs) alone.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the backup, show the plan and do nothing.")] = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     as_json: AsJson = False,
 ) -> None:
-    """Bring topics, settings and group offsets of a backup into a cluster, after showing the plan and asking."""
+    """Bring what a backup holds, or some topics of it, into a cluster, after showing the plan and asking."""
     from headrace.backup.plan import Wish
     from headrace.cli.backup.runs import names_of, restore
     from headrace.cli.failure import ExitCode, Failure
@@ -73,6 +76,13 @@ def restore(
             "restore asks first, and with --json there is nobody to ask", "add --yes, or --dry-run", ExitCode.USAGE
         )
     wish = Wish(
-        frozenset(names_of(topics)), prefix, replication_factor, replace, skip_existing, not no_groups, not no_settings
+        frozenset(names_of(topics)),
+        prefix,
+        replication_factor,
+        replace,
+        skip_existing,
+        not no_groups,
+        not no_settings,
+        not no_users,
     )
     restore(bootstrap, folder, backup, wish, yes, dry_run, as_json)

@@ -8,13 +8,14 @@ from typing import Any, TypeVar
 import typer
 
 from headrace.admin.admin import Admin
-from headrace.backup.create import Created
+from headrace.backup.create import Asked, Created
 from headrace.backup.create import create as create_backup
 from headrace.backup.folder import Folder, make_folder, open_folder
 from headrace.backup.manifest import Backup
 from headrace.backup.plan import Plan, Wish, plan_restore
 from headrace.backup.restore import check_files, files_of, look_at
 from headrace.backup.restore import restore as restore_backup
+from headrace.backup.rights import require_rights_to_restore_access
 from headrace.backup.tally import Tally
 from headrace.base.errors import UserError
 from headrace.base.units import size_text
@@ -22,18 +23,19 @@ from headrace.cli.backup.progress import showing
 from headrace.cli.connection import with_admin, with_clients
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.output import count_of, remark, show_json, show_rows
+from headrace.cli.security.acl_view import in_words, rule_view
 from headrace.client.writer_client import WriterClient
 
 T = TypeVar("T")
 
 
-def create(bootstrap: str, where: str, topics: str, wait_seconds: float, as_json: bool) -> None:
+def create(bootstrap: str, where: str, asked: Asked, as_json: bool) -> None:
     folder = make_folder(where)
     tally = Tally()
 
     async def work(admin: Admin, client: WriterClient) -> Created:
         async with showing("copying", tally, not as_json):
-            return await create_backup(admin, client, folder, names_of(topics), wait_seconds, tally)
+            return await create_backup(admin, client, folder, asked, tally)
 
     created = with_clients(bootstrap, work)
     for name in created.gone:
@@ -47,9 +49,16 @@ def create(bootstrap: str, where: str, topics: str, wait_seconds: float, as_json
         return
     print(
         f"backup {backup.id}: {count_of(len(backup.topics), 'topic')}, {count_of(backup.partitions, 'partition')}, "
-        f"{count_of(len(backup.groups), 'group')}, {size_text(backup.bytes)}, "
+        f"{count_of(len(backup.groups), 'group')}, {_access_text(backup)}{size_text(backup.bytes)}, "
         f"{size_text(created.copied_bytes)} of it copied now"
     )
+
+
+def _access_text(backup: Backup) -> str:
+    """The users and rules that it has; nothing of those of clusters without."""
+    if not backup.users and not backup.acls:
+        return ""
+    return f"{count_of(len(backup.users), 'user')}, {count_of(len(backup.acls), 'rule')}, "
 
 
 def list_backups(where: str, verify: bool, as_json: bool) -> int:
@@ -60,7 +69,7 @@ def list_backups(where: str, verify: bool, as_json: bool) -> int:
         show_json(rows)
     else:
         columns = {"backup": "BACKUP", "made": "MADE", "topics": "TOPICS", "partitions": "PARTITIONS"}
-        columns |= {"groups": "GROUPS", "size": "SIZE", "state": "STATE"}
+        columns |= {"groups": "GROUPS", "users": "USERS", "rules": "RULES", "size": "SIZE", "state": "STATE"}
         shown = [{**row, "size": "-" if row["bytes"] is None else size_text(row["bytes"])} for row in rows]
         show_rows(shown, columns, empty=f"no backups yet; make one: headrace backup create {where}")
     return ExitCode.OK if all(row["state"] in ("whole", "complete") for row in rows) else ExitCode.FAILED
@@ -72,7 +81,7 @@ def _looked_at(folder: Folder, id: str, verify: bool) -> dict[str, Any]:
         for file in backup.files:
             folder.check(file, whole=verify)
     except UserError as error:
-        nothing = dict.fromkeys(("made", "cluster", "topics", "partitions", "groups", "bytes"))
+        nothing = dict.fromkeys(("made", "cluster", "topics", "partitions", "groups", "users", "rules", "bytes"))
         return {"backup": id, **nothing, "state": error.cause}
     # Whether the files are what they were only their checksums say.
     return {**_row(backup), "state": "whole" if verify else "complete"}
@@ -98,7 +107,10 @@ def restore(bootstrap: str, where: str, id: str, wish: Wish, yes: bool, dry_run:
 
 
 async def _planned(admin: Admin, backup: Backup, wish: Wish) -> Plan:
-    return plan_restore(backup, await look_at(admin), wish)
+    plan = plan_restore(backup, await look_at(admin, backup), wish)
+    if plan.users_to_put or plan.acls:
+        await require_rights_to_restore_access(admin)
+    return plan
 
 
 async def _check(folder: Folder, plan: Plan, show: bool) -> None:
@@ -139,6 +151,8 @@ def _row(backup: Backup) -> dict[str, Any]:
         "topics": len(backup.topics),
         "partitions": backup.partitions,
         "groups": len(backup.groups),
+        "users": len(backup.users),
+        "rules": len(backup.acls),
         "bytes": backup.bytes,
     }
 
@@ -160,6 +174,8 @@ def _view(plan: Plan) -> dict[str, Any]:
         "groups": [group.name for group in plan.groups],
         "settings": dict(plan.settings),
         "features": dict(plan.features),
+        "users": [{"user": each.saved.name, "action": each.action} for each in plan.users],
+        "rules": [rule_view(each) for each in plan.acls],
         "left_out": plan.left_out,
         "bytes": plan.bytes,
     }
@@ -175,5 +191,16 @@ def _show(plan: Plan) -> None:
         print(f"\noffsets of {count_of(len(plan.groups), 'group')}: {', '.join(view['groups'])}")
     if plan.settings:
         print(f"\nsettings of all brokers: {', '.join(f'{name}={value}' for name, value in plan.settings.items())}")
+    _show_access(plan)
     for what in plan.left_out:
         remark(f"warning: the backup has {what}, which this cluster does not know: it is left out")
+
+
+def _show_access(plan: Plan) -> None:
+    said = {"create": "new", "replace": "with the backup's password", "keep": "left as it is"}
+    if plan.users:
+        print(f"\nusers: {', '.join(f'{each.saved.name} ({said[each.action]})' for each in plan.users)}")
+    if plan.acls:
+        print(f"\n{count_of(len(plan.acls), 'rule')} that this cluster does not have:")
+        for each in plan.acls:
+            print(f"  {in_words(each)}")

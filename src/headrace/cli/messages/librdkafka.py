@@ -9,6 +9,7 @@ from headrace.cli.client_file import client_settings
 from headrace.cli.explain import NO_ANSWER, NO_TOPIC, UNSUPPORTED, explained
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.reachable import CONNECT_SECONDS
+from headrace.client.bearer import for_librdkafka
 
 _OWN_FIXES = {
     KafkaError._TRANSPORT: NO_ANSWER,
@@ -25,7 +26,7 @@ _OWN_FIXES = {
 def client_config(bootstrap: str, on_error: Callable[[Any], None] | None = None) -> dict[str, Any]:
     return {
         "client.id": "headrace-cli",
-        **client_settings(),
+        **for_librdkafka(client_settings()),
         "bootstrap.servers": bootstrap,
         "log_level": 0,
         "socket.connection.setup.timeout.ms": int(CONNECT_SECONDS * 1000),

@@ -84,7 +84,7 @@ class Authority:
     def _key_pem(self) -> bytes:
         return _private_pem(self._key)
 
-    def issue(self, name: str, hosts: Sequence[str], days: int) -> bytes:
+    def issue(self, name: str, hosts: Sequence[str], days: float) -> bytes:
         """A private key and its certificate as one PEM text; with hosts for a server, which is a client of others too."""
         key = ec.generate_private_key(ec.SECP256R1())
         purposes = [ExtendedKeyUsageOID.SERVER_AUTH] if hosts else []
@@ -132,7 +132,7 @@ def _host(host: str) -> x509.GeneralName:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, days: int
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, days: float
 ) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
