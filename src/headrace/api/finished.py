@@ -44,7 +44,7 @@ class Finished:
         deadline = time.monotonic() + seconds
         for each in [span for batch in self._waiting for span in batch.sent]:
             if not each.outlet.is_stored(each.after, each.to):
-                each.outlet.push(max(0.0, deadline - time.monotonic()))
+                each.outlet.flush(max(0.0, deadline - time.monotonic()))
         self.store()
 
     def forget(self, topic: str, partition: int) -> None:
