@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 from headrace.api.errors import ApiError, UnknownOption
-from headrace.base.outage import Outage
+from headrace.api.trouble import Trouble
+
+logger = logging.getLogger("headrace.api")
 
 Config = Mapping[str, object]
 Made = TypeVar("Made")
-logger = logging.getLogger("headrace.api")
 
 # librdkafka decides what it knows; these are for the hint only.
 WELL_KNOWN = [
@@ -159,10 +160,10 @@ def for_consumers(config: Config) -> dict[str, Any]:
     return {name: value for name, value in config.items() if name not in OF_PRODUCERS}
 
 
-def made(kind: Callable[[dict[str, Any]], Made], config: Config) -> Made:
+def made(kind: Callable[[dict[str, Any]], Made], config: Config, trouble: Trouble | None = None) -> Made:
     """A confluent-kafka client; a setting that it refuses is told with the nearest name."""
     try:
-        return kind({"logger": _LibrdkafkaLog(), "error_cb": _tell_outage, **config})
+        return kind({"logger": _LibrdkafkaLog(), "error_cb": (trouble or Trouble()).note, **config})
     except KafkaException as failure:
         error = failure.args[0]
         raise _refused(error.str() if isinstance(error, KafkaError) else str(error)) from None
@@ -183,15 +184,6 @@ class _LibrdkafkaLog:
             logger.warning("librdkafka: %(cause)s", said)
         else:
             logger.error("librdkafka: %(cause)s", said)
-
-
-def _tell_outage(error: KafkaError) -> None:
-    """Errors that fail a call are raised by it; that no broker answers is worth a line now and then meanwhile."""
-    if error.code() == KafkaError._ALL_BROKERS_DOWN and _outage.is_news():
-        logger.warning("no broker answers, trying on: see whether they run, and whether bootstrap is right")
-
-
-_outage = Outage()
 
 
 def near(name: str, known: list[str] | tuple[str, ...], cutoff: float = 0.6) -> str:

@@ -6,11 +6,13 @@ down. What a program left open is closed when it ends: no message stays in a que
 
 import atexit
 import ctypes
+import logging
 import os
 from weakref import WeakSet
 
 from headrace.api.errors import ApiError, Closed
-from headrace.api.options import logger
+
+logger = logging.getLogger("headrace.api")
 
 _living: WeakSet["OfThisProcess"] = WeakSet()
 _forks = 0

@@ -5,6 +5,7 @@ that runs in that call may be lost. So such a call is made again, and a delivery
 """
 
 import itertools
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -14,11 +15,14 @@ from confluent_kafka import KafkaError, KafkaException
 
 from headrace.api.delivery import Delivered, Delivery, Failures
 from headrace.api.errors import ApiError, Closed, DeliveryFailed, error_of
-from headrace.api.options import logger, made
+from headrace.api.options import made
 from headrace.api.pending import PendingDeliveries
 from headrace.api.process import OfThisProcess
 from headrace.api.room import Room
 from headrace.api.sending import Prepared
+from headrace.api.trouble import Trouble
+
+logger = logging.getLogger("headrace.api")
 
 POLL_SECONDS = 0.1
 EXIT_SECONDS, PURGE_SECONDS = 10.0, 5.0
@@ -30,7 +34,8 @@ class SendQueue(OfThisProcess):
     """`failures` takes those that the program has not asked for."""
 
     def __init__(self, settings: Mapping[str, object], failures: Failures) -> None:
-        self.producer: confluent_kafka.Producer = made(confluent_kafka.Producer, settings)
+        self.trouble = Trouble()
+        self.producer: confluent_kafka.Producer = made(confluent_kafka.Producer, settings, self.trouble)
         super().__init__(self.producer)
         self.room = Room()
         self._pending = PendingDeliveries()
@@ -140,9 +145,10 @@ class SendQueue(OfThisProcess):
         delivery.future.set_exception(failure)
 
     def _told(self, error: KafkaError, topic: str) -> ApiError:
-        """After a fatal error the others are its consequence."""
+        """After a fatal error the others are its consequence; without a connection, its trouble is the cause."""
         is_consequence = error.code() in (KafkaError._FATAL, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
-        return error_of(self._fatal if self._fatal and is_consequence else error, f"sending to {topic}", DeliveryFailed)
+        cause = self._fatal if self._fatal and is_consequence else self.trouble.cause_of(error)
+        return error_of(cause, f"sending to {topic}", DeliveryFailed)
 
     def _served(self, call: Callable[[], int]) -> int:
         """The result of a call that serves events, made again when it meets the news of a fatal error."""

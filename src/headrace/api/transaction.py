@@ -24,6 +24,7 @@ from headrace.api.delivery import Delivery, Failures
 from headrace.api.errors import ApiError, TransactionAborted, TransactionMisused, error_of
 from headrace.api.producer import Producer
 from headrace.api.sending import Inject, SendOptions
+from headrace.api.trouble import Trouble
 
 STEP_SECONDS = 60.0
 
@@ -178,7 +179,7 @@ class TransactionalProducer(Producer):
                 self.queue.note_fatal(failure)
                 error = failure.args[0]
                 if not (isinstance(error, KafkaError) and error.retriable()) or time.monotonic() > deadline:
-                    raise _error_of(failure, doing) from None
+                    raise _error_of(failure, doing, self.queue.trouble) from None
             except SystemError:  # as in SendQueue; called again, it says how it ended
                 self.queue.is_doubtful = True
                 if time.monotonic() > deadline:
@@ -192,8 +193,10 @@ def outside_transaction() -> TransactionMisused:
     )
 
 
-def _error_of(failure: KafkaException, doing: str) -> ApiError:
+def _error_of(failure: KafkaException, doing: str, trouble: Trouble) -> ApiError:
     error = failure.args[0]
-    if isinstance(error, KafkaError) and error.txn_requires_abort():
-        return error_of(failure, doing, TransactionAborted)
-    return error_of(failure, doing)
+    if not isinstance(error, KafkaError):
+        return error_of(failure, doing)
+    if error.txn_requires_abort():
+        return error_of(error, doing, TransactionAborted)
+    return error_of(trouble.cause_of(error), doing)
