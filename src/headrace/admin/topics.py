@@ -93,7 +93,7 @@ def _seen(topic: MetadataResponseTopic) -> TopicSeen:
 async def offset_ranges(
     admin: Admin, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, tuple[int | None, int | None]]:
-    """(start, end) of each; None where no leader answers."""
+    """Start and end of each partition; None where no leader answers."""
     ids = list(partitions)
     starts = await list_offsets(admin, dict.fromkeys(ids, EARLIEST))
     ends = await list_offsets(admin, dict.fromkeys(ids, LATEST))

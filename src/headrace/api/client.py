@@ -119,14 +119,14 @@ class Client:
         config: Config | None = None,
         exist_ok: bool = False,
     ) -> None:
-        """-1 is the brokers' default."""
+        """Creates a topic; -1 is the brokers' default. With `exist_ok` one that is there is taken as it is."""
         self.parts.topics().create(name, partitions, replication_factor, config or {}, exist_ok)
 
     def describe_topic(self, name: str) -> Topic:
         return self.parts.topics().describe(name)
 
     def alter_topic(self, name: str, partitions: int | None = None, config: Config | None = None) -> None:
-        """More partitions, other settings; a setting of None goes back to its default."""
+        """Gives a topic more partitions or other settings; a setting of None goes back to its default."""
         self.parts.topics().alter(name, partitions, config or {})
 
     def delete_topic(self, name: str) -> None:

@@ -42,7 +42,7 @@ class MemberCommits:
         return self._inbox.hand_out()
 
     def finish(self) -> None:
-        """Notes that the body has ended, whose messages are in hand."""
+        """Notes that the body has ended that had the messages in hand."""
         self.check_no_transaction("the loop's next step")
         begin, end, self._inbox.in_hand = self._inbox.in_hand, self._inbox.places_to_commit(), {}
         self._finished.add(Batch(self._outputs.since(self._sent_before), begin, end))
@@ -58,7 +58,7 @@ class MemberCommits:
     # -- of the program ----------------------------------------------------------------------------------------------
 
     def commit(self, message: Message) -> None:
-        """MemberCommits this message, and all before it in its partition, now."""
+        """Commits this message, and all before it in its partition, now."""
         self.check_no_transaction("commit_offset()")
         self._finished.store_within(CLOSE_SECONDS)
         after = message.offset + 1
@@ -101,7 +101,7 @@ class MemberCommits:
             )
 
     def commit_finished(self) -> None:
-        """MemberCommits what was finished before a transaction: committed later, it would undo the transaction's commit."""
+        """Commits what was finished before a transaction: committed later, it would undo the transaction's commit."""
         self._finished.store_within(CLOSE_SECONDS)
         with self._member.turn:
             self._member.check_open()

@@ -86,7 +86,7 @@ class Consumer:
                 self.commits.forget_stored(place.topic, place.partition)
 
     def pause(self, topic: str | None = None, partition: int | None = None) -> None:
-        """No more messages of these partitions until `resume`; the loop stays a member and waits."""
+        """Holds back the messages of these partitions until `resume`; the loop stays a member and waits."""
         member = self.reader.member
         with member.turn:
             chosen = self.reader.chosen(topic, partition)

@@ -53,7 +53,7 @@ class Finished:
             each.end.pop((topic, partition), None)
 
     def taken_back(self) -> Places:
-        """Where to read again because of a failure; nothing is waited for any more. Without one, all goes on."""
+        """The places to read again after a failure, which ends all waiting; none without a failure."""
         places: Places = {}
         if self._failure is not None:
             for each in self._waiting:

@@ -66,7 +66,7 @@ class Parts:
         return made
 
     def transactional_producer(self, id: str, config: Config | None) -> TransactionalProducer:
-        """A producer that is not started yet: it is before its first transaction, by a caller that can wait."""
+        """A producer whose caller has to `start` it before its first transaction, where it can wait."""
         self.check_open()
         settings = kafka_config(for_producers(self._config), checked_for_producer(config))
         return self._kept(TransactionalProducer(id, settings, self._inject))

@@ -35,7 +35,7 @@ class OfThisProcess:
             raise Closed("this client was made by the parent process, before the fork", "connect in the child, too")
 
     def keep_forever(self) -> None:
-        """No destructor runs: it would wait for threads that only the parent has."""
+        """Keeps the handle from its destructor, which would wait for threads that only the parent has."""
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._handle))
 
     def close_at_exit(self) -> None:

@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 class MemberReader:
-    """`loop` is the loop that reads; one that it is not any more is told so."""
+    """`loop` is the loop that reads now; an earlier one is refused."""
 
     def __init__(
         self,

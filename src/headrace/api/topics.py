@@ -156,7 +156,7 @@ class Topics(OfThisProcess):
         return [each.id for each in self._described(name).partitions]
 
     def _described(self, name: str) -> Any:
-        """Asked in the way that makes no topic where there is none."""
+        """The topic as brokers describe it, by the request that makes no topic where there is none."""
         check_topic(name)
         return self._result(self._admin.describe_topics(TopicCollection([name]))[name], f"looking for topic {name}")
 

@@ -42,6 +42,6 @@ class Trouble:
             logger.warning("trying on: %(cause)s; %(fix)s", {"cause": error.str(), "fix": fix_of(error)})
 
     def cause_of(self, error: KafkaError) -> KafkaError:
-        """What explains that no broker has answered in time; the error itself where nothing does."""
+        """The cause of a failure: the trouble noted lately where no broker has answered in time, else the error itself."""
         is_fresh = self._cause is not None and self._clock() - self._noted_at < EXPLAINS_SECONDS
         return self._cause if self._cause and is_fresh and error.code() in _CONSEQUENCES else error

@@ -48,7 +48,7 @@ async def look_at(admin: Admin) -> Cluster:
 
 
 async def check_files(folder: Folder, plan: Plan, tally: Tally) -> None:
-    """All of them before anything is made: a damaged backup changes nothing."""
+    """Checks all files before anything is made: a damaged backup changes nothing."""
 
     async def check(file: SavedFile) -> None:
         await asyncio.to_thread(folder.check, file, whole=True)

@@ -104,14 +104,14 @@ class Client:
         config: Config | None = None,
         exist_ok: bool = False,
     ) -> None:
-        """-1 is the brokers' default."""
+        """Creates a topic; -1 is the brokers' default. With `exist_ok` one that is there is taken as it is."""
         await self._call(self._sync.create_topic, name, partitions, replication_factor, config, exist_ok)
 
     async def describe_topic(self, name: str) -> Topic:
         return await self._call(self._sync.describe_topic, name)
 
     async def alter_topic(self, name: str, partitions: int | None = None, config: Config | None = None) -> None:
-        """More partitions, other settings; a setting of None goes back to its default."""
+        """Gives a topic more partitions or other settings; a setting of None goes back to its default."""
         await self._call(self._sync.alter_topic, name, partitions, config)
 
     async def delete_topic(self, name: str) -> None:

@@ -52,7 +52,7 @@ class Consumer:
         await self.call(self.sync.seek, to, topic, partition)
 
     async def pause(self, topic: str | None = None, partition: int | None = None) -> None:
-        """No more messages of these partitions until `resume`; the loop stays a member and waits."""
+        """Holds back the messages of these partitions until `resume`; the loop stays a member and waits."""
         await self._until_assigned()
         await self.call(self.sync.pause, topic, partition)
 
