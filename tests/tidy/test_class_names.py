@@ -36,7 +36,7 @@ ALLOWED = {
     "Layout": 2,
     "Listed": 2,
     "Listener": 3,
-    "Member": 3,
+    "Member": 2,
     "Message": 4,
     "NewTopic": 2,
     "NotNow": 2,

@@ -155,12 +155,12 @@ class Admin:
         }
 
     async def forget_broker(self, broker_id: int) -> None:
-        """One that is not alive, holds nothing, and will not come back."""
+        """Unregisters a broker that is not alive, holds nothing, and will not come back."""
         answered = await self.ask(UnregisterBrokerRequest(broker_id), UnregisterBrokerResponse)
         check(answered.error_code, answered.error_message)
 
     async def alter_configs(self, changes: Mapping[Resource, Mapping[str, str | None]]) -> None:
-        """Sets each, or with None goes back to the default."""
+        """Sets each setting, or with None goes back to its default."""
         resources = [
             IncrementalAlterConfigsResource(
                 resource.kind,

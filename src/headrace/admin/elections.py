@@ -41,7 +41,7 @@ def _unclean(each: PartitionSeen, alive: set[int]) -> Election | None:
 
 
 async def hold_elections(admin: Admin, elections: Sequence[Election], unclean: bool) -> list[Refused | None]:
-    """In their order: None for a new leader."""
+    """The outcomes in the order of the elections: None for a new leader."""
     kind = ElectionType.UNCLEAN if unclean else ElectionType.PREFERRED
     outcomes = await admin.elect(kind, [each.partition.id for each in elections])
     return [outcomes.get(each.partition.id) for each in elections]

@@ -170,7 +170,7 @@ def _assigned(data: bytes) -> list[TopicPartition]:
 
 
 async def require_no_members(admin: Admin, names: Iterable[str]) -> None:
-    """NON_EMPTY_GROUP, or GROUP_ID_NOT_FOUND, for the first that is not as wanted."""
+    """Raises NON_EMPTY_GROUP, or GROUP_ID_NOT_FOUND, for the first group that has members or does not exist."""
     for group in names:
         members = len((await describe_group(admin, group)).members)
         if members:
@@ -179,7 +179,7 @@ async def require_no_members(admin: Admin, names: Iterable[str]) -> None:
 
 
 async def delete_groups(admin: Admin, names: Iterable[str]) -> None:
-    """With all that they have committed. The broker refuses one that has members."""
+    """Deletes groups with all that they have committed. The broker refuses one that has members."""
     for group in names:
         await at_coordinator(admin, group, partial(_delete, admin, group))
 
@@ -219,7 +219,7 @@ async def commit(
 
 
 async def _topic_ids(admin: Admin, partitions: Collection[TopicPartition]) -> dict[str, bytes]:
-    """Brokers keep a commit of any partition; one that does not exist is a slip that nobody would notice."""
+    """Topic ids of partitions that exist; raises for others, since brokers keep a commit of any partition."""
     found = (await admin.metadata({id.topic for id in partitions})).topics
     known = {TopicPartition(topic.name or "", part.partition_index) for topic in found for part in topic.partitions}
     for id in partitions:

@@ -104,7 +104,7 @@ class Copied(NamedTuple):
 
 
 def copied(partition: PartitionSeen) -> Copied:
-    """Over all replicas that are being added."""
+    """Bytes over all replicas that are being added."""
     size = partition.size_bytes
     done = [min(size, partition.held[each].size_bytes) for each in partition.adding if each in partition.held]
     return Copied(sum(done), size * len(partition.adding))

@@ -31,7 +31,7 @@ class Target(NamedTuple):
     """Only of `each`: one offset for every partition."""
 
     def offset(self, id: TopicPartition, before: int | None, start: int, end: int, at_time: int | None) -> int:
-        """Always inside what the partition holds: a commit beyond it would make consumers start where they please."""
+        """The offset to commit, inside what the partition holds: beyond it consumers would start where they please."""
         match self.kind:
             case "earliest":
                 return start

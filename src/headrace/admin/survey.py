@@ -47,7 +47,7 @@ class PartitionSeen(NamedTuple):
 
     @property
     def is_under_replicated(self) -> bool:
-        """Fewer in sync than there will be; those that a move adds are not missed before they have come."""
+        """Whether a replica is out of sync; those that a move adds are not missed before they have come."""
         return not set(self.isr) >= set(self.replicas).difference(self.adding)
 
     @property

@@ -98,7 +98,7 @@ def _seen(topic: MetadataResponseTopic) -> TopicSeen:
 async def offset_ranges(
     admin: Admin, partitions: Iterable[TopicPartition], seconds_max: float = 0
 ) -> dict[TopicPartition, tuple[int | None, int | None]]:
-    """(start, end) of each; None where no leader answers, which is looked for this long."""
+    """Start and end of each partition; None where no leader answers, which is looked for this long."""
     ids = list(partitions)
     starts = await list_offsets(admin, dict.fromkeys(ids, EARLIEST), seconds_max)
     ends = await list_offsets(admin, dict.fromkeys(ids, LATEST), seconds_max)

@@ -43,7 +43,7 @@ class Listed(NamedTuple):
 
 
 class OpenTransaction(NamedTuple):
-    """One that a partition waits for."""
+    """A transaction whose end a partition waits for."""
 
     partition: TopicPartition
     leader: int
@@ -84,7 +84,7 @@ async def _ask_until_ready(admin: Admin, broker_id: int, request: ListTransactio
 
 
 async def describe_transaction(admin: Admin, transactional_id: str) -> tuple[int, TransactionState]:
-    """(the broker that coordinates it, its state)."""
+    """The broker that coordinates a transaction, and the transaction's state."""
 
     async def ask(broker_id: int) -> tuple[int, TransactionState]:
         request = DescribeTransactionsRequest([transactional_id])
@@ -97,7 +97,7 @@ async def describe_transaction(admin: Admin, transactional_id: str) -> tuple[int
 
 
 async def open_transactions(admin: Admin, topics: Iterable[str] | None = None) -> list[OpenTransaction]:
-    """In every partition that has a leader; of these topics only, if any are named."""
+    """The open transactions of every partition that has a leader; of these topics only, if any are named."""
     wanted = None if topics is None else set(topics)
     led: dict[int, dict[str, list[int]]] = {}
     for topic in (await admin.metadata()).topics:
@@ -123,7 +123,7 @@ async def open_transactions(admin: Admin, topics: Iterable[str] | None = None) -
 async def hanging_transactions(
     admin: Admin, topics: Iterable[str] | None, idle_ms: int, now_ms: int
 ) -> list[OpenTransaction]:
-    """Open in a partition, silent for long, and not known to a coordinator as having that partition."""
+    """Transactions open in a partition, silent for long, of whose partition no coordinator knows."""
     candidates = [
         each for each in await open_transactions(admin, topics) if now_ms - each.producer.last_timestamp >= idle_ms
     ]

@@ -1,4 +1,4 @@
-"""Arguments are looked at when they are given: librdkafka takes some that are wrong, and ends the process at others."""
+"""Checks of arguments, made when they are given: librdkafka takes wrong ones, and ends the process at some."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -43,7 +43,7 @@ def check_whole(option: str, value: object, least: int) -> int:
 
 
 def header_pairs(headers: Headers | None) -> Pairs:
-    """A mapping, or pairs as `Message.headers` has them: a name may come more than once."""
+    """The pairs of a mapping, or pairs as `Message.headers` has them: a name may come more than once."""
     given = headers.items() if isinstance(headers, Mapping) else headers or ()
     try:
         pairs = [(name, value) for name, value in given]

@@ -1,4 +1,4 @@
-"""The result of one `send`, and the failures of those that nobody asked for."""
+"""Results of `send`, and the failures of deliveries whose result nobody asked for."""
 
 from concurrent.futures import Future
 from typing import NamedTuple

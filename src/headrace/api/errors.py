@@ -38,7 +38,10 @@ class TransactionAborted(ApiError):
     """Nothing of the transaction is visible; its messages are read again."""
 
 
-_UNREACHABLE = "see whether the brokers run (headrace cluster status), and whether bootstrap is right"
+_UNREACHABLE = (
+    "see whether the brokers run (headrace cluster status), whether bootstrap is right, and, where they want TLS or logins, "
+    "whether HEADRACE_CONFIG names a file with the settings"
+)
 _FENCED = advice_for(ErrorCode.PRODUCER_FENCED)
 # What helps a program of this API; the rest is advice for everybody.
 _FIXES = {
@@ -47,6 +50,8 @@ _FIXES = {
     KafkaError.MSG_SIZE_TOO_LARGE: "send less, or raise max.message.bytes of the topic and message.max.bytes here",
     KafkaError._MSG_TIMED_OUT: f"{_UNREACHABLE}; delivery.timeout.ms is how long to try",
     KafkaError._TRANSPORT: _UNREACHABLE,
+    KafkaError._AUTHENTICATION: "see sasl.username, sasl.password and sasl.mechanism, here or in HEADRACE_CONFIG's file",
+    KafkaError._SSL: "see security.protocol, ssl.ca.location and the host in bootstrap, here or in HEADRACE_CONFIG's file",
     KafkaError._ALL_BROKERS_DOWN: _UNREACHABLE,
     KafkaError._TIMED_OUT: _UNREACHABLE,
     KafkaError._WAIT_COORD: _UNREACHABLE,
@@ -63,5 +68,8 @@ def error_of(failure: KafkaException | KafkaError, doing: str, kind: type[ApiErr
     error = failure.args[0] if isinstance(failure, KafkaException) else failure
     if not isinstance(error, KafkaError):
         return kind(f"{doing}: {failure}")
-    fix = _FIXES.get(error.code()) or advice_for(error.code())
-    return kind(f"{doing}: {error.str()} ({error.name()})", fix, error)
+    return kind(f"{doing}: {error.str()} ({error.name()})", fix_of(error), error)
+
+
+def fix_of(error: KafkaError) -> str:
+    return _FIXES.get(error.code()) or advice_for(error.code())

@@ -1,10 +1,13 @@
 """Events among the messages that librdkafka hands to a consumer: some end a reader, the others mend themselves."""
 
+import logging
+
 import confluent_kafka
 from confluent_kafka import KafkaError
 
 from headrace.api.errors import error_of
-from headrace.api.options import logger
+
+logger = logging.getLogger("headrace.api")
 
 _ENDS = frozenset(
     {

@@ -44,7 +44,7 @@ class Finished:
         deadline = time.monotonic() + seconds
         for each in [span for batch in self._waiting for span in batch.sent]:
             if not each.outlet.is_stored(each.after, each.to):
-                each.outlet.push(max(0.0, deadline - time.monotonic()))
+                each.outlet.flush(max(0.0, deadline - time.monotonic()))
         self.store()
 
     def forget(self, topic: str, partition: int) -> None:
@@ -53,7 +53,7 @@ class Finished:
             each.end.pop((topic, partition), None)
 
     def taken_back(self) -> Places:
-        """Where to read again because of a failure; nothing is waited for any more. Without one, all goes on."""
+        """The places to read again after a failure, which ends all waiting; none without a failure."""
         places: Places = {}
         if self._failure is not None:
             for each in self._waiting:

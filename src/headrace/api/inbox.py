@@ -15,6 +15,10 @@ class Inbox:
         self.in_hand: Places = {}
         self._after: Places = {}
 
+    def clear(self) -> None:
+        """Forgets all that was read: it is read again from where the group has committed."""
+        self.waiting, self.growing, self.in_hand, self._after = deque(), [], {}, {}
+
     def hand_out(self) -> list[Message]:
         """The batch that has grown, from now on in hand."""
         batch, self.growing = self.growing, []

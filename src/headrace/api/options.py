@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 from headrace.api.errors import ApiError, UnknownOption
-from headrace.base.outage import Outage
+from headrace.api.trouble import Trouble
 
-Made = TypeVar("Made")
 logger = logging.getLogger("headrace.api")
+
+Config = Mapping[str, object]
+Made = TypeVar("Made")
 
 # librdkafka decides what it knows; these are for the hint only.
 WELL_KNOWN = [
@@ -121,7 +123,7 @@ ELSEWHERE = {
 _NO_SUCH = re.compile(r'No such configuration property: "([^"]+)"')
 
 
-def kafka_config(*parts: Mapping[str, object] | None) -> dict[str, Any]:
+def kafka_config(*parts: Config | None) -> dict[str, Any]:
     """The parts as one, the later ones win; `linger_ms` and `linger.ms` are the same setting."""
     merged: dict[str, Any] = {}
     for part in parts:
@@ -129,9 +131,7 @@ def kafka_config(*parts: Mapping[str, object] | None) -> dict[str, Any]:
     return merged
 
 
-def checked(
-    config: Mapping[str, object] | None, others: frozenset[str] = frozenset(), whose: str = ""
-) -> dict[str, Any]:
+def checked(config: Config | None, others: frozenset[str] = frozenset(), whose: str = "") -> dict[str, Any]:
     """Settings that a caller gave; those of the `others`, or with a place elsewhere, are told rather than ignored."""
     if config is not None and not isinstance(config, Mapping):
         raise ApiError(f"config is {config!r}", 'pass a dict: {"linger.ms": 5}')
@@ -144,26 +144,26 @@ def checked(
     return given
 
 
-def checked_for_producer(config: Mapping[str, object] | None) -> dict[str, Any]:
+def checked_for_producer(config: Config | None) -> dict[str, Any]:
     return checked(config, OF_CONSUMERS, "consumers")
 
 
-def checked_for_consumer(config: Mapping[str, object] | None) -> dict[str, Any]:
+def checked_for_consumer(config: Config | None) -> dict[str, Any]:
     return checked(config, OF_PRODUCERS, "producers")
 
 
-def for_producers(config: Mapping[str, object]) -> dict[str, Any]:
+def for_producers(config: Config) -> dict[str, Any]:
     return {name: value for name, value in config.items() if name not in OF_CONSUMERS}
 
 
-def for_consumers(config: Mapping[str, object]) -> dict[str, Any]:
+def for_consumers(config: Config) -> dict[str, Any]:
     return {name: value for name, value in config.items() if name not in OF_PRODUCERS}
 
 
-def made(kind: Callable[[dict[str, Any]], Made], config: dict[str, Any]) -> Made:
+def made(kind: Callable[[dict[str, Any]], Made], config: Config, trouble: Trouble | None = None) -> Made:
     """A confluent-kafka client; a setting that it refuses is told with the nearest name."""
     try:
-        return kind({"logger": _LibrdkafkaLog(), "error_cb": _tell_outage, **config})
+        return kind({"logger": _LibrdkafkaLog(), "error_cb": (trouble or Trouble()).note, **config})
     except KafkaException as failure:
         error = failure.args[0]
         raise _refused(error.str() if isinstance(error, KafkaError) else str(error)) from None
@@ -184,15 +184,6 @@ class _LibrdkafkaLog:
             logger.warning("librdkafka: %(cause)s", said)
         else:
             logger.error("librdkafka: %(cause)s", said)
-
-
-def _tell_outage(error: KafkaError) -> None:
-    """Errors that fail a call are raised by it; that no broker answers is worth a line now and then meanwhile."""
-    if error.code() == KafkaError._ALL_BROKERS_DOWN and _outage.is_news():
-        logger.warning("no broker answers, trying on: see whether they run, and whether bootstrap is right")
-
-
-_outage = Outage()
 
 
 def near(name: str, known: list[str] | tuple[str, ...], cutoff: float = 0.6) -> str:

@@ -20,8 +20,8 @@ class Outlet(Protocol):
         """Whether these are answered; raises DeliveryFailed for a failure that the program has not asked for."""
         ...
 
-    def push(self, seconds: float) -> None:
-        """Sends what lingers, and waits for it."""
+    def flush(self, seconds: float) -> int:
+        """Sends what lingers, and waits for it; the number of messages that are left unanswered."""
         ...
 
 

@@ -6,11 +6,13 @@ down. What a program left open is closed when it ends: no message stays in a que
 
 import atexit
 import ctypes
+import logging
 import os
 from weakref import WeakSet
 
 from headrace.api.errors import ApiError, Closed
-from headrace.api.options import logger
+
+logger = logging.getLogger("headrace.api")
 
 _living: WeakSet["OfThisProcess"] = WeakSet()
 _forks = 0
@@ -33,7 +35,7 @@ class OfThisProcess:
             raise Closed("this client was made by the parent process, before the fork", "connect in the child, too")
 
     def keep_forever(self) -> None:
-        """No destructor runs: it would wait for threads that only the parent has."""
+        """Keeps the handle from its destructor, which would wait for threads that only the parent has."""
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._handle))
 
     def close_at_exit(self) -> None:

@@ -45,7 +45,7 @@ def _at_time(
 def _at_offset(
     offset: int, partition: TopicPartition, consumer: confluent_kafka.Consumer, seconds: float
 ) -> TopicPartition:
-    """librdkafka would begin elsewhere, by auto.offset.reset, and say nothing."""
+    """Checks that the offset is there: librdkafka would begin elsewhere, by auto.offset.reset, and say nothing."""
     ends = consumer.get_watermark_offsets(partition, seconds)
     if ends is None:
         raise error_of(KafkaError(KafkaError._TIMED_OUT), f"looking for offset {offset} of {partition.topic}")

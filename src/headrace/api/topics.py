@@ -21,6 +21,7 @@ from headrace.api.errors import ApiError, error_of
 from headrace.api.options import made, near
 from headrace.api.positions import Places
 from headrace.api.process import OfThisProcess
+from headrace.api.trouble import Trouble
 
 SECONDS = 30.0
 
@@ -58,7 +59,8 @@ class Lag:
 
 class Topics(OfThisProcess):
     def __init__(self, config: dict[str, Any]) -> None:
-        self._admin = made(AdminClient, config)
+        self._trouble = Trouble()
+        self._admin = made(AdminClient, config, self._trouble)
         super().__init__(self._admin)
 
     def create(
@@ -82,7 +84,7 @@ class Topics(OfThisProcess):
         try:
             return sorted(self._admin.list_topics(timeout=SECONDS).topics)
         except KafkaException as failure:
-            raise error_of(failure, "asking for topics") from None
+            raise self._told(failure.args[0], "asking for topics") from None
 
     def describe(self, name: str) -> Topic:
         found = self._described(name)
@@ -154,7 +156,7 @@ class Topics(OfThisProcess):
         return [each.id for each in self._described(name).partitions]
 
     def _described(self, name: str) -> Any:
-        """Asked in the way that makes no topic where there is none."""
+        """The topic as brokers describe it, by the request that makes no topic where there is none."""
         check_topic(name)
         return self._result(self._admin.describe_topics(TopicCollection([name]))[name], f"looking for topic {name}")
 
@@ -163,9 +165,13 @@ class Topics(OfThisProcess):
         try:
             return answer.result(SECONDS)
         except KafkaException as failure:
-            raise error_of(failure, doing) from None
+            raise self._told(failure.args[0], doing) from None
         except TimeoutError:
-            raise error_of(KafkaError(KafkaError._TIMED_OUT), doing) from None
+            raise self._told(KafkaError(KafkaError._TIMED_OUT), doing) from None
+
+    def _told(self, error: KafkaError, doing: str) -> ApiError:
+        self._admin.poll(0)  # the causes that librdkafka tells of wait for that
+        return error_of(self._trouble.cause_of(error), doing)
 
 
 def check_topic(name: object) -> None:

@@ -20,10 +20,11 @@ from confluent_kafka import KafkaError, KafkaException
 
 from headrace.api.checks import check_name
 from headrace.api.consumer import Consumer
-from headrace.api.delivery import Delivery
+from headrace.api.delivery import Delivery, Failures
 from headrace.api.errors import ApiError, TransactionAborted, TransactionMisused, error_of
 from headrace.api.producer import Producer
 from headrace.api.sending import Inject, SendOptions
+from headrace.api.trouble import Trouble
 
 STEP_SECONDS = 60.0
 
@@ -54,7 +55,7 @@ class Transaction:
         self._producer.begin(self, self._consumer)
         self._was_begun = self.is_open = True
         if self._consumer is not None:
-            self._consumer.is_in_transaction = True
+            self._consumer.commits.is_in_transaction = True
         return self
 
     def __exit__(
@@ -62,11 +63,18 @@ class Transaction:
     ) -> None:
         self.is_open = False
         if self._consumer is not None:
-            self._consumer.is_in_transaction = False
+            self._consumer.commits.is_in_transaction = False
         if error is None:
             self._producer.commit(self._consumer)
         else:
             self._producer.abort(self._consumer)
+
+
+class FailuresOfCommit(Failures):
+    """Failures of deliveries that nobody needs to keep: the commit at the block's end fails by them."""
+
+    def add(self, delivery: Delivery, failure: ApiError) -> None:
+        pass
 
 
 class TransactionalProducer(Producer):
@@ -77,12 +85,12 @@ class TransactionalProducer(Producer):
 
     def __init__(self, id: str, config: Mapping[str, object], inject: Inject | None = None) -> None:
         self.id = check_name("transactional producer", id, 'transactional_producer("invoicer-1")')
-        super().__init__({**config, "transactional.id": id}, inject)
+        super().__init__({**config, "transactional.id": id}, inject, FailuresOfCommit())
         self._open: Transaction | None = None
 
     def start(self) -> None:
         """Fences the last producer with this id, and ends what it left open."""
-        self._step(self._producer.init_transactions, f"starting the transactions of {self.id}")
+        self._step(self.queue.producer.init_transactions, f"starting the transactions of {self.id}")
 
     def send(self, topic: str, value: object, **options: Unpack[SendOptions]) -> Delivery:
         raise outside_transaction()
@@ -99,14 +107,14 @@ class TransactionalProducer(Producer):
         return super().send(topic, value, **options)
 
     def begin(self, transaction: Transaction, consumer: Consumer | None) -> None:
-        self.check_open()
+        self.queue.check_open()
         if self._open is not None:
             raise TransactionMisused("a transaction of this producer is open", "end its `with` block before the next")
         self._open = transaction
         try:
             if consumer is not None:
-                consumer.commit_finished()
-            self._step(lambda _: self._producer.begin_transaction(), "beginning a transaction")
+                consumer.commits.commit_finished()
+            self._step(lambda _: self.queue.producer.begin_transaction(), "beginning a transaction")
         except BaseException:
             self._open = None
             raise
@@ -136,32 +144,29 @@ class TransactionalProducer(Producer):
 
     def _commit(self, consumer: Consumer | None) -> None:
         self._check_not_closed_inside(consumer)
-        if consumer is not None and (places := consumer.places_to_commit()):
-            group = consumer.group_metadata()
+        if consumer is not None and (places := consumer.commits.in_hand()):
+            group = consumer.reader.member.consumer.consumer_group_metadata()
             self._step(
-                lambda seconds: self._producer.send_offsets_to_transaction(places, group, seconds),
+                lambda seconds: self.queue.producer.send_offsets_to_transaction(places, group, seconds),
                 "committing the offsets of a transaction",
             )
-        self._step(self._producer.commit_transaction, "committing a transaction")
+        self._step(self.queue.producer.commit_transaction, "committing a transaction")
         if consumer is not None:
-            consumer.on_committed()
+            consumer.commits.on_committed()
 
     def _check_not_closed_inside(self, consumer: Consumer | None) -> None:
         try:
-            self.check_open()
+            self.queue.check_open()
             if consumer is not None:
-                consumer.check_open()
+                consumer.reader.member.check_open()
         except ApiError as failure:
             raise TransactionAborted(f"{failure.cause}, with a transaction open", "end its block first") from None
 
     def _abort(self, consumer: Consumer | None) -> None:
         if consumer is not None:
-            consumer.on_aborted()
+            consumer.commits.on_aborted()
         with suppress(ApiError):
-            self._step(self._producer.abort_transaction, "aborting a transaction")
-
-    def note_failure(self, delivery: Delivery, failure: ApiError) -> None:
-        """Notes a failed delivery, which fails the commit at the block's end."""
+            self._step(self.queue.producer.abort_transaction, "aborting a transaction")
 
     def _step(self, call: Callable[[float], object], doing: str) -> None:
         """Calls again what may be called again, for as long as STEP_SECONDS."""
@@ -171,12 +176,12 @@ class TransactionalProducer(Producer):
                 call(max(1.0, deadline - time.monotonic()))
                 return
             except KafkaException as failure:
-                self.note_fatal(failure)
+                self.queue.note_fatal(failure)
                 error = failure.args[0]
                 if not (isinstance(error, KafkaError) and error.retriable()) or time.monotonic() > deadline:
-                    raise _error_of(failure, doing) from None
-            except SystemError:  # as for Producer._served; called again, it says how it ended
-                self.is_doubtful = True
+                    raise _error_of(failure, doing, self.queue.trouble) from None
+            except SystemError:  # as in SendQueue; called again, it says how it ended
+                self.queue.is_doubtful = True
                 if time.monotonic() > deadline:
                     raise
 
@@ -188,8 +193,10 @@ def outside_transaction() -> TransactionMisused:
     )
 
 
-def _error_of(failure: KafkaException, doing: str) -> ApiError:
+def _error_of(failure: KafkaException, doing: str, trouble: Trouble) -> ApiError:
     error = failure.args[0]
-    if isinstance(error, KafkaError) and error.txn_requires_abort():
-        return error_of(failure, doing, TransactionAborted)
-    return error_of(failure, doing)
+    if not isinstance(error, KafkaError):
+        return error_of(failure, doing)
+    if error.txn_requires_abort():
+        return error_of(error, doing, TransactionAborted)
+    return error_of(trouble.cause_of(error), doing)

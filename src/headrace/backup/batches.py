@@ -45,7 +45,7 @@ class Restorable(NamedTuple):
 def restorable(
     batches: Iterable[tuple[BatchHeader, bytes]], aborted: Iterable[Aborted], end: int
 ) -> Iterator[Restorable]:
-    """Together they take all offsets from 0 to `end`."""
+    """Batches that together take all offsets from 0 to `end`."""
     held: Restorable | None = None
     for header, content in visible(batches, aborted):
         if held is not None:
@@ -85,5 +85,5 @@ def _empty(first: int, next: int) -> Iterator[Restorable]:
 
 
 def next_sequence(sequence: int, batch: Restorable) -> int:
-    """After the largest comes 0."""
+    """The sequence after this batch; after the largest comes 0."""
     return (sequence + batch.next - batch.first) % _SEQUENCES

@@ -78,7 +78,7 @@ class PartitionCopy:
         return True
 
     def _take(self, fetched: Fetched, end: int) -> None:
-        """In a thread: checksums, digests and writing are work of the processor and the disk."""
+        """Checks batches and writes them to the file; called in a thread, as it keeps processor and disk busy."""
         data = fetched.batches
         first = stop = 0
         try:

@@ -35,7 +35,7 @@ _HASHED_AT_ONCE: Final = 1 << 20
 
 
 class Folder:
-    """One that is there; `open_folder` and `make_folder` give it."""
+    """A folder of backups that is there; `open_folder` and `make_folder` give it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,7 +50,7 @@ class Folder:
         return sorted(path.stem for path in (self.path / "backups").glob("*.json"))
 
     def new_id(self, created_ms: int) -> str:
-        """One that comes behind all that are there: of two in a second, or after the clock was set back, the later one
+        """An id that comes behind all that are there: of two in a second, or after the clock was set back, the later one
         is a second behind the newest. To be called, and saved under, while the folder is locked.
         """
         taken = max(map(_second_of, self.ids()), default=0)
@@ -80,7 +80,7 @@ class Folder:
     # -- data --------------------------------------------------------------------------------------------------------
 
     def check(self, file: SavedFile, *, whole: bool) -> None:
-        """UserError unless it is as it was written; its bytes are read only if `whole`."""
+        """Raises UserError unless the file is as it was written; its bytes are read only if `whole`."""
         path = self.path_of(file.name)
         try:
             size = path.stat().st_size
@@ -99,7 +99,7 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """The kernel lets go of it when the process ends, however it does."""
+        """Holds the lock of the folder, which the kernel drops when the process ends, however it does."""
         with open(self.path / "lock", "w", opener=opener) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -152,7 +152,7 @@ def open_folder(where: str) -> Folder:
 
 
 def make_folder(where: str) -> Folder:
-    """One that is new, empty, or has backups already."""
+    """A folder for backups: a new one, an empty one, or one that has backups already."""
     path = _local(where)
     try:
         make_directory(path)
@@ -184,7 +184,7 @@ def _check_mark(path: Path) -> None:
 
 
 def _second_of(id: str) -> int:
-    """0 for a name that somebody else gave."""
+    """The second in which a backup was made; 0 for a name that somebody else gave."""
     try:
         return timegm(time.strptime(id.partition("-")[0], _ID_TIME))
     except ValueError:
@@ -232,7 +232,7 @@ def read_batches(path: Path) -> Iterator[tuple[BatchHeader, bytes]]:
 
 
 def _header_at(file: BinaryIO, position: int) -> BatchHeader | None:
-    """None at the end of the file."""
+    """The header of the batch at a position; None at the end of the file."""
     file.seek(position)
     head = file.read(HEADER_SIZE)
     return parse_header(head) if head else None

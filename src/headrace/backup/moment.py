@@ -196,7 +196,7 @@ async def _group(admin: Admin, listed: GroupListed, names: Mapping[bytes, str]) 
 
 
 def _within(groups: list[SavedGroup], bounds: Mapping[TopicPartition, Bounds]) -> tuple[SavedGroup, ...]:
-    """Their offsets in these partitions, none beyond the end: a reader of undecided records may have been further."""
+    """Groups with their offsets in these partitions, none beyond the end, where a read_uncommitted reader may be."""
     kept = []
     for group in groups:
         offsets = tuple(

@@ -71,7 +71,7 @@ class TopicPlan(NamedTuple):
 
     @property
     def settings(self) -> dict[str, str]:
-        """In the end. A topic of fewer copies than it had cannot ask for more in-sync ones than it has."""
+        """Settings in the end. A topic of fewer copies than it had cannot ask for more in-sync ones than it has."""
         settings = dict(self.saved.settings)
         in_sync = "min.insync.replicas"
         if in_sync in settings and int(settings[in_sync]) > self.replication_factor:

@@ -54,7 +54,7 @@ async def look_at(admin: Admin, backup: Backup) -> Cluster:
 
 
 async def check_files(folder: Folder, plan: Plan, tally: Tally) -> None:
-    """All of them before anything is made: a damaged backup changes nothing."""
+    """Checks all files before anything is made: a damaged backup changes nothing."""
 
     async def check(file: SavedFile) -> None:
         await asyncio.to_thread(folder.check, file, whole=True)

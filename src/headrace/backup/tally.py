@@ -4,7 +4,7 @@ import threading
 
 
 class Tally:
-    """Added to from several threads."""
+    """Counts of work done, added to from several threads."""
 
     def __init__(self) -> None:
         self.offsets = 0

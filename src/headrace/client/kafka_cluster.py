@@ -81,7 +81,7 @@ class KafkaCluster:
         return seen
 
     async def find_topic(self, name: str, seconds_max: float) -> TopicMetadata:
-        """Asked of the cluster, again while another broker may not have heard of it yet."""
+        """The topic as the cluster has it; asks again while a broker may not have heard of it yet."""
 
         async def ask() -> TopicMetadata:
             found = (await self.metadata([name])).topics[name]
@@ -104,7 +104,7 @@ class KafkaCluster:
         return self._cache.leader(id)
 
     def forget_leaders(self, ids: Iterable[TopicPartition]) -> None:
-        """They have moved, or do not answer: whoever asks next looks again."""
+        """Forgets leaders that have moved or do not answer: the next question looks for them again."""
         self._cache.forget_leaders(ids)
 
     async def leader(self, id: TopicPartition) -> Leader:

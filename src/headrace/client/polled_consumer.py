@@ -67,11 +67,11 @@ class PolledConsumer:
             pass
 
     def order(self, what: Order) -> None:
-        """Done soon, and not waited for: a commit that fails means that messages are read again."""
+        """Has the thread do it soon, and does not wait: after a commit that fails, messages are read again."""
         self._orders.append(what)
 
     def use(self) -> None:
-        """Orders are to come."""
+        """Notes that orders are to come, so that polls are short."""
         self._busy_until = time.monotonic() + self._pace.busy_for_seconds
 
     @property
@@ -94,7 +94,7 @@ class PolledConsumer:
                 logger.info("not done by the consumer: %(cause)s", {"cause": error})
 
     def tell(self, callback: Callable[..., object], *arguments: Any) -> None:
-        """Calls it on the event loop."""
+        """Calls a function on the event loop."""
         try:
             self._loop.call_soon_threadsafe(callback, *arguments)
         except RuntimeError:
@@ -114,4 +114,4 @@ class PolledConsumer:
 
 
 def _ignore(_: object) -> None:
-    """librdkafka tries again by itself; what concerns a partition comes as a message."""
+    """Drops an error of librdkafka, which tries again by itself; errors of a partition come as messages."""

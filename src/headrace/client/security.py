@@ -140,9 +140,7 @@ def jaas_login(text: str) -> tuple[str, str]:
 
 
 async def authenticate(connection: ClientConnection, sasl: Sasl, seconds_max: float) -> None:
-    """Refused with the broker's own sentence when the broker does not take us. The login is renewed in time, for as long
-    as the connection lives.
-    """
+    """Logs in; raises Refused with the broker's own sentence. The login is renewed for as long as the connection lives."""
     shaken = await connection.ask(SaslHandshakeRequest(sasl.mechanism), SaslHandshakeResponse, 1, seconds_max)
     if shaken.error_code:
         offered = ", ".join(shaken.mechanisms) or "none"

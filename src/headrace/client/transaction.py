@@ -66,7 +66,7 @@ class Transaction:
         self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
 
     async def last_mark(self) -> int:
-        """Whichever topic it was stored under: each transaction may write to other ones."""
+        """The number of the last transaction, under whichever topic it was stored: each may write to other ones."""
         request = OffsetFetchRequest(
             group_id=self.name,
             topics=None,

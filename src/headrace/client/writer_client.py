@@ -38,7 +38,7 @@ PRODUCE_EXPLICIT = 11
 
 class WriterClient(ClusterClient):
     async def partition_count(self, topic: str, seconds_max: float) -> int:
-        """A topic that is not there is created by brokers that do so by themselves; others refuse it."""
+        """The number of partitions of a topic; brokers that create topics by themselves create it."""
         patience = asyncio.get_running_loop().time() + CREATION_SECONDS_MAX
 
         async def look() -> int:

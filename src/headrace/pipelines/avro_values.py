@@ -53,7 +53,7 @@ class AvroValues:
         return Decoded(arrays, pa.array(errors, pa.string()), self._known)
 
     def reason_against(self, value: bytes) -> str | None:
-        """Why it is not of this schema; None if it is."""
+        """The reason why a value is not of this schema; None if it is."""
         return self._decode_row(value)[1]
 
     def _decode_row(self, value: bytes | None) -> tuple[dict[str, Any], str | None]:

@@ -1,4 +1,4 @@
-"""Whether a value is what its schema says, and what it is then: by JSON Schema, or by an Avro schema.
+"""Checks of values by JSON Schema or by an Avro schema: a valid one is given as a plain value, a bad one with its reason.
 
 A check is made anew in every task from plain text. It never raises for a value: a bad one has a reason.
 """

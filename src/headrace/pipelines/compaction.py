@@ -24,7 +24,7 @@ READ_ROWS = 16_384
 
 
 def compact(spark: "SparkSession", table: Table, files_min: int = FILES_MIN, bytes_max: int = FILE_BYTES) -> int:
-    """How many files were replaced."""
+    """Makes small files into large ones; returns the number of files replaced."""
     groups = small_files(table.files(), files_min, bytes_max)
     schema = pa.schema([*RAW, *table.columns()])
     merged = run_tasks(spark, partial(_merge, table.place, schema), groups)

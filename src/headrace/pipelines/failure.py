@@ -26,7 +26,7 @@ def in_plain_words() -> Iterator[None]:
 
 
 def plain(text: str) -> UserError:
-    """`text` is what Spark says, stacks and all."""
+    """The failure in plain words; `text` is what Spark says, stacks and all."""
     ours = _OURS.search(text)
     if ours is not None:
         fix = (ours["fix"] or "").strip()

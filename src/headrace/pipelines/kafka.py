@@ -90,7 +90,7 @@ async def _view(topic: str, client: ClusterClient) -> TopicView:
 
 
 def topic_names(kafka: Kafka) -> list[str]:
-    """All but the internal ones."""
+    """The names of all topics but the internal ones."""
 
     async def ask(client: ClusterClient) -> list[str]:
         return [topic.name for topic in (await client.metadata()).topics.values() if not topic.is_internal]

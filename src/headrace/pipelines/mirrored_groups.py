@@ -30,7 +30,7 @@ T = TypeVar("T")
 def carry_over(
     source: Kafka, target: Kafka, cluster_id: str, topics: Sequence[str], prefix: str, groups: Sequence[str]
 ) -> int:
-    """How many groups were given their offsets on the target."""
+    """Gives groups their offsets on the target; returns the number of groups."""
     if not groups:
         return 0
     notes = read_notes(target)
@@ -66,7 +66,7 @@ def read_notes(target: Kafka) -> list[tuple[bytes, bytes]]:
 
 
 def _commit(target: Kafka, group: str, places: Mapping[TopicPartition, NewCommit]) -> bool:
-    """False where the group has members."""
+    """Commits the places of a group; False where it has members."""
     refused = _asked(target, partial(commit, group=group, offsets=places))
     for id, refusal in refused.items():
         if refusal.code != ErrorCode.UNKNOWN_MEMBER_ID:
@@ -75,5 +75,5 @@ def _commit(target: Kafka, group: str, places: Mapping[TopicPartition, NewCommit
 
 
 def _asked(kafka: Kafka, ask: Callable[[Admin], Awaitable[T]]) -> T:
-    """A coordinator that moves may be away for longer than an operator would wait."""
+    """The answer to a question, asked again for long: a coordinator that moves may be away for a while."""
     return ask_admin(kafka, lambda admin: insist(lambda: ask(admin), COORDINATOR_SECONDS_MAX, passes=is_moving))

@@ -54,13 +54,13 @@ class Clock:
         self._listener(Progress(self.pipeline, self.batches, rows, self.rows, rate, lag))
 
     def on_idle(self) -> None:
-        """Waiting for records is no part of the next batch's time."""
+        """Notes that the job waits for records, which is no part of the next batch's time."""
         self._last = time.monotonic()
 
 
 @contextmanager
 def one_line(as_json: bool) -> Iterator[Listener]:
-    """On stderr: stdout is for the report alone."""
+    """Shows the line on stderr: stdout is for the report alone."""
     is_terminal = sys.stderr.isatty() and not as_json
 
     def show(progress: Progress) -> None:

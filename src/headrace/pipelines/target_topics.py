@@ -16,7 +16,7 @@ OF_THE_TOPIC = SOURCES[1]
 def ensure_topic(
     kafka: Kafka, topic: str, partitions: int, configs: Mapping[str, str] | None = None, at_least: int | None = None
 ) -> bool:
-    """Whether it was made. One that is there must have as many partitions, or `at_least`."""
+    """Makes a missing topic; returns whether it did. One that is there must have as many partitions, or `at_least`."""
     needed = partitions if at_least is None else at_least
     there = ask_admin(kafka, partial(_partitions, topic=topic))
     if there is None:

@@ -12,7 +12,7 @@ _COLOUR, _ACCENT = "#2f6f9f", "#c9722e"
 
 
 def draw(report: "TrafficReport", path: Path) -> None:
-    """PNG or SVG, by the name's end."""
+    """Draws the charts as PNG or SVG, by the name's end."""
     try:
         import matplotlib
     except ImportError:

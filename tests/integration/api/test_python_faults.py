@@ -79,7 +79,7 @@ def test_a_full_queue_holds_send_up_and_gives_up_in_time(own_broker: Broker, hea
             with pytest.raises(DeliveryFailed, match=r"queue is full[^\n]*no room for 0.3 s\n.*max.block.ms"):
                 for _ in range(100):
                     producer.send(headrace_topic, "x" * 1000)
-            assert 10 <= producer.queued <= QUEUED_MAX
+            assert 10 <= len(producer.queue.producer) <= QUEUED_MAX
         finally:
             os.kill(own_broker.pid, signal.SIGCONT)
     with headrace.connect(own_broker.bootstrap) as client:
@@ -96,7 +96,7 @@ def test_a_slow_broker_slows_a_sender_and_its_memory_stays(own_broker: Broker, h
             queued = 0
             for number in range(300):
                 producer.send(headrace_topic, str(number))
-                queued = max(queued, producer.queued)
+                queued = max(queued, len(producer.queue.producer))
         woken.join()
         assert 10 <= queued <= QUEUED_MAX
         assert [each.text for each in client.fetch(headrace_topic)] == [str(number) for number in range(300)]
@@ -113,7 +113,7 @@ def test_tasks_wait_for_room_in_their_order_and_give_up_in_time(own_broker: Brok
                 with pytest.raises(DeliveryFailed, match="queue is full"):
                     for _ in range(100):
                         await hasty.send("elsewhere", "x")
-                assert 10 <= patient.sync.queued <= QUEUED_MAX
+                assert 10 <= len(patient.sync.queue.producer) <= QUEUED_MAX
                 sends[200].cancel()
             finally:
                 os.kill(own_broker.pid, signal.SIGCONT)
@@ -208,7 +208,7 @@ def test_a_delivery_that_lost_its_callback_has_failed(
             """As what runs in a call that has met a fatal error, or Ctrl-C."""
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(producer, "_on_delivery", broken)
+        monkeypatch.setattr(producer.queue, "_on_delivery", broken)
         delivery = producer.send(headrace_topic, "x")
         with pytest.raises(DeliveryFailed):
             delivery.result(60)

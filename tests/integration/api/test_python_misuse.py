@@ -18,8 +18,8 @@ from confluent_kafka.admin import AdminClient
 
 import headrace
 from eventually import until
-from headrace.api import consumer as consumer_module
 from headrace.api import loop as loop_module
+from headrace.api import reader as reader_module
 from headrace.api.errors import Closed, DeliveryFailed, TransactionAborted, TransactionMisused, UnknownOption
 from headrace.api.message import message_of
 from headrace.testing import Broker
@@ -82,7 +82,7 @@ def test_what_an_interrupted_read_had_in_its_hands_is_read_again(
             raise KeyboardInterrupt
         return message_of(read)
 
-    monkeypatch.setattr(consumer_module, "message_of", interrupted)
+    monkeypatch.setattr(reader_module, "message_of", interrupted)
     seen = []
     with client.join_group(topic, topic) as consumer:
         with pytest.raises(KeyboardInterrupt):
@@ -370,7 +370,7 @@ def test_an_offset_that_is_not_there_is_told(client: headrace.Client, topic: str
 
 def test_the_silence_of_a_dead_cluster_is_no_end(headrace_topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_module, "OUTAGE_SECONDS", 0.5)
-    monkeypatch.setattr(consumer_module, "OUTAGE_ASK_SECONDS", 0.5)
+    monkeypatch.setattr(reader_module, "OUTAGE_ASK_SECONDS", 0.5)
     broker = Broker({"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 1000})
     with broker, headrace.connect(broker.bootstrap, session_timeout_ms=1000) as client:
         client.create_topic(headrace_topic, partitions=1)

@@ -12,7 +12,7 @@ from secured import SECONDS, SecuredUp
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "security.md").read_text()
-README = (ROOT / "README.md").read_text().split("\n## Secure it\n")[1].split("\n## ")[0]
+README = (ROOT / "README.md").read_text().split("\n## Secure it\n")[1].split("\n## ")[0].replace("data-safe", "data")
 ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
@@ -74,7 +74,7 @@ def test_tokens(up: SecuredUp) -> None:
 
 def test_the_readme_says_what_up_says(up: SecuredUp) -> None:
     first, lines, commands = re.findall(r"```\n(.*?)```", README, re.DOTALL)
-    assert first == 'make up ARGS="--secure"\n'
+    assert first == 'make up ARGS="--secure --data data"\n'
     told = dict(line.split("=", 1) for line in lines.splitlines())
     assert up.data.parent / told.pop("ssl.ca.location") == Path(up.admin["ssl.ca.location"])
     assert told.items() <= up.admin.items()

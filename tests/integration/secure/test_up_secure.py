@@ -67,6 +67,17 @@ def test_without_a_login_nobody_gets_in(up: SecuredUp, tmp_path: Path) -> None:
     assert (refused.code, "user admin" in refused.err, "not-this-one" in refused.err) == (4, True, False)
 
 
+def test_a_program_with_a_wrong_password_is_told_so(up: SecuredUp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """librdkafka tries on, and says of its calls only that their time is over."""
+    monkeypatch.setenv("HEADRACE_CONFIG", str(up.user_file("admin", "not-this-one")))
+    monkeypatch.setattr("headrace.api.topics.SECONDS", 5.0)
+    with headrace.connect(delivery_timeout_ms=5000) as client:
+        for call in (client.topics, lambda: client.produce("hello", "x"), lambda: client.describe_topic("hello")):
+            with pytest.raises(headrace.ApiError, match=r"_AUTHENTICATION\)\nsee sasl.username, sasl.password") as told:
+                call()
+            assert "not-this-one" not in str(told.value)
+
+
 def test_a_user_may_do_what_rules_say(up: SecuredUp, alice: Path) -> None:
     for name in ("orders", "payroll"):
         assert up.cli("topic", "create", name).code == 0

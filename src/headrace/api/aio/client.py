@@ -11,9 +11,10 @@ from headrace.api.aio.consumer import Consumer
 from headrace.api.aio.producer import Producer
 from headrace.api.aio.threads import finished
 from headrace.api.aio.transaction import TransactionalProducer
-from headrace.api.client import PRODUCE_SECONDS, Config
+from headrace.api.client import PRODUCE_SECONDS
 from headrace.api.delivery import Delivered
 from headrace.api.message import Message
+from headrace.api.options import Config
 from headrace.api.positions import Seek
 from headrace.api.sending import SendOptions
 from headrace.api.topics import Lag, Topic
@@ -49,7 +50,7 @@ class Client:
 
     async def produce(self, topic: str, value: object, **options: Unpack[SendOptions]) -> Delivered:
         """Sends one message and waits until it is stored; for many, `producer()` is faster. Options as for `send`."""
-        self._sync.check_open()
+        self._sync.parts.check_open()
         if self._shared is None:
             self._shared = self.producer()
         delivery = await self._shared.send(topic, value, **options)
@@ -62,7 +63,7 @@ class Client:
 
     def transactional_producer(self, id: str, config: Config | None = None) -> TransactionalProducer:
         """`id` names this producer over restarts: no two may run with the same one."""
-        made = TransactionalProducer(self._sync.unstarted_transactional_producer(id, config), self._pool)
+        made = TransactionalProducer(self._sync.parts.transactional_producer(id, config), self._pool)
         self._keep(made)
         return made
 
@@ -76,7 +77,7 @@ class Client:
         self, topic: str, *, start: Seek = "earliest", partition: int | None = None, stop_at_end: bool = True
     ) -> AsyncIterator[Message]:
         """The messages of a topic, without a group: from an offset or a time to the present end, or for ever."""
-        fetching = await self._call(self._sync.fetching, topic, partition, stop_at_end)
+        fetching = await self._call(self._sync.parts.fetching, topic, partition, stop_at_end)
         own = ThreadPoolExecutor(1, thread_name_prefix="headrace-fetch")
         try:
             await finished(own, fetching.begin, start)
@@ -103,14 +104,14 @@ class Client:
         config: Config | None = None,
         exist_ok: bool = False,
     ) -> None:
-        """-1 is the brokers' default."""
+        """Creates a topic; -1 is the brokers' default. With `exist_ok` one that is there is taken as it is."""
         await self._call(self._sync.create_topic, name, partitions, replication_factor, config, exist_ok)
 
     async def describe_topic(self, name: str) -> Topic:
         return await self._call(self._sync.describe_topic, name)
 
     async def alter_topic(self, name: str, partitions: int | None = None, config: Config | None = None) -> None:
-        """More partitions, other settings; a setting of None goes back to its default."""
+        """Gives a topic more partitions or other settings; a setting of None goes back to its default."""
         await self._call(self._sync.alter_topic, name, partitions, config)
 
     async def delete_topic(self, name: str) -> None:
@@ -154,5 +155,5 @@ class Client:
         self._opened = [each for each in self._opened if not each.is_closed] + [made]
 
     async def _call(self, call: Callable[..., Result], *args: Any) -> Result:
-        self._sync.check_open()
+        self._sync.parts.check_open()
         return await finished(self._pool, call, *args)

@@ -13,10 +13,10 @@ from typing import Any, Self, TypeVar
 
 from headrace.api import consumer as threaded
 from headrace.api.aio.threads import finished
-from headrace.api.consumer import no_partition
 from headrace.api.loop import Loop
 from headrace.api.message import Message
 from headrace.api.positions import Seek
+from headrace.api.reader import no_partition
 from headrace.api.seeking import ASK_SECONDS
 
 Result = TypeVar("Result")
@@ -40,7 +40,7 @@ class Consumer:
         self, messages_max: int = 500, wait_seconds: float = 0.5, idle_seconds: float | None = None
     ) -> AsyncIterator[list[Message]]:
         """Lists of at least one message, each committed as a whole when its body has finished."""
-        return _Batches(self, lambda: Loop(self.sync, messages_max, wait_seconds, idle_seconds))
+        return _Batches(self, lambda: Loop(self.sync.reader, messages_max, wait_seconds, idle_seconds))
 
     async def commit_offset(self, message: Message) -> None:
         """Commits this message, and all before it in its partition, now: for a loop that ends with `break`."""
@@ -52,7 +52,7 @@ class Consumer:
         await self.call(self.sync.seek, to, topic, partition)
 
     async def pause(self, topic: str | None = None, partition: int | None = None) -> None:
-        """No more messages of these partitions until `resume`; the loop stays a member and waits."""
+        """Holds back the messages of these partitions until `resume`; the loop stays a member and waits."""
         await self._until_assigned()
         await self.call(self.sync.pause, topic, partition)
 
@@ -93,7 +93,7 @@ class Consumer:
 
     async def _until_assigned(self) -> None:
         deadline = time.monotonic() + ASK_SECONDS
-        while not await self.call(self.sync.is_assigned_soon):
+        while not await self.call(self.sync.reader.is_assigned_soon):
             if time.monotonic() > deadline:
                 raise no_partition(self.group)
 
@@ -133,7 +133,7 @@ class _Batches:
         self._spared = batch
 
     async def _finish(self, loop: Loop) -> None:
-        if self._consumer.sync.is_aborted:
+        if self._consumer.sync.commits.is_aborted:
             await self._consumer.call(loop.finish)
         else:
             async with self._consumer.turn:

@@ -12,6 +12,7 @@ from headrace.api.aio.threads import finished
 from headrace.api.delivery import Delivered
 from headrace.api.producer import CLOSE_SECONDS
 from headrace.api.room import still_full
+from headrace.api.send_queue import POLL_SECONDS
 from headrace.api.sending import Prepared, SendOptions
 
 # A task that sends without a pause lets the others run after so many messages.
@@ -47,14 +48,14 @@ class Producer:
 
     async def send(self, topic: str, value: object, **options: Unpack[SendOptions]) -> Delivery:
         """Hands the message over, and waits only while the queue is full. Cancelled, it has handed over nothing."""
-        return await self.hand_over(self.sync.prepared(topic, value, options), self.sync.check_open)
+        return await self.hand_over(self.sync.prepared(topic, value, options), self.sync.queue.check_open)
 
     async def hand_over(self, message: Prepared, check: Callable[[], None]) -> Delivery:
         """`check` raises if the message has lost its place meanwhile, as in a transaction that has ended."""
         await self._let_others_run()
         check()
         # Who waits for room is first in line: messages leave in the order of their sends.
-        if self._turn.locked() or not self.sync.offer(message):
+        if self._turn.locked() or not self.sync.queue.offer(message):
             try:
                 async with asyncio.timeout(self.sync.room_seconds), self._turn:
                     await self._until_taken(message, check)
@@ -92,9 +93,9 @@ class Producer:
     async def _until_taken(self, message: Prepared, check: Callable[[], None]) -> None:
         while True:
             check()
-            if self.sync.offer(message):
+            if self.sync.queue.offer(message):
                 return
-            with self.sync.room.awaited() as told:
+            with self.sync.queue.room.awaited() as told:
                 woken = asyncio.wrap_future(told)
-                await asyncio.wait([woken], timeout=threaded.POLL_SECONDS)
+                await asyncio.wait([woken], timeout=POLL_SECONDS)
                 woken.cancel()

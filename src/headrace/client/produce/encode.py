@@ -33,7 +33,7 @@ class RecordBytes:
         self.count = 0
 
     def add(self, messages: Sequence[Outgoing]) -> int:
-        """How many there was room for. The first of a batch always has it: the broker says if it is too large."""
+        """Adds messages; returns how many fitted. The first of a batch always fits: the broker says if it is too large."""
         if self.count == 0:
             self._base_ms = messages[0].timestamp or self._now_ms
             self._now_head = b"\0" + zigzag(self._now_ms - self._base_ms)
@@ -71,7 +71,7 @@ class RecordBytes:
         self._room -= len(records)
 
     def _room_for(self, messages: Texts) -> int:
-        """How many, if each had the largest numbers. The first of a batch always has room."""
+        """The number of messages that fit if each has the largest numbers. The first of a batch always has room."""
         most = min(len(messages), max(0, _KNOWN - self.count))
         room = self._room - len(messages) * _AROUND_MAX
         if sum(messages.sizes) + sum(map(len, messages.keys or ())) <= room:

@@ -24,7 +24,7 @@ def partitions_of(messages: Sequence[Outgoing], count: int, turn: int) -> list[i
 
 
 def key_bytes(messages: Sequence[Outgoing]) -> int:
-    """How much there is to hash, which takes Python forty times as long as all else that is done with a byte."""
+    """The number of bytes to hash, which takes Python forty times as long as all else that is done with a byte."""
     if isinstance(messages, Texts):
         return sum(map(len, messages.keys or ()))
     return sum(len(key) for _, key, _, _, _ in messages if key)

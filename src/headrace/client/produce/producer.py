@@ -44,7 +44,7 @@ Route = tuple[str, Address]
 
 
 class Producer:
-    """Used from one event loop only. With acks=leader there is no identity: a leader that dies may have it twice."""
+    """Used from one event loop only. With acks=leader a message may be stored twice when a leader dies."""
 
     def __init__(self, client: WriterClient, *, acks: int, seconds_max: float, codec: int = 0) -> None:
         self._client = client
@@ -65,7 +65,7 @@ class Producer:
         self._is_woken = False
 
     async def send_all(self, topic: str, messages: Sequence[Outgoing]) -> Receipt:
-        """Settled. Refused or Disconnected when nothing is known of the topic.
+        """The receipt of these messages, settled. Raises Refused or Disconnected when nothing is known of the topic.
 
         Messages without a key go together to one partition; which one changes with every request.
         """

@@ -37,7 +37,7 @@ class Receipt:
             self.settled.set_result(None)
 
     def results(self) -> list[Result]:
-        """In the order of the messages."""
+        """The results in the order of the messages."""
         results: list[Result] = [_OPEN] * self.count
         for indexes, partition, first_offset, timestamp in self.runs:
             for offset, index in enumerate(indexes, first_offset):

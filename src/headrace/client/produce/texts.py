@@ -41,7 +41,7 @@ class Texts(Sequence[Outgoing]):
 
 
 def as_texts(values: Sequence[object], keys: Sequence[object] | None) -> Texts | None:
-    """None if anything else is among them."""
+    """The messages as columns; None if there is one that is no text."""
     value_texts = _bytewise(values)
     key_texts = None if keys is None else _bytewise(keys)
     if value_texts is None or (key_texts is None and keys is not None):

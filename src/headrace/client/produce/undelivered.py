@@ -16,5 +16,5 @@ def unreachable(reason: str) -> Refused:
 
 
 def failed() -> Refused:
-    """A fault of ours."""
+    """The reason of a message that was lost by a fault of ours."""
     return Refused(-196, "Local: Communication failure with broker")

@@ -22,7 +22,7 @@ class _Kind(NamedTuple):
 
 
 def open_table(path: str | Path) -> Table:
-    """UserError where there is none."""
+    """The table in a folder; UserError where there is none."""
     found = find_table(path)
     if found is None:
         raise UserError(f"{path}: there is no lake table here", "`headrace pipeline lake TOPIC --to PATH` makes one")

@@ -156,7 +156,7 @@ def _commit_name(number: int) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """All of it or nothing, and on the disk."""
+    """Writes a file whole or not at all, and syncs it."""
     partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     with partial.open("w") as file:
         file.write(text)
