@@ -21,8 +21,6 @@ ALLOWED = {
     "headrace.broker.partitions.Partitions",
     "headrace.broker.replication.fetcher.Fetcher",
     "headrace.cli.supervisor.Supervisor",
-    "headrace.gateway.push.hub.Hub",
-    "headrace.gateway.webhooks.webhooks.Webhooks",
     "headrace.groups.consumer.ConsumerGroup",
     "headrace.groups.coordinator.Groups",
     "headrace.log.log.Log",

@@ -35,7 +35,7 @@ from headrace.gateway.segments import Segments
 from headrace.gateway.settings import GatewaySettings
 from headrace.gateway.ui.mount import mount
 from headrace.gateway.webhooks import routes as webhook_routes
-from headrace.gateway.webhooks.webhooks import Webhooks
+from headrace.gateway.webhooks.parts import add_webhooks
 
 ROUTERS: tuple[APIRouter, ...] = (
     # They are asked in this order: the busiest first.
@@ -53,7 +53,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         gateway.add(MessageStore(gateway))
         gateway.add(Once(gateway))
         gateway.add(Hub(gateway))
-        gateway.add(Webhooks(gateway))
+        add_webhooks(gateway)(gateway)
         gateway.add(Sessions(gateway))
         gateway.add(Monitor(gateway))
     else:

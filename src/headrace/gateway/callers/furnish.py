@@ -10,13 +10,12 @@ from headrace.gateway.idempotency.once import Once
 from headrace.gateway.messages.store import MessageStore
 from headrace.gateway.monitor.monitor import Monitor
 from headrace.gateway.push.hub import Hub, Places
-from headrace.gateway.webhooks.webhooks import Webhooks
+from headrace.gateway.webhooks.parts import add_webhooks
 
 _NO_KEYS = (
     "an Idempotency-Key is remembered beside the messages, in one transaction and in a topic of the gateway's own, where a "
     "caller has no rights"
 )
-_NO_WEBHOOKS = "a webhook would read with the rights of the gateway, which has none"
 
 
 def add_callers(home: Gateway, trust: Trust) -> None:
@@ -24,11 +23,14 @@ def add_callers(home: Gateway, trust: Trust) -> None:
     settings = home.settings
     places, session_ids = Places(settings), set[str]()
 
+    add_own_webhooks = add_webhooks(home)
+
     def furnish(gateway: Gateway) -> None:
         gateway.add(MessageStore(gateway))
         gateway.add(Hub(gateway, places))
         gateway.add(Sessions(gateway, session_ids))
         gateway.add(Monitor(gateway, is_watching=False))
+        add_own_webhooks(gateway)
         _leave_out(gateway)
 
     # It has no listeners; what is counted of all is counted here.
@@ -45,4 +47,3 @@ def add_callers(home: Gateway, trust: Trust) -> None:
 
 def _leave_out(gateway: Gateway) -> None:
     gateway.lack(Once, f"{_NO_KEYS}; send the messages without one")
-    gateway.lack(Webhooks, _NO_WEBHOOKS)
