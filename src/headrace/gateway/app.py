@@ -20,6 +20,7 @@ from headrace.gateway.callers.visits import Visits
 from headrace.gateway.doorkeeper import Doorkeeper
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.groups.sessions import Sessions
+from headrace.gateway.idempotency.memory import Memory
 from headrace.gateway.idempotency.once import Once
 from headrace.gateway.known_parameters import check_parameters
 from headrace.gateway.messages import routes as message_routes
@@ -51,7 +52,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     gateway = Gateway(settings)
     if gateway.trust is None:
         gateway.add(MessageStore(gateway))
-        gateway.add(Once(gateway))
+        gateway.add(Once(gateway, Memory(settings.idempotency_bytes_max)))
         gateway.add(Hub(gateway))
         add_webhooks(gateway)(gateway)
         gateway.add(Sessions(gateway))

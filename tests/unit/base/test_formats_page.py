@@ -37,7 +37,7 @@ VERSIONS = {
     "offset commits and classic groups": stored.VALUE_VERSION,
     "consumer groups (Kafka's": consumer_stored.VALUE_VERSION,
     "`__transaction_state`": txns_stored.VALUE_VERSION,
-    "`_headrace_webhooks`": f"{subscription.FORMAT}, {subscription.SEALED_FORMAT}",
+    "`_headrace_webhooks`": f"{subscription.FORMAT}, {subscription.SEALED_FORMAT}, {subscription.MANDATE_FORMAT}",
     "`_headrace_idempotency`": entry.VERSION,
     "Spark's checkpoint": offsets.VERSION,
     "`headrace.source`": table.VERSION,
