@@ -13,8 +13,6 @@ ALLOWED = {
     "headrace.broker.partitions.Partitions",
     "headrace.broker.replication.fetcher.Fetcher",
     "headrace.cli.up.supervisor.Supervisor",
-    "headrace.gateway.push.hub.Hub",
-    "headrace.gateway.webhooks.webhooks.Webhooks",
     "headrace.log.log.Log",
     "headrace.log.segment.Segment",
     "headrace.replica.leader.LeaderReplica",

@@ -20,6 +20,7 @@ from headrace.wire.messages.tokens import (
 )
 
 USER = "User"
+_NO_USER = "Nobody"
 
 
 class MadeToken(NamedTuple):
@@ -27,9 +28,11 @@ class MadeToken(NamedTuple):
     key: bytes
     owner: str
     expires_ms: int
+    max_ms: int
+    """Beyond it nobody prolongs the token."""
 
     def __repr__(self) -> str:
-        return f"MadeToken({self.id!r}, ***, {self.owner!r}, {self.expires_ms})"
+        return f"MadeToken({self.id!r}, ***, {self.owner!r}, {self.expires_ms}, {self.max_ms})"
 
 
 class ListedToken(NamedTuple):
@@ -42,10 +45,16 @@ class ListedToken(NamedTuple):
     max_ms: int
 
 
-async def create_token(admin: Admin, owner: str | None, lifetime_ms: int | None) -> MadeToken:
-    """A token that lives as long as it was asked to, as far as the cluster lets it; owner None is whoever asks."""
+async def create_token(
+    admin: Admin, owner: str | None, lifetime_ms: int | None, renewers: Sequence[str] = ()
+) -> MadeToken:
+    """A token that lives as long as it was asked to, as far as the cluster lets it; owner None is whoever asks.
+
+    Without a lifetime it ends soon, unless a renewer prolongs it.
+    """
     kind = None if owner is None else USER
-    asked = CreateDelegationTokenRequest(kind, owner, [], -1 if lifetime_ms is None else lifetime_ms)
+    named = [TokenPrincipal(USER, each) for each in renewers]
+    asked = CreateDelegationTokenRequest(kind, owner, named, -1 if lifetime_ms is None else lifetime_ms)
     made = await admin.ask(asked, CreateDelegationTokenResponse)
     check(made.error_code, _TOLD.get(made.error_code))
     key, expires_ms = bytes(made.hmac), made.expiry_timestamp_ms
@@ -54,7 +63,33 @@ async def create_token(admin: Admin, owner: str | None, lifetime_ms: int | None)
         renewed = await admin.ask(renewal, RenewDelegationTokenResponse)
         check(renewed.error_code, None)
         expires_ms = renewed.expiry_timestamp_ms
-    return MadeToken(made.token_id, key, made.principal_name, expires_ms)
+    return MadeToken(made.token_id, key, made.principal_name, expires_ms, made.max_timestamp_ms)
+
+
+async def renew_token(admin: Admin, token_id: str) -> int:
+    """Prolongs a token as its renewer, by the usual time of the cluster; until when it lives now."""
+    renewed = await admin.ask(RenewDelegationTokenRequest(token_id.encode(), -1), RenewDelegationTokenResponse)
+    check(renewed.error_code, None)
+    return renewed.expiry_timestamp_ms
+
+
+async def end_token(admin: Admin, token_id: str) -> None:
+    """Ends a token as its owner or renewer; one that has ended is no error."""
+    ended = await admin.ask(ExpireDelegationTokenRequest(token_id.encode(), -1), ExpireDelegationTokenResponse)
+    if ended.error_code not in (ErrorCode.DELEGATION_TOKEN_NOT_FOUND, ErrorCode.DELEGATION_TOKEN_EXPIRED):
+        check(ended.error_code, None)
+
+
+async def who_asks(admin: Admin) -> str:
+    """The user that the brokers know us as; also one who logged in by a token is told its owner.
+
+    No API asks that. CreateDelegationToken names the asker when it refuses, and a renewer that is no user is refused.
+    """
+    asked = CreateDelegationTokenRequest(renewers=[TokenPrincipal(_NO_USER, "")], max_lifetime_ms=1)
+    answer = await admin.ask(asked, CreateDelegationTokenResponse)
+    if not answer.principal_name:
+        check(answer.error_code, _TOLD.get(answer.error_code))
+    return answer.principal_name
 
 
 async def list_tokens(admin: Admin, owners: Sequence[str] = ()) -> list[ListedToken]:

@@ -36,7 +36,7 @@ from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 # What a gateway remembers of requests for eleven minutes: restored later, it would vouch for records that are not there.
-LEFT_OUT: Final = frozenset({"_headrace_idempotency"})
+LEFT_OUT: Final = "_headrace_idempotency"
 RESTORING: Final = "headrace.restoring"
 _OFFSETS_TOPIC: Final = "__consumer_offsets"
 # They name brokers, and are gone when the move is done.
@@ -116,7 +116,7 @@ def _chosen(seen: ClusterMetadata, wanted: Collection[str]) -> list[TopicMetadat
         topic = seen.topics.get(name)
         if topic is None or topic.error_code:
             raise UserError(f"there is no topic {name}", "`headrace topic list` shows the topics")
-    ours = [each for each in seen.topics.values() if not each.is_internal and each.name not in LEFT_OUT]
+    ours = [each for each in seen.topics.values() if not each.is_internal and not each.name.startswith(LEFT_OUT)]
     return [each for each in ours if not wanted or each.name in wanted]
 
 

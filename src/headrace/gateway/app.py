@@ -20,6 +20,7 @@ from headrace.gateway.callers.visits import Visits
 from headrace.gateway.doorkeeper import Doorkeeper
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.groups.sessions import Sessions
+from headrace.gateway.idempotency.memory import Memory
 from headrace.gateway.idempotency.once import Once
 from headrace.gateway.known_parameters import check_parameters
 from headrace.gateway.messages import routes as message_routes
@@ -35,7 +36,7 @@ from headrace.gateway.segments import Segments
 from headrace.gateway.settings import GatewaySettings
 from headrace.gateway.ui.mount import mount
 from headrace.gateway.webhooks import routes as webhook_routes
-from headrace.gateway.webhooks.webhooks import Webhooks
+from headrace.gateway.webhooks.parts import add_webhooks
 
 ROUTERS: tuple[APIRouter, ...] = (
     # They are asked in this order: the busiest first.
@@ -51,9 +52,9 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     gateway = Gateway(settings)
     if gateway.trust is None:
         gateway.add(MessageStore(gateway))
-        gateway.add(Once(gateway))
+        gateway.add(Once(gateway, Memory(settings.idempotency_bytes_max)))
         gateway.add(Hub(gateway))
-        gateway.add(Webhooks(gateway))
+        add_webhooks(gateway)(gateway)
         gateway.add(Sessions(gateway))
         gateway.add(Monitor(gateway))
     else:

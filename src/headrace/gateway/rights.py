@@ -11,6 +11,7 @@ from enum import IntEnum
 
 from headrace.admin.admin import Admin, check
 from headrace.admin.coordinators import at_coordinator
+from headrace.admin.tokens import who_asks
 from headrace.base.errors import Refused
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.cluster import DescribeClusterRequest, DescribeClusterResponse
@@ -48,6 +49,12 @@ class ClusterRights:
         self._until = -float("inf")
         self.last = 0
         """The operations that were told last; none before that."""
+        self._principal = ""
+
+    async def principal(self) -> str:
+        """The user whose rights these are, as brokers know them."""
+        self._principal = self._principal or await who_asks(self._admin)
+        return self._principal
 
     def may(self, operation: Right) -> bool:
         return is_allowed(self.last, operation)

@@ -2,7 +2,8 @@
 
     deletions, upsertions ─▶ a verdict for each user ─▶ one commit of all that are taken
 
-A user may be named once in a request, whatever the mechanism: so a verdict is that of one change.
+A user may be named once in a request, whatever the mechanism: so a verdict is that of one change. With the last credential
+of a user go the tokens that act as that user: nobody is left to end them.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ from typing import Final, NamedTuple
 from headrace.base.errors import Refused
 from headrace.cluster.entities import ScramCredential, User
 from headrace.cluster.image import Image
-from headrace.cluster.records import encode, user_key
+from headrace.cluster.records import encode, token_key, user_key
 from headrace.cluster.store import ABSENT, OPERATIONS_MAX, Commit
 from headrace.security.credentials import (
     DIGESTS,
@@ -73,7 +74,7 @@ def alter_users(image: Image, alterations: Sequence[Alteration]) -> Alterations:
             refusals[each.user] = None
         except Refused as refusal:
             refusals[each.user] = refusal
-    return Alterations(refusals, _commits(image, changed))
+    return Alterations(refusals, [*_end_tokens(image, changed), *_commits(image, changed)])
 
 
 def user_credentials(image: Image, name: str) -> Mapping[str, ScramCredential]:
@@ -143,6 +144,14 @@ def _commits(image: Image, changed: Mapping[str, User | None]) -> list[Commit]:
 def _commit(image: Image, changed: Mapping[str, User | None]) -> Commit:
     puts = {user_key(name): None if user is None else encode(user) for name, user in changed.items()}
     return Commit(puts, {user_key(name): _revision(image, name) for name in changed})
+
+
+def _end_tokens(image: Image, changed: Mapping[str, User | None]) -> Iterable[Commit]:
+    gone = {f"User:{name}" for name, user in changed.items() if user is None}
+    tokens = [each for each in image.tokens.values() if each.owner in gone]
+    for first in range(0, len(tokens), OPERATIONS_MAX):
+        some = {token_key(each.id): each.revision for each in tokens[first : first + OPERATIONS_MAX]}
+        yield Commit(dict.fromkeys(some), some)
 
 
 def _revision(image: Image, name: str) -> int:

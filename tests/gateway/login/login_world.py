@@ -13,7 +13,7 @@ from headrace.testing.broker import HOST, Broker
 BROKER = "broker"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 # A name with what each of the encodings on the way has to keep.
-USERS = {"al": "se=cr,et ä:1", "bo": "secret-2", "root": "secret-3"}
+USERS = {"al": "se=cr,et ä:1", "bo": "secret-2", "root": "secret-3", "gw": "secret-4"}
 
 
 def secured_broker(data: Path, settings: Mapping[str, object]) -> Broker:

@@ -39,7 +39,7 @@ VERSIONS = {
     "offset commits and classic groups": max(offsets_stored.VALUE_VERSION, classic_stored.VALUE_VERSION),
     "consumer groups (Kafka's": consumer_stored.VALUE_VERSION,
     "`__transaction_state`": txns_stored.VALUE_VERSION,
-    "`_headrace_webhooks`": f"{subscription.FORMAT}, {subscription.SEALED_FORMAT}",
+    "`_headrace_webhooks`": f"{subscription.FORMAT}, {subscription.SEALED_FORMAT}, {subscription.MANDATE_FORMAT}",
     "`_headrace_idempotency`": entry.VERSION,
     "Spark's checkpoint": offsets.VERSION,
     "`headrace.source`": table.VERSION,

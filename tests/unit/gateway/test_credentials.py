@@ -86,7 +86,9 @@ def test_a_credential_is_not_shown():
 
 def test_each_kind_logs_in_by_its_mechanism():
     assert Credential("al", "x").sasl("SCRAM-SHA-256") == Sasl("SCRAM-SHA-256", "al", "x")
-    assert Credential("", "hrt1.x").sasl("SCRAM-SHA-256").mechanism == "PLAIN"
+    assert Credential("", "hrt1.x.y").sasl("SCRAM-SHA-256") == Sasl("SCRAM-SHA-256", "hrt1.x", "y")
+    assert Credential("", "hrt1.x.y").sasl("PLAIN") == Sasl("PLAIN", "token", "hrt1.x.y")
+    assert Credential("", "hrt1.x.y").sasl("OAUTHBEARER") == Sasl("OAUTHBEARER", "", "hrt1.x.y")
     assert Credential("", "eyJ.x").sasl("SCRAM-SHA-256") == Sasl("OAUTHBEARER", "", "eyJ.x")
 
 

@@ -8,7 +8,13 @@ from some_webhook import hook
 from headrace.base.errors import UserError
 from headrace.gateway.webhooks.ledger import Ledger
 from headrace.gateway.webhooks.sealed_secrets import CannotOpen, SecretKeys, secret_keys
-from headrace.gateway.webhooks.subscription import from_record
+from headrace.gateway.webhooks.subscription import (
+    Mandate,
+    change_record,
+    changed_by,
+    from_record,
+    mandate_record,
+)
 from headrace.wire.records import Record
 
 OLD, NEW = b"o" * 32, b"n" * 32
@@ -46,6 +52,41 @@ def test_what_cannot_be_opened_is_told_and_left_alone(caplog):
     ledger.apply(Record(7, 0, b"wh-1", hook("wh-1").to_record(SecretKeys([NEW]))))
     assert not ledger.subscriptions
     assert "webhook_keys" in caplog.text and "c2VjcmV0" not in caplog.text
+
+
+def test_with_a_key_a_plain_secret_is_taken_from_before_only(caplog):
+    ledger = Ledger(lambda *_: None, SecretKeys([NEW]))
+    ledger.apply(Record(1, 0, b"wh-1", hook("wh-1").to_record()))
+    assert ledger.plain == {"wh-1"} and ledger.subscriptions["wh-1"] == hook("wh-1")
+    ledger.takes_plain = False
+    ledger.apply(Record(2, 0, b"wh-2", hook("wh-2").to_record()))
+    assert set(ledger.subscriptions) == {"wh-1"}
+    assert "webhook_keys" in caplog.text and "c2VjcmV0" not in caplog.text
+
+
+def test_a_record_that_is_sealed_changes_nothing_else():
+    keys = SecretKeys([NEW])
+    ledger = Ledger(lambda *_: None, keys)
+    ledger.apply(Record(1, 0, b"wh-1", hook("wh-1").to_record()))
+    ledger.apply(Record(2, 0, b"wh-1/state", change_record("state", "paused")))
+    ledger.apply(Record(3, 0, b"wh-1", hook("wh-1").to_record(keys)))
+    assert ledger.subscriptions["wh-1"].state == "paused" and not ledger.plain
+
+
+def test_a_mandate_opens_in_its_own_webhook_only():
+    keys, mandate = SecretKeys([NEW]), Mandate("al", "t-1", "hrt1.name.signature", 5)
+    made = hook("wh-1").with_mandate(mandate)
+    record = made.to_record(keys)
+    assert b"hrt1." not in record and "hrt1." not in repr(made)
+    assert from_record(record, keys) == made
+    for changed in (record.replace(b"example.com", b"example.org"), record.replace(b'"orders"', b'"others"')):
+        assert changed != record
+        with pytest.raises(CannotOpen):
+            from_record(changed, keys)
+    later = mandate._replace(token="hrt1.later.signature")
+    change = mandate_record(made, later, keys)
+    assert b"hrt1." not in change
+    assert changed_by(made, "mandate", change, keys) == made.with_mandate(later)
 
 
 def test_the_file(tmp_path):

@@ -13,9 +13,9 @@ from headrace.client.cluster_client import Fetched
 from headrace.client.connection import Disconnected
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.webhooks import registry
+from headrace.gateway.webhooks.deliveries import Deliveries
 from headrace.gateway.webhooks.registry import PARTITION, TOPIC, Registry
 from headrace.gateway.webhooks.subscription import Subscription
-from headrace.gateway.webhooks.webhooks import Webhooks
 from headrace.wire.batch import HEADER_SIZE
 from headrace.wire.records import Record, build_batch
 
@@ -98,14 +98,14 @@ def test_a_batch_whose_end_is_unknown_is_read_again(
 
 
 def test_a_webhook_may_be_made_while_others_are_asked_about() -> None:
-    class Asking(Webhooks):
+    class Asking(Deliveries):
         async def _has_redrive(self, subscription: Subscription) -> bool:
-            self._registry._ledger.subscriptions["wh-new"] = hook("wh-new")
+            self.registry._ledger.subscriptions["wh-new"] = hook("wh-new")
             return False
 
-    settings = SimpleNamespace(webhook_networks=(), webhook_keys="")
-    asking = Asking(cast("Gateway", SimpleNamespace(settings=settings)))
-    asking._registry._ledger.subscriptions["wh-1"] = hook("wh-1")
+    settings = SimpleNamespace(webhook_keys="")
+    asking = Asking(cast("Gateway", SimpleNamespace(settings=settings, trust=None)))
+    asking.registry._ledger.subscriptions["wh-1"] = hook("wh-1")
     assert "wh-1" in {work.id for work in asyncio.run(asking._wanted_work())}
 
 

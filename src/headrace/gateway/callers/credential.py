@@ -6,11 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from headrace.client.scoped_login import SCOPED_TOKEN, is_scoped, scoped_login
 from headrace.client.security import Sasl
 
-# What a scoped token of Headrace begins with: it logs in by PLAIN at any broker that takes such tokens.
-SCOPED_TOKEN = "hrt1."
-SCOPED_TOKEN_USER = "token"
 TOKEN_MECHANISM = "OAUTHBEARER"
 # Longer ones are no credentials: a head has 64 kB for everything.
 CREDENTIAL_LENGTH_MAX = 16 << 10
@@ -50,8 +48,8 @@ class Credential(NamedTuple):
         """The login at a broker; `mechanism` is the one for passwords."""
         if not self.is_token:
             return Sasl(mechanism, self.name, self.secret)
-        if self.secret.startswith(SCOPED_TOKEN):
-            return Sasl("PLAIN", SCOPED_TOKEN_USER, self.secret)
+        if is_scoped(self.secret):
+            return scoped_login(self.secret, mechanism)
         return Sasl(TOKEN_MECHANISM, "", self.secret)
 
 

@@ -6,30 +6,28 @@ from headrace.gateway.callers.hello import Hello
 from headrace.gateway.callers.visits import Visits
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.groups.sessions import Sessions
+from headrace.gateway.idempotency.memory import Memory
 from headrace.gateway.idempotency.once import Once
 from headrace.gateway.messages.store import MessageStore
 from headrace.gateway.monitor.monitor import Monitor
 from headrace.gateway.push.hub import Hub, Places
-from headrace.gateway.webhooks.webhooks import Webhooks
-
-_NO_KEYS = (
-    "an Idempotency-Key is remembered beside the messages, in one transaction and in a topic of the gateway's own, where a "
-    "caller has no rights"
-)
-_NO_WEBHOOKS = "a webhook would read with the rights of the gateway, which has none"
+from headrace.gateway.webhooks.parts import add_webhooks
 
 
 def add_callers(home: Gateway, trust: Trust) -> None:
     """Gives the process's own gateway its parts."""
     settings = home.settings
     places, session_ids = Places(settings), set[str]()
+    memory = Memory(settings.idempotency_bytes_max)
+    add_own_webhooks = add_webhooks(home)
 
     def furnish(gateway: Gateway) -> None:
         gateway.add(MessageStore(gateway))
         gateway.add(Hub(gateway, places))
         gateway.add(Sessions(gateway, session_ids))
         gateway.add(Monitor(gateway, is_watching=False))
-        _leave_out(gateway)
+        gateway.add(Once(gateway, memory))
+        add_own_webhooks(gateway)
 
     # It has no listeners; what is counted of all is counted here.
     home.add(Hub(home, places))
@@ -40,9 +38,3 @@ def add_callers(home: Gateway, trust: Trust) -> None:
     home.add(Hello(home, trust))
     home.add(visits)
     home.add(callers)
-    _leave_out(home)
-
-
-def _leave_out(gateway: Gateway) -> None:
-    gateway.lack(Once, f"{_NO_KEYS}; send the messages without one")
-    gateway.lack(Webhooks, _NO_WEBHOOKS)

@@ -23,7 +23,8 @@ from headrace.client.connection import Disconnected
 from headrace.client.produce.outgoing import Outgoing
 from headrace.client.retry import pause_seconds
 from headrace.gateway.idempotency.entry import KEPT_MS, OF_ANOTHER_VERSION, Entries, Entry
-from headrace.gateway.idempotency.slot_producer import TOPIC, Rejected, SlotLost, SlotProducer, Wanted
+from headrace.gateway.idempotency.slot_names import SlotNames, not_allowed
+from headrace.gateway.idempotency.slot_producer import Rejected, SlotForbidden, SlotLost, SlotProducer, Wanted
 from headrace.gateway.problem import Problem, kafka_problem
 from headrace.gateway.visible import VisibleRecords
 
@@ -40,6 +41,12 @@ class Answer(NamedTuple):
     is_replay: bool
 
 
+class SlotOwner(NamedTuple):
+    user: str
+    """Empty for everybody."""
+    names: SlotNames
+
+
 class _Waiting(NamedTuple):
     wanted: Wanted
     answer: "asyncio.Future[Answer]"
@@ -50,13 +57,15 @@ class Slot:
     def __init__(
         self,
         id: int,
+        owner: SlotOwner,
         client: ClusterClient,
         config: dict[str, object],
         threads: Executor,
         seconds_max: float,
         has_room: Callable[[], bool],
     ) -> None:
-        self._partition = TopicPartition(TOPIC, id)
+        self._owner = owner
+        self._partition = TopicPartition(owner.names.topic, id)
         self._client = client
         self._config = config
         self._threads = threads
@@ -82,6 +91,7 @@ class Slot:
     def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
+        self._close_producer()
 
     async def _run(self) -> None:
         """Runs rounds while requests wait."""
@@ -125,9 +135,12 @@ class Slot:
         self._producer = producer
 
     def _taken_over(self) -> SlotProducer:
-        producer = SlotProducer(self._config, self._partition.partition, READ_SECONDS_MAX)
+        producer = SlotProducer(self._config, self._owner.names, self._partition.partition, READ_SECONDS_MAX)
         try:
             producer.take_over()
+        except SlotForbidden:
+            producer.close()
+            raise not_allowed(self._owner.user, self._owner.names) from None
         except SlotLost:
             producer.close()
             raise
@@ -156,6 +169,9 @@ class Slot:
 
     def _let_go(self) -> None:
         self._losses += 1
+        self._close_producer()
+
+    def _close_producer(self) -> None:
         producer, self._producer = self._producer, None
         if producer is not None:
             self._threads.submit(producer.close)

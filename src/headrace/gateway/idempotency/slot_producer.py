@@ -16,8 +16,8 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from headrace.client.produce.outgoing import Delivered, Outgoing
 from headrace.gateway.idempotency.entry import Entry, encode_entry
 from headrace.gateway.idempotency.places import pack_places
+from headrace.gateway.idempotency.slot_names import SlotNames
 
-TOPIC = "_headrace_idempotency"
 # librdkafka calls it fatal to be fenced, and would say so on stderr; here it is a day's work.
 _SILENT = logging.Logger("librdkafka", logging.CRITICAL + 1)
 COMMIT_TRIES = 3
@@ -25,6 +25,10 @@ COMMIT_TRIES = 3
 
 class SlotLost(Exception):
     """This producer is finished."""
+
+
+class SlotForbidden(Exception):
+    """A refusal of the transactional id to whoever asks."""
 
 
 class Rejected(Exception):
@@ -43,10 +47,11 @@ class Wanted(NamedTuple):
 
 
 class SlotProducer:
-    def __init__(self, config: Mapping[str, Any], slot: int, seconds_max: float) -> None:
+    def __init__(self, config: Mapping[str, Any], names: SlotNames, slot: int, seconds_max: float) -> None:
+        self._names = names
         self._slot = slot
         self._seconds_max = seconds_max
-        told = {**config, "error_cb": _ignore, "logger": _SILENT, "transactional.id": f"headrace-rest-{slot}"}
+        told = {**config, "error_cb": _ignore, "logger": _SILENT, "transactional.id": names.transactional_id(slot)}
         self._producer = Producer(told)
 
     def take_over(self) -> None:
@@ -54,6 +59,8 @@ class SlotProducer:
         try:
             self._producer.init_transactions(self._seconds_max)
         except KafkaException as error:
+            if error.args[0].code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+                raise SlotForbidden from None
             raise SlotLost(error) from error
 
     def store(self, wanted: Sequence[Wanted]) -> list[Entry]:
@@ -102,7 +109,7 @@ class SlotProducer:
 
     def _send_entries(self, wanted: Sequence[Wanted], entries: Sequence[Entry]) -> None:
         for each, entry in zip(wanted, entries, strict=True):
-            self._producer.produce(TOPIC, encode_entry(entry), each.key, self._slot)
+            self._producer.produce(self._names.topic, encode_entry(entry), each.key, self._slot)
 
     def _commit(self) -> None:
         for tries_left in reversed(range(COMMIT_TRIES)):

@@ -17,8 +17,8 @@ from headrace.gateway.problem import Problem
 from headrace.gateway.push.hub import Hub
 from headrace.gateway.push.metrics import push_metrics
 from headrace.gateway.rights import Right
+from headrace.gateway.webhooks.deliveries import Deliveries
 from headrace.gateway.webhooks.metrics import webhook_metrics
-from headrace.gateway.webhooks.webhooks import Webhooks
 
 router = APIRouter(tags=["monitoring"])
 
@@ -50,7 +50,8 @@ async def metrics(
 ) -> Response:
     """The gateway's own metrics, lag of groups and alerts among them, as Prometheus text."""
     of_push = push_metrics(shared.part(Hub))
-    of_webhooks = [] if shared.is_caller else webhook_metrics(shared.part(Webhooks), watching.latest(LAG))
+    home = shared.home
+    of_webhooks = webhook_metrics(home.part(Deliveries), watching.latest(LAG)) if home.has(Deliveries) else []
     return Response(render(chain(own_metrics(watching), of_push, of_webhooks)), media_type=CONTENT_TYPE)
 
 

@@ -1,33 +1,24 @@
-"""One reader for the live ends of all topics that somebody listens to, and the one bound on what is kept for them.
+"""The listeners of a gateway, and their places: so many there may be, of all hubs of a process together.
 
-A single Consumer without a group reads every partition in question; it is started with the first listener. A feed that
-nobody listens to any more is closed after a while. The hub also looks after its listeners: idle ones get a sign of life
-now and then, one that takes nothing for too long is let go. Now and then it asks for partitions that were added.
+A hub looks after its listeners: idle ones get a sign of life now and then, one that takes nothing for too long is let go.
+What they hear comes from its `feeds`, which are asked now and then for partitions that were added.
 """
 
 import asyncio
 import logging
 import resource
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
-
-from confluent_kafka import Consumer, KafkaError, Message
-from confluent_kafka import TopicPartition as Position
 
 from headrace.base.errors import Refused
 from headrace.client.connection import Disconnected
 from headrace.gateway.gateway import Gateway
 from headrace.gateway.intake import too_busy
-from headrace.gateway.push.block import Event
-from headrace.gateway.push.consumer_thread import ConsumerThread
-from headrace.gateway.push.feed import Feed
+from headrace.gateway.push.feeds import Feeds
 from headrace.gateway.push.kept_blocks import KeptBlocks
-from headrace.gateway.push.positions import Positions
 from headrace.gateway.push.reading import Readings
-from headrace.gateway.push.records import record_of
 from headrace.gateway.settings import GatewaySettings
 
 logger = logging.getLogger("headrace.gateway.push")
@@ -80,11 +71,10 @@ class Hub:
         self.sent = self.places.sent
         self.behind_reads = asyncio.Semaphore(BEHIND_READS_MAX)
         self.readings = Readings()
-        self._feeds: dict[str, Feed] = {}
+        self.feeds = Feeds(gateway, self.places.kept)
         self._listeners: dict[Kept, None] = {}
         self._members: set[Member] = set()
         self._leaving: set[asyncio.Task[None]] = set()
-        self._reader: ConsumerThread | None = None
         self._rounds: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -95,11 +85,7 @@ class Hub:
             each.cancel()
         self.end_all("the gateway stops")
         await asyncio.gather(*self._leaving)
-        for feed in self._feeds.values():
-            feed.close()
-            self.places.kept.forget(feed)
-        if self._reader is not None:
-            await self._reader.stop()
+        await self.feeds.stop()
 
     def end_all(self, reason: str) -> None:
         """Streams have no end of their own: a server that stops has to end them first."""
@@ -173,118 +159,16 @@ class Hub:
             now = time.monotonic()
             for listener in list(self._listeners):
                 listener.sweep(now)
-            for feed in list(self._feeds.values()):
-                if feed.is_unused(now):
-                    self._close(feed)
+            self.feeds.sweep(now)
             self.readings.clear()
 
     async def _run_looks(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
-                await self._look_for_partitions()
+                await self.feeds.look_for_partitions()
             except (Refused, Disconnected) as error:
                 logger.info("looking for new partitions: %(cause)s", {"cause": error})
-
-    async def _look_for_partitions(self) -> None:
-        """One question for all listeners; they learn of new partitions by the first block that has some."""
-        whole = [feed for feed in self._feeds.values() if feed.is_whole]
-        if not whole:
-            return
-        found = (await self.gateway.client.metadata([feed.topic for feed in whole])).topics
-        for feed in whole:
-            there = found[feed.topic].partitions
-            if feed.is_closed:
-                continue
-            if feed.positions.keys() <= there.keys():
-                self._extend(feed, dict.fromkeys(there, 0))
-            else:
-                # Another topic of that name, or none: listeners meet it themselves.
-                self._close(feed)
-
-    # -- feeds -------------------------------------------------------------------------------------------------------
-
-    def feed_at(self, topic: str, positions: Positions) -> Feed | None:
-        """The topic's feed, if it has all that whoever is there needs."""
-        feed = self._feeds.get(topic)
-        return feed if feed is not None and feed.covers(positions) else None
-
-    def open_feed(self, topic: str, positions: Positions) -> None:
-        """Opens the feed for a listener at the end of its partitions; partitions that are new to the feed are read from
-        there.
-        """
-        feed = self._feeds.get(topic)
-        if feed is None:
-            feed = self._feeds[topic] = Feed(topic, time.monotonic())
-        # To the others those are new, and are read from their beginning.
-        self._extend(feed, dict.fromkeys(positions, 0) if feed.is_whole else positions)
-
-    def _extend(self, feed: Feed, positions: Positions) -> None:
-        missing = {partition: at for partition, at in positions.items() if partition not in feed.positions}
-        if missing:
-            feed.add(missing)
-            self._read(feed, missing)
-
-    def _read(self, feed: Feed, positions: Positions) -> None:
-        loop = asyncio.get_running_loop()
-        wanted = [Position(feed.topic, partition, offset) for partition, offset in positions.items()]
-
-        def assign(consumer: Consumer) -> None:
-            consumer.incremental_assign(wanted)
-            loop.call_soon_threadsafe(feed.begin, list(positions))
-
-        self._started_reader().order(assign)
-
-    def _close(self, feed: Feed) -> None:
-        feed.close()
-        self.places.kept.forget(feed)
-        if self._feeds.get(feed.topic) is feed:
-            del self._feeds[feed.topic]
-        read = [Position(feed.topic, partition) for partition in feed.positions]
-        self._started_reader().order(lambda consumer: consumer.incremental_unassign(read))
-
-    # -- the reader --------------------------------------------------------------------------------------------------
-
-    def _started_reader(self) -> ConsumerThread:
-        if self._reader is None:
-            config = {
-                **self.gateway.kafka_config(),
-                # librdkafka wants a name even where no group is joined; nothing is ever committed under it.
-                "group.id": "headrace-gateway-push",
-                "enable.auto.commit": False,
-                "enable.auto.offset.store": False,
-                "auto.offset.reset": "error",
-                "isolation.level": "read_committed",
-                "queued.max.messages.kbytes": 16384,
-                # A partition that is added waits for the fetch that goes on.
-                "fetch.wait.max.ms": 100,
-            }
-            self._reader = ConsumerThread(config, self._on_messages, self._on_error)
-            self._reader.start()
-        return self._reader
-
-    async def _on_messages(self, messages: Sequence[Message]) -> None:
-        by_topic: defaultdict[str, list[Event]] = defaultdict(list)
-        for message in messages:
-            topic, partition = message.topic(), message.partition()
-            assert topic is not None and partition is not None, "what was read has a place"
-            by_topic[topic].append(Event(partition, record_of(message)))
-        for topic, events in by_topic.items():
-            if (feed := self._feeds.get(topic)) is not None:
-                self._keep(feed, events)
-
-    def _keep(self, feed: Feed, events: Sequence[Event]) -> None:
-        for block in feed.append(events):
-            self.places.kept.add(feed, block)
-
-    def _on_error(self, error: KafkaError, message: Message) -> None:
-        """Closes the feed after any error (the topic is gone, the offset is): its listeners meet it themselves when
-        they read on.
-        """
-        feed = self._feeds.get(message.topic() or "")
-        logger.info("reading %(topic)s: %(cause)s", {"topic": message.topic(), "cause": error})
-        if feed is not None:
-            self._close(feed)
 
 
 def _all_descriptors() -> int:

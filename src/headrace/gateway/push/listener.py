@@ -148,8 +148,8 @@ class Listener:
 
     async def _read_behind(self) -> Block | None:
         if not self._behind:
-            self._hub.open_feed(self.topic, self.positions)
-        feed = self._hub.feed_at(self.topic, self.positions)
+            self._hub.feeds.open(self.topic, self.positions)
+        feed = self._hub.feeds.at(self.topic, self.positions)
         if feed is not None:
             self._feed, self._number = feed, feed.number_at(self.positions)
             feed.is_whole |= self._all_partitions

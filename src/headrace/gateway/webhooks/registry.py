@@ -6,7 +6,8 @@ back: only then is known what it met. The topic is made with the first subscript
 What remains of races, all between gateways that are asked at the same moment: each keeps to `webhooks_max` by what it has
 read, so together they may make a few more. Two that want one named group both commit where it begins, and the later commit
 stands, for the winner too. The record that lost is deleted by the gateway that wrote it; if that one dies before, it comes
-alive in gateways that start after the winner was deleted and compacted away.
+alive in gateways that start after the winner was deleted and compacted away. A change in the moment in which a secret from
+before is sealed may be undone.
 """
 
 import asyncio
@@ -24,7 +25,16 @@ from headrace.gateway.gateway import Gateway
 from headrace.gateway.problem import unreachable
 from headrace.gateway.webhooks.ledger import Ledger, OnChange
 from headrace.gateway.webhooks.sealed_secrets import SecretKeys
-from headrace.gateway.webhooks.subscription import CHANGES, Change, Offsets, State, Subscription, change_record
+from headrace.gateway.webhooks.subscription import (
+    CHANGES,
+    Change,
+    Mandate,
+    Offsets,
+    State,
+    Subscription,
+    change_record,
+    mandate_record,
+)
 from headrace.wire.batch import BatchHeader, CorruptBatch, iter_headers
 from headrace.wire.codes import ErrorCode
 from headrace.wire.records import Record, read_records
@@ -77,6 +87,7 @@ class Registry:
                     # It was deleted and made again: what we know is of the old one.
                     self._position = None
                     self._ledger.subscriptions.clear()
+                    self._ledger.plain.clear()
             except Disconnected as error:
                 self._tell_trouble(error)
             except CorruptBatch as error:
@@ -100,7 +111,7 @@ class Registry:
 
     async def _follow(self, client: ClusterClient) -> None:
         if (await client.metadata([TOPIC])).topics[TOPIC].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            self._loaded.set()
+            self._on_end()
             self._tell_end_of_trouble()
             return
         if self._position is None:
@@ -116,7 +127,11 @@ class Registry:
                         self._moved.notify_all()
             self._tell_end_of_trouble()
             if self._position >= fetched.last_stable_offset:
-                self._loaded.set()
+                self._on_end()
+
+    def _on_end(self) -> None:
+        self._ledger.takes_plain = False
+        self._loaded.set()
 
     def _take(self, fetched: Fetched) -> None:
         for at, header in iter_headers(fetched.batches):
@@ -148,6 +163,22 @@ class Registry:
 
     async def change(self, id: str, name: Change, value: State | Offsets) -> None:
         await self._write({f"{id}/{name}": change_record(name, value)})
+
+    async def give_mandate(self, subscription: Subscription, mandate: Mandate) -> None:
+        await self._write({f"{subscription.id}/mandate": mandate_record(subscription, mandate, self._keys)})
+
+    async def seal_plain(self) -> None:
+        """Seals the secrets that were there before there was a key."""
+        for id in list(self._ledger.plain):
+            written = self.subscriptions[id]
+            await self._write({id: written.to_record(self._keys)})
+            now = self.subscriptions.get(id)
+            # What changed meanwhile stands before the new record, and is to count behind it too.
+            if now is not None and now.state != written.state:
+                await self.change(id, "state", now.state)
+            if now is not None and now.redrive_until != written.redrive_until:
+                await self.change(id, "redrive_until", now.redrive_until)
+            logger.info("the secret of %(webhook)s is sealed", {"webhook": id})
 
     async def delete(self, id: str) -> None:
         await self._write(dict.fromkeys([id, *(f"{id}/{name}" for name in CHANGES)]))

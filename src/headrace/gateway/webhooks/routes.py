@@ -100,12 +100,12 @@ async def subscribe(asked: Subscribe, service: Service) -> dict[str, Any]:
 
 @router.get("", summary="All webhooks")
 async def list_webhooks(service: Service) -> dict[str, Any]:
-    return {"webhooks": [service.view(each) for each in service.all()]}
+    return {"webhooks": [service.view(each) for each in await service.all()]}
 
 
 @router.get("/{id}", summary="One webhook, with its lag and what this gateway delivers for it")
 async def describe(id: str, service: Service) -> dict[str, Any]:
-    found = service.get(id)
+    found = await service.get(id)
     return {**service.view(found), "lag": await service.lag(found)}
 
 

@@ -59,6 +59,10 @@ async def require_topic(gateway: Gateway, topic: str) -> list[TopicPartition]:
 
 
 async def ensure_dead_letters(gateway: Gateway, topic: str, partitions: int) -> None:
+    found = (await gateway.client.metadata([topic])).topics.get(topic)
+    if found is not None and not found.error_code:
+        # Who may write to it need not be allowed to make it.
+        return
     try:
         await create_topic(gateway.admin, topic, partitions)
     except Refused as refusal:

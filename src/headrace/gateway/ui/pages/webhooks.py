@@ -26,7 +26,7 @@ COLUMNS = (
 
 def webhooks(watch: Watch) -> None:
     if not watch.gateway.has(Webhooks):
-        empty("webhook", "There are no webhooks here", "This gateway has no rights of its own to read for them.")
+        empty("webhook", "There are no webhooks here", "This gateway has no login of its own to keep them with.")
         return
     service = watch.gateway.part(Webhooks)
     with head("Webhooks"):
@@ -53,7 +53,7 @@ def webhooks(watch: Watch) -> None:
 
     async def refresh() -> None:
         await service.until_loaded()
-        subscriptions = service.all()
+        subscriptions = await service.all()
         grid.visible, nothing.visible = bool(subscriptions), not subscriptions
         grid.show([_row(service.view(each), group_lag(watch.monitor, each.group)) for each in subscriptions])
 
@@ -65,8 +65,8 @@ def webhooks(watch: Watch) -> None:
 
 def _row(view: dict[str, Any], behind: int | None) -> Row:
     here = view["here"] or {}
-    paused = view["state"] == "paused"
-    states = [tag("paused", "warn") if paused else tag("active", "good")]
+    paused = view["state"] != "active"
+    states = [tag(view["state"], "warn", view.get("state_reason", "")) if paused else tag("active", "good")]
     if here.get("trouble"):
         states.append(tag("trouble", "bad", str(here["trouble"])))
     if view["redrive"]:
