@@ -8,19 +8,19 @@ from headrace.broker.disk.known_replicas import KnownReplicas
 from headrace.broker.disk.watch import DiskWatch
 from headrace.broker.membership.metadata import Metadata
 from headrace.broker.partitions import Partitions
-from headrace.log.log import Log
+from headrace.log import opening
 from sim.storm import Plan
 from sim.teeth import LOST, Tooth
 
 
 def an_unclean_start_trusts_the_page_cache(patch: MonkeyPatch) -> None:
     """After an unclean stop all above the recovery point is written again, since a failed sync may have come before."""
-    patch.setattr(Log, "_write_again", lambda self, *recovered: None)
+    patch.setattr(opening, "_write_again", lambda *recovered: None)
 
 
 def an_unclean_start_trusts_names(patch: MonkeyPatch) -> None:
     """After an unclean stop the directories of every log are synced again before anything in it counts as synced."""
-    patch.setattr(Log, "_prove_names", lambda self: None)
+    patch.setattr(opening, "_prove_names", lambda log: None)
 
 
 def a_hung_disk_costs_nobody_its_lease(patch: MonkeyPatch) -> None:

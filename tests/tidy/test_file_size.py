@@ -7,7 +7,6 @@ LINES_MAX = 500
 ALLOWED = {
     "headrace.broker.net.listener",
     "headrace.broker.partitions",
-    "headrace.log.log",
 }
 
 

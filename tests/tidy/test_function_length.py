@@ -25,7 +25,6 @@ ALLOWED = {
     "headrace.gateway.messages.rendering.Rendering._add_window",
     "headrace.gateway.ui.pages.overview.overview",
     "headrace.gateway.ui.pages.topics.topics",
-    "headrace.log.log.Log.open",
     "headrace.partition.appends.Appends.append",
     "headrace.pipelines.clean.clean",
     "headrace.pipelines.lake.lake",

@@ -25,8 +25,6 @@ ALLOWED = {
     "headrace.gateway.webhooks.webhooks.Webhooks",
     "headrace.groups.consumer.ConsumerGroup",
     "headrace.groups.coordinator.Groups",
-    "headrace.log.log.Log",
-    "headrace.log.segment.Segment",
     "headrace.replica.leader.LeaderReplica",
 }
 

@@ -124,7 +124,7 @@ class Checkpoints:
             raise
         for partition in unsaved:
             if not partition.is_gone:
-                partition.log.on_checkpointed(self.recovery_points[partition.written_as])
+                partition.log.snapshots.prune(self.recovery_points[partition.written_as], partition.log.start_offset)
 
     async def _write_down(self, partitions: Iterable[Partition]) -> None:
         """The values are of now."""
@@ -139,7 +139,7 @@ class Checkpoints:
         relaxed = dict(self.relaxed)
         unnamed = list(self._forgotten)
         # Starts first: a log that was cut above its recovery point must not look damaged.
-        frees = any(partition.log.has_segments_below(start) for partition, start in noted.items())
+        frees = any(partition.log.segments.has_below(start) for partition, start in noted.items())
         await self._save_file(self._start_offsets_path, starts, frees)
         self._retiring.update(noted)
         await self._save_file(self._recovery_points_path, points)
@@ -154,7 +154,7 @@ class Checkpoints:
     def _note(self, partition: Partition) -> None:
         assert_bounds(partition)
         name = partition.written_as
-        self.recovery_points[name] = partition.log.synced_end
+        self.recovery_points[name] = partition.log.sync.synced_end
         self.high_watermarks[name] = partition.high_watermark
         if partition.log.start_offset:
             self.start_offsets[name] = partition.log.start_offset
@@ -164,7 +164,7 @@ class Checkpoints:
 
     def _note_relaxed(self, partition: Partition) -> None:
         if not partition.config.is_durable:
-            self.relaxed.setdefault(partition.written_as, partition.log.synced_end)
+            self.relaxed.setdefault(partition.written_as, partition.log.sync.synced_end)
         elif partition.is_proven and self.are_doubts_told:
             self.relaxed.pop(partition.written_as, None)
 
@@ -213,7 +213,7 @@ class Checkpoints:
             # Only after an unclean election. What it takes away must not look like a loss to the next start.
             self.high_watermarks[name] = offset
             await self._save_file(self._high_watermarks_path, dict(self.high_watermarks), frees=True)
-        self.recovery_points[name] = min(partition.log.synced_end, offset)
+        self.recovery_points[name] = min(partition.log.sync.synced_end, offset)
         await self._save_file(self._recovery_points_path, dict(self.recovery_points), frees=True)
         if start is not None:
             # A log that begins above the start that is written down has lost its head.

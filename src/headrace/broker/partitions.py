@@ -34,7 +34,7 @@ from headrace.cluster.image import Image, changed_topics
 from headrace.cluster.rejoin import Doubt, Doubts
 from headrace.cluster.topic_config import TopicConfig, default_topic_config, topic_config
 from headrace.log.config import LogConfig
-from headrace.log.log import Log
+from headrace.log.opening import open_log
 from headrace.log.pool import FilePool
 from headrace.log.recovery import RecoveryReport
 from headrace.partition.partition import Partition
@@ -356,7 +356,7 @@ class Partitions:
                 self._withhold(partition)
                 return False
             del self._doubts[partition.topic_id, wanted.number]
-            partition.log.forget_damage()
+            partition.log.damage.forget()
         self._hosted[partition.id] = partition
         self._update(partition, state, wanted.settings)
         return True
@@ -396,8 +396,7 @@ class Partitions:
         directory = self._directories.of(id)
         written_as = checkpoint_name(topic.id, id.partition)
         recovery_point = self._checkpoints.recovery_points.get(written_as, 0)
-        store, report = Log.open(
-            self._disk,
+        store, report = open_log(
             self.pool,
             directory,
             log_config(settings, self._limits),
@@ -473,7 +472,7 @@ class Partitions:
             self._doubts.pop(key, None)
         for partition in self._hosted.values():
             if (partition.topic_id, partition.id.partition) in told:
-                partition.log.forget_damage()
+                partition.log.damage.forget()
 
     def _claim_all(self, turn: list[WantedPartition], known: Container[TopicPartition]) -> "list[bool | Exception]":
         """Runs in a thread. For each, whether its directory is new, or why it cannot be had."""

@@ -6,8 +6,8 @@ from headrace.broker.disk.directory import DataDirectory
 from headrace.broker.node import Node
 from headrace.broker.partitions import Partitions
 from headrace.cluster import elect, rejoin
-from headrace.log import recovery, scan
-from headrace.log.log import Log
+from headrace.log import opening, recovery, scan
+from headrace.log.damage import DamageMark
 from headrace.partition.role import Role
 from sim.disk_teeth import vanished_replicas_are_new
 from sim.isr_stories import DARK, HARDENED, MOMENT
@@ -30,12 +30,12 @@ CRASHES = "tests/sim/test_log_crashes.py::test_synced_batches_survive_any_crash[
 
 def recovered_bytes_are_not_synced(patch: MonkeyPatch) -> None:
     """What recovery read is synced again before it counts: it may have been in the page cache only."""
-    edit(patch, Log._mend, ("self._sync.touch(segment.file)", "pass"))
+    edit(patch, opening._mend, ("log.sync.touch(segment.file)", "pass"))
 
 
 def unsound_ends_stay(patch: MonkeyPatch) -> None:
     """What recovery does not take for sound is cut off: the next append would go behind it."""
-    edit(patch, Log._mend, ("active.file.truncate(active.size)", "pass"))
+    edit(patch, opening._mend, ("active.file.truncate(active.size)", "pass"))
 
 
 def the_segment_before_is_not_read(patch: MonkeyPatch) -> None:
@@ -54,17 +54,17 @@ def jumps_are_believed(patch: MonkeyPatch) -> None:
 
 def retired_segments_come_back(patch: MonkeyPatch) -> None:
     """Segments below the start of a log that a crash brought back are dropped."""
-    patch.setattr(Log, "_without_retired", lambda self, segments: segments)
+    patch.setattr(opening, "_without_retired", lambda log, segments: segments)
 
 
 def lost_heads_are_not_seen(patch: MonkeyPatch) -> None:
     """A log that begins above the start that was written down has lost its beginning."""
-    edit(patch, Log.open.__func__, ("segments[0].base_offset > log.start_offset", "False"))  # type: ignore[attr-defined]
+    edit(patch, opening.open_log, ("segments[0].base_offset > log.start_offset", "False"))
 
 
 def damage_is_told_once(patch: MonkeyPatch) -> None:
     """A log that recovery cut is marked until the cluster was told: the cut itself shows no more."""
-    patch.setattr(Log, "_mark_damage", lambda self: None)
+    patch.setattr(DamageMark, "set", lambda self: None)
 
 
 # -- a broker's return -------------------------------------------------------------------------------------------------

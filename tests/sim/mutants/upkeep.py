@@ -92,7 +92,7 @@ def producers_are_without_number(patch: MonkeyPatch) -> None:
 
 def clocks_age_producers(patch: MonkeyPatch) -> None:
     """A producer is forgotten when it has not written for long, whatever the wall clock is set to."""
-    patch.setattr(Log, "_steady", lambda self, now: now.wall)
+    patch.setattr(Log, "steady", lambda self, now: now.wall)
 
 
 def retention_takes_too_much(patch: MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from headrace.cluster import records
 from headrace.gateway.idempotency import entry
 from headrace.gateway.webhooks import subscription
 from headrace.groups import consumer_stored, stored
-from headrace.log import checkpoint, index, log, state
+from headrace.log import checkpoint, damage, index, state
 from headrace.pipelines.tables import table
 from headrace.spark import offsets
 from headrace.stores import etcd_leases, etcd_map, sqlite_leases, sqlite_map
@@ -24,7 +24,7 @@ VERSIONS = {
     "whose it is: cluster": directory.FORMAT_VERSION,
     "`logs/TOPIC-N/….index`": index.VERSION,
     "`logs/TOPIC-N/….snapshot`": state.VERSION,
-    "`logs/TOPIC-N/damaged`": log._DAMAGE_VERSION,
+    "`logs/TOPIC-N/damaged`": damage.VERSION,
     "`recovery-points`": checkpoint.VERSION,
     "`relaxed`": checkpoint.VERSION,
     "`replicas`": known_replicas.VERSION,

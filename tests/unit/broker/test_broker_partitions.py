@@ -173,7 +173,7 @@ def test_a_clean_stop_leaves_nothing_to_do(machine: SimDisk) -> None:
     life.save()
     again = Life(machine, clean=True)
     again.show(topic())
-    assert again.partitions.hosted("orders", 0).log.synced_end == 5
+    assert again.partitions.hosted("orders", 0).log.sync.synced_end == 5
 
 
 def log_path(life: Life) -> str:
@@ -235,7 +235,7 @@ def test_a_relaxed_log_that_ends_below_what_was_committed(
     life.show(relaxed)
     life.write(count=5)
     life.save()
-    assert life.partitions.hosted("orders", 0).log.synced_end == 0
+    assert life.partitions.hosted("orders", 0).log.sync.synced_end == 0
     cut_off_the_end(life)
     again = Life(machine, same_boot=same_boot)
     again.show(relaxed)
@@ -575,10 +575,10 @@ def test_segments_go_below_the_start_that_was_written_down_and_not_below_a_later
     life.save()
     partition.upkeep.delete_records(4)
     life.loop.run(life.partitions.remove_retired())
-    assert partition.log.segments[0].base_offset == 2, "a power cut now would start at 2"
+    assert partition.log.segments.all[0].base_offset == 2, "a power cut now would start at 2"
     life.save()
     life.loop.run(life.partitions.remove_retired())
-    assert partition.log.segments[0].base_offset == 4
+    assert partition.log.segments.all[0].base_offset == 4
 
 
 def test_many_segments_go_a_few_at_a_time(machine: SimDisk) -> None:
@@ -623,7 +623,7 @@ def test_a_disk_full_to_the_last_byte_can_be_emptied(machine: SimDisk) -> None:
     partition.upkeep.delete_records(4)
     life.save()
     life.loop.run(life.partitions.remove_retired())
-    assert partition.log.segments[0].base_offset == 4
+    assert partition.log.segments.all[0].base_offset == 4
     assert not life.disk.exists("/data/spare-room")
     machine.capacity_bytes = None
     life.loop.run(life.partitions.remove_retired())

@@ -239,7 +239,7 @@ def _epochs_known(broker: "Broker") -> dict[tuple[bytes, int], int]:
     may have come since with no record of them here, so if this broker had seen more, the next ones are taken as used."""
     used_since = _stretch(broker) if broker.seen_revision.store_went_back else 0
     return {
-        (each.topic_id, each.id.partition): max(each.log.active_epoch, each.leader_epoch + used_since)
+        (each.topic_id, each.id.partition): max(each.log.state.epochs.latest, each.leader_epoch + used_since)
         for each in broker.partitions
     }
 

@@ -88,7 +88,9 @@ class Retention:
 def forget_old(partition: Partition, now: Now) -> tuple[int, bool]:
     """Moves the start past what the topic no longer keeps: how many segments that is, and whether there are more."""
     store, config = partition.log, partition.config
-    segments = [segment for segment in store.segments if segment.next_offset > store.start_offset] or store.segments
+    segments = [
+        segment for segment in store.segments.all if segment.next_offset > store.start_offset
+    ] or store.segments.all
     by_time = start_by_time(segments, config.retention_ms, now.wall)
     start = min(max(by_time, start_by_size(segments, config.retention_bytes)), partition.high_watermark)
     ends = [segment.next_offset for segment in segments if store.start_offset < segment.next_offset <= start]
@@ -103,9 +105,9 @@ def forget_old(partition: Partition, now: Now) -> tuple[int, bool]:
 
 
 def _press(pressure: dict[str, Pressure], partition: Partition) -> None:
-    config, segments = partition.config, partition.log.segments
+    config, segments = partition.config, partition.log.segments.all
     oldest = segments[0]
-    fill = partition.log.size_bytes / config.retention_bytes if config.retention_bytes > 0 else 0.0
+    fill = partition.log.segments.size_bytes / config.retention_bytes if config.retention_bytes > 0 else 0.0
     due = 0
     if config.retention_ms != UNLIMITED and oldest.size and oldest.max_timestamp >= 0:
         due = oldest.max_timestamp + config.retention_ms
