@@ -5,7 +5,7 @@ from headrace.base.ids import TopicPartition
 from headrace.base.probe import Probes
 from headrace.broker.disk.flusher import Flusher
 from headrace.broker.disk.sync_threads import SyncThreads
-from headrace.broker.partitions import log_config
+from headrace.broker.hosting.topic_settings import log_config
 from headrace.broker.turn import Turn
 from headrace.cluster.entities import PartitionState
 from headrace.log.config import LogConfig

@@ -211,14 +211,14 @@ def test_no_checkpoint_comes_between_a_lower_recovery_point_and_its_cut(cluster:
     cluster.produce(1.0)
     host = cluster.world.hosts[cluster.state.replicas[-1] - 1]
     assert host.node is not None
-    partitions, partition = host.node.broker.partitions, cluster.partition(host.id)
+    checkpoints, partition = host.node.broker.hosting.checkpoints, cluster.partition(host.id)
     assert partition.log.sync.synced_end > 4
 
     async def cut_beside_the_janitor() -> None:
         def cut() -> None:
             partition.following.truncate(2, host.clock.now())
 
-        await asyncio.gather(partitions.cut(partition, 2, cut), partitions.save_checkpoints())
+        await asyncio.gather(checkpoints.before_cut(partition, 2, cut), checkpoints.save())
 
     task = host.loop.create_task(cut_beside_the_janitor())
     assert cluster.agenda.run(5.0, task.done)

@@ -6,7 +6,6 @@ from shrinking import hold
 LINES_MAX = 500
 ALLOWED = {
     "headrace.broker.net.listener",
-    "headrace.broker.partitions",
 }
 
 

@@ -9,7 +9,6 @@ LINES_MAX = 40
 ALLOWED = {
     "headrace.broker.broker.Broker.__init__",
     "headrace.broker.node.Node.start",
-    "headrace.broker.partitions.Partitions.__init__",
     "headrace.cli.consume.consume",
     "headrace.cli.gateway.gateway",
     "headrace.cli.group.reset",

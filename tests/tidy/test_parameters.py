@@ -9,7 +9,6 @@ PARAMETERS_MAX = 8
 ALLOWED = {
     "headrace.broker.broker.Broker.__init__",
     "headrace.broker.net.listener.Listener.__init__",
-    "headrace.broker.partitions.Partitions.__init__",
     "headrace.cli.backup.restore",
     "headrace.cli.consume.consume",
     "headrace.cli.gateway.gateway",

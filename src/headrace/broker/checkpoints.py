@@ -24,6 +24,7 @@ from headrace.base.ids import TopicPartition
 from headrace.broker.disk.known_replicas import KnownReplicas
 from headrace.broker.disk.spare_room import SpareRoom
 from headrace.broker.disk.watch import DiskWatch
+from headrace.broker.hosting.moved import Moved
 from headrace.log import checkpoint
 from headrace.partition.partition import Partition
 from headrace.partition.role import assert_bounds, count_on_memory
@@ -35,7 +36,8 @@ Offsets = dict[TopicPartition, int]
 
 
 class Checkpoints:
-    def __init__(self, disk: Disk, path: str, watch: DiskWatch) -> None:
+    def __init__(self, disk: Disk, path: str, watch: DiskWatch, moved: Moved) -> None:
+        self.moved = moved
         self._disk = disk
         self._watch = watch
         self._recovery_points_path = f"{path}/recovery-points"
@@ -79,10 +81,6 @@ class Checkpoints:
         """Whether the files may still say something of a log that is forgotten: a write may have been under way then."""
         return forgotten in self._forgotten
 
-    def add(self, moved: Iterable[Partition]) -> None:
-        """Partitions of which something is to be written down."""
-        self._unsaved.update(dict.fromkeys(moved))
-
     async def note_opened(self, opened: Collection[Partition]) -> None:
         """Before they are hosted, and after their directories are durable."""
         relaxed = [each for each in opened if not each.is_durable and each.written_as not in self.relaxed]
@@ -105,14 +103,13 @@ class Checkpoints:
 
     # -- saving ----------------------------------------------------------------------------------------------------
 
-    async def save(self, add_moved: Callable[[], None]) -> None:
-        """Raises DiskFull; what could be saved is saved then, and the rest is tried again by the next call. `add_moved`
-        adds what has moved up to the moment at which this writes."""
-        await self._in_turn(self._save(add_moved))
+    async def save(self) -> None:
+        """Writes down what has moved up to the moment of its turn. Raises DiskFull; what could be saved is saved then, and
+        the rest is tried again by the next call."""
+        await self._in_turn(self._save())
 
-    async def _save(self, add_moved: Callable[[], None]) -> None:
-        add_moved()
-        unsaved, self._unsaved = self._unsaved, {}
+    async def _save(self) -> None:
+        unsaved, self._unsaved = {**self._unsaved, **self.moved.take_unsaved()}, {}
         if self._is_saved and not unsaved:
             return
         self._is_saved = True

@@ -6,9 +6,9 @@ from headrace.base.clock import Now
 from headrace.broker.checkpoints import Checkpoints
 from headrace.broker.disk.directory import DataDirectory
 from headrace.broker.disk.flusher import Flusher
+from headrace.broker.hosting.opener import Opener
 from headrace.broker.membership.membership import Membership
 from headrace.broker.node import Node
-from headrace.broker.partitions import Partitions
 from headrace.broker.turn import Turn
 from headrace.cluster import rejoin
 from headrace.log import recovery, scan
@@ -98,7 +98,7 @@ def clean_marks_stay(patch: MonkeyPatch) -> None:
 
 def clean_marks_stand_for_what_was_opened(patch: MonkeyPatch) -> None:
     """The mark of a clean stop stands for every log: with one that could not be opened there is none."""
-    edit(patch, Node._close_logs, ("if not self.broker.partitions.unopened:", "if True:"))
+    edit(patch, Node._close_logs, ("if not self.broker.hosting.openings.unopened:", "if True:"))
 
 
 def failed_syncs_count(patch: MonkeyPatch) -> None:
@@ -108,17 +108,17 @@ def failed_syncs_count(patch: MonkeyPatch) -> None:
 
 def damage_is_not_named(patch: MonkeyPatch) -> None:
     """A broker that registers names what recovery found damaged, and leaves those in-sync sets."""
-    edit(patch, Partitions._note_damage, ("self._doubts[topic.id, id.partition] = Doubt.DAMAGED", "pass"))
+    edit(patch, Opener._note_damage, ("self._doubts.note(topic_id, wanted.number, Doubt.DAMAGED)", "pass"))
 
 
 def damage_below_the_recovery_point_is_not_seen(patch: MonkeyPatch) -> None:
     """A log that ends below its recovery point is damaged."""
-    edit(patch, Partitions._note_damage, ("report.below_recovery_point or ", ""))
+    edit(patch, Opener._note_damage, ("report.below_recovery_point or ", ""))
 
 
 def rot_is_taken_for_a_torn_end(patch: MonkeyPatch) -> None:
     """A sound batch behind the cut says that more than a torn end is gone."""
-    edit(patch, Partitions._note_damage, (" or is_rot", ""))
+    edit(patch, Opener._note_damage, (" or is_rot", ""))
 
 
 def doubted_brokers_are_not_fenced_first(patch: MonkeyPatch) -> None:

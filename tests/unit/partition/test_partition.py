@@ -6,7 +6,7 @@ import pytest
 
 from batches import NOW, batch, config
 from headrace.base.errors import DiskFailed, DiskFull, Refused
-from headrace.broker.partitions import log_config
+from headrace.broker.hosting.topic_settings import log_config
 from headrace.cluster.entities import PartitionState
 from headrace.log.config import LogConfig
 from headrace.partition.role import count_on_memory

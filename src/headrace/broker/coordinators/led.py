@@ -145,7 +145,7 @@ class LedCoordinators(ABC, Generic[C]):
 
     def _is_opening(self, name: str) -> bool:
         index = self.index_of(name)
-        return index is not None and self.is_ours(name) and self._broker.partitions.is_opening(self.topic, index)
+        return index is not None and self.is_ours(name) and self._broker.hosting.openings.is_opening(self.topic, index)
 
     async def find(self, name: str) -> Home:
         """Where a name lives, or Refused with the code that makes a client ask again."""

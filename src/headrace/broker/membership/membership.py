@@ -101,7 +101,7 @@ class Membership:
         registered = None
         await self._skip_used_producer_ids()
         while registered is None:
-            image, doubts = broker.image, broker.partitions.doubts
+            image, doubts = broker.image, broker.hosting.doubts.all
             commits, registered, unclean = rejoin(
                 image, me, doubts, self._lost_page_cache, broker.view.config, broker.view.live, _epochs_known(broker)
             )
@@ -109,7 +109,7 @@ class Membership:
             broker.probes.unclean_elections += unclean
             await broker.metadata.until_visible(revision)
         # Only these: what was opened meanwhile is not among them.
-        broker.partitions.on_doubts_told(doubts)
+        broker.hosting.doubts.on_told(doubts)
         broker.seen_revision.on_registered()
         self._lost_page_cache = False
 

@@ -319,7 +319,7 @@ class Fetcher:
         self, partition: Partition, offset: int, cut: Callable[[], None], start: int | None = None
     ) -> None:
         try:
-            await self._broker.partitions.cut(partition, offset, cut, start)
+            await self._broker.hosting.checkpoints.before_cut(partition, offset, cut, start)
         except DiskFull as error:
             self._on_disk_full(partition, error)
 

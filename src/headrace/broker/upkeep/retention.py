@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from headrace.base.clock import Now
 from headrace.base.errors import DiskFull
+from headrace.broker.checkpoints import Checkpoints
 from headrace.broker.membership.view import View
 from headrace.broker.partitions import Partitions
 from headrace.broker.upkeep.credible_time import CredibleTime
@@ -37,9 +38,12 @@ class Pressure(NamedTuple):
 
 
 class Retention:
-    def __init__(self, view: View, partitions: Partitions, credible_time: CredibleTime) -> None:
+    def __init__(
+        self, view: View, partitions: Partitions, checkpoints: Checkpoints, credible_time: CredibleTime
+    ) -> None:
         self._view = view
         self._partitions = partitions
+        self._checkpoints = checkpoints
         self._credible_time = credible_time
         self.segments_dropped = 0
         self.pressure: Mapping[str, Pressure] = {}
@@ -56,11 +60,11 @@ class Retention:
 
     async def _write_down(self) -> None:
         try:
-            await self._partitions.save_checkpoints()
+            await self._checkpoints.save()
         except DiskFull as full:
             logger.error("less is deleted, since not all could be written down: %(cause)s", {"cause": full})
         # Below the starts that could be written down.
-        await self._partitions.remove_retired()
+        await self._checkpoints.remove_retired()
 
     async def _round(self) -> bool:
         """Whether there is more to do."""
