@@ -5,11 +5,11 @@ from headrace.base.ids import TopicPartition
 from headrace.base.probe import Probes
 from headrace.broker.disk.flusher import Flusher
 from headrace.broker.disk.sync_threads import SyncThreads
-from headrace.broker.partitions import log_config
+from headrace.broker.hosting.topic_settings import log_config
 from headrace.broker.turn import Turn
 from headrace.cluster.entities import PartitionState
 from headrace.log.config import LogConfig
-from headrace.log.log import Log
+from headrace.log.opening import open_log
 from headrace.log.pool import FilePool
 from headrace.partition.partition import Partition
 from headrace.partition.ready import Ready
@@ -41,8 +41,7 @@ class PartitionRig:
         self.proposals: list[object] = []
         self.disk = self.machine.mount()
         topic_config = config(**settings)
-        log, self.report = Log.open(
-            self.disk,
+        log, self.report = open_log(
             FilePool(self.disk),
             PATH,
             log_config(topic_config, LogConfig()),

@@ -132,7 +132,7 @@ class PartitionWorld:
         return self._status()
 
     def producer(self, id: str) -> list[str]:
-        known = self.partition.log.producer(int(id))
+        known = self.partition.log.state.producers.get(int(id))
         return ["unknown"] if known is None else [f"epoch {known.epoch}, last sequence {known.batches[-1][1]}"]
 
     # -- a waiter's side -----------------------------------------------------------------------------------------------
@@ -165,6 +165,6 @@ class PartitionWorld:
         log = each.log
         said.append(
             f"{role}, in sync {','.join(map(str, each.state.isr))}: start {log.start_offset}, "
-            f"watermark {each.high_watermark}, synced {log.synced_end}, end {log.end_offset}"
+            f"watermark {each.high_watermark}, synced {log.sync.synced_end}, end {log.end_offset}"
         )
         return said

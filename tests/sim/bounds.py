@@ -22,11 +22,11 @@ SNAPSHOTS_MAX = 2 * 34
 
 def overgrown(partition: Any) -> str:
     log = partition.log
-    transactions = log._state.transactions
+    transactions = log.state.transactions
     aborted = transactions.aborted._marker_offsets
     return _above(
         {
-            "producers": (len(log._state.producers), log.config.producers_max + len(transactions.open)),
+            "producers": (len(log.state.producers), log.config.producers_max + len(transactions.open)),
             "aborted transactions below the start": (bool(aborted) and aborted[0] < log.start_offset, 0),
             "producers in their grace": (len(partition.sequences), KNOWN_MAX),
             "waiters": (len(partition.waits), 4 * SWEPT_FROM),
@@ -68,6 +68,6 @@ def left_over(host: "Host") -> str:
 
 def unthinned(host: "Host") -> str:
     for partition in host.partitions():
-        if len(partition.log._snapshots) > SNAPSHOTS_MAX:
-            return f"{host.name}: {partition.id} has {len(partition.log._snapshots)} snapshots"
+        if len(partition.log.snapshots) > SNAPSHOTS_MAX:
+            return f"{host.name}: {partition.id} has {len(partition.log.snapshots)} snapshots"
     return ""

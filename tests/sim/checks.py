@@ -325,10 +325,10 @@ class Checks:
         # Half, since a fail-over may take an uncommitted end away that was counted.
         start, kept = partition.log.start_offset, self.kept_bytes[topic]
         if start > self.deleted.get((topic, index), 0):
-            if partition.is_leader and partition.log.size_bytes < kept // 2:
+            if partition.is_leader and partition.log.segments.size_bytes < kept // 2:
                 self.fail(
                     "retained",
-                    f"{host.name} let {partition.id} begin at {start}: {partition.log.size_bytes} bytes left",
+                    f"{host.name} let {partition.id} begin at {start}: {partition.log.segments.size_bytes} bytes left",
                 )
             self.deleted[topic, index] = start
 
@@ -336,14 +336,14 @@ class Checks:
         """Each batch below a replica's watermark against the first copy of it that was seen."""
         place = partition.topic_id, partition.id.partition
         key = (host.id, host.lives, *place)
-        offset, truncations = self._looked.get(key, (partition.log.start_offset, partition.log.truncations))
-        if truncations != partition.log.truncations:
+        offset, truncations = self._looked.get(key, (partition.log.start_offset, partition.log.sync.truncations))
+        if truncations != partition.log.sync.truncations:
             offset = partition.log.start_offset
         offset = max(offset, partition.log.start_offset)
         truth = self._truth.setdefault(place, Truth())
         end, compacts = partition.high_watermark, partition.config.compacts
         while offset < end and self.breach is None:
-            found = partition.log.read(offset, READ_BYTES, end)
+            found = partition.log.reader.read(offset, READ_BYTES, end)
             if found is None:
                 if not compacts:
                     self.fail(
@@ -360,7 +360,7 @@ class Checks:
                         f"{host.name} has other bytes in {partition.id} from offset {header.base_offset} on",
                     )
                 offset = header.next_offset
-        self._looked[key] = (offset, partition.log.truncations)
+        self._looked[key] = (offset, partition.log.sync.truncations)
 
 
 class Truth:

@@ -6,21 +6,22 @@ from pytest import MonkeyPatch
 
 from headrace.broker.disk.known_replicas import KnownReplicas
 from headrace.broker.disk.watch import DiskWatch
+from headrace.broker.hosting.openings import Openings
+from headrace.broker.hosting.reconciliation import Reconciliation
 from headrace.broker.membership.metadata import Metadata
-from headrace.broker.partitions import Partitions
-from headrace.log.log import Log
+from headrace.log import opening
 from sim.storm import Plan
 from sim.teeth import LOST, Tooth
 
 
 def an_unclean_start_trusts_the_page_cache(patch: MonkeyPatch) -> None:
     """After an unclean stop all above the recovery point is written again, since a failed sync may have come before."""
-    patch.setattr(Log, "_write_again", lambda self, *recovered: None)
+    patch.setattr(opening, "_write_again", lambda *recovered: None)
 
 
 def an_unclean_start_trusts_names(patch: MonkeyPatch) -> None:
     """After an unclean stop the directories of every log are synced again before anything in it counts as synced."""
-    patch.setattr(Log, "_prove_names", lambda self: None)
+    patch.setattr(opening, "_prove_names", lambda log: None)
 
 
 def a_hung_disk_costs_nobody_its_lease(patch: MonkeyPatch) -> None:
@@ -31,15 +32,15 @@ def a_hung_disk_costs_nobody_its_lease(patch: MonkeyPatch) -> None:
 def images_wait_for_the_disk(patch: MonkeyPatch) -> None:
     """A broker whose disk hangs believes in no old image: partitions are opened beside the image, a lease is worth no
     more than the image, and a broker whose disk hangs gives its lease back. Each alone is enough."""
-    reconcile = Partitions.reconcile
+    reconcile = Reconciliation.reconcile
 
-    async def reconcile_and_open(self: Partitions, *image: Any) -> Any:
+    async def reconcile_and_open(self: Reconciliation, *image: Any) -> Any:
         changed = await reconcile(self, *image)
-        await self.open_wanted()
+        await self._openings.open_waiting()
         return changed
 
-    patch.setattr(Partitions, "reconcile", reconcile_and_open)
-    patch.setattr(Partitions, "run_openings", _nothing)
+    patch.setattr(Reconciliation, "reconcile", reconcile_and_open)
+    patch.setattr(Openings, "run", _nothing)
     patch.setattr(Metadata, "as_of", lambda self: self._mono())
     patch.setattr(DiskWatch, "on_tick", lambda self: None)
 
@@ -49,7 +50,7 @@ def vanished_replicas_are_new(patch: MonkeyPatch) -> None:
     patch.setattr(KnownReplicas, "__contains__", lambda self, written_as: False)
 
 
-async def _nothing(self: Partitions) -> None:
+async def _nothing(self: Openings) -> None:
     return
 
 

@@ -27,9 +27,9 @@ def end_that_counts(partition: Any) -> int:
     if not _must_sync(partition):
         return int(log.end_offset)
     heard = _heard.get(partition)
-    if heard is None or heard.truncations != log.truncations:
-        return int(log.synced_end)
-    return int(max(log.synced_end, min(heard.counted_end, log.end_offset)))
+    if heard is None or heard.truncations != log.sync.truncations:
+        return int(log.sync.synced_end)
+    return int(max(log.sync.synced_end, min(heard.counted_end, log.end_offset)))
 
 
 def _must_sync(partition: Any) -> bool:
@@ -43,7 +43,7 @@ def hearings_noted() -> Iterator[None]:
     def noted(self: Role, config: Any, log_config: Any) -> None:
         if config.is_durable and not _must_sync(self):
             counted_end = self.high_watermark if self.is_leader else self.log.end_offset
-            _heard[self] = Heard(counted_end, self.log.truncations)
+            _heard[self] = Heard(counted_end, self.log.sync.truncations)
         on_config(self, config, log_config)
 
     Role.on_config = noted  # type: ignore[method-assign]

@@ -14,7 +14,7 @@ def _grow_a_tail(cluster: BusyCluster) -> tuple[Host, Host]:
     cluster.cut_off(leader)
     cluster.run(cluster.rng.uniform(0.05, 0.4))
     partition = cluster.partition(leader.id)
-    cluster.until(lambda: partition.high_watermark < partition.log.synced_end == partition.log.end_offset)
+    cluster.until(lambda: partition.high_watermark < partition.log.sync.synced_end == partition.log.end_offset)
     return leader, successor
 
 
@@ -86,11 +86,11 @@ def a_fetch_of_an_earlier_epoch_comes_late(cluster: BusyCluster) -> None:
     network.slow_down(follower.address, former.address, 8000)
     cluster.cut_off(former, successor)
     cluster.add_producers(1)
-    cluster.until(lambda: log.synced_end > cluster.partition(successor.id).log.end_offset)
+    cluster.until(lambda: log.sync.synced_end > cluster.partition(successor.id).log.end_offset)
     cluster.run(cluster.rng.uniform(0.01, 0.1))
-    cuts = log.truncations
+    cuts = log.sync.truncations
     cluster.decide(successor)
-    cluster.until(lambda: log.truncations > cuts)
+    cluster.until(lambda: log.sync.truncations > cuts)
     cluster.decide(former)
     network.mend(former.address, successor.address)
     network.mend(successor.address, former.address)

@@ -25,7 +25,7 @@ class HeldEnds:
         """Of a broker that serves; what it holds now."""
         key = (host.id, partition.topic_id, partition.id.partition)
         known = self._held.get(key)
-        cuts = partition.log.truncations
+        cuts = partition.log.sync.truncations
         end = end_that_counts(partition)
         if known is not None and cuts == (known.truncations if known.lives == host.lives else 0):
             end = max(end, min(known.end_offset, partition.log.end_offset))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker import partitions
+from headrace.broker.hosting import topic_settings
 from headrace.broker.upkeep import janitor
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.log.config import LogConfig
@@ -37,7 +37,7 @@ def settings(plan: "Plan") -> dict[str, str]:
 
 @contextmanager
 def within_reach(plan: "Plan") -> Iterator[None]:
-    before = partitions.log_limits, janitor.EXPIRY_TICKS
+    before = topic_settings.log_limits, janitor.EXPIRY_TICKS
 
     def log_limits(config: BrokerConfig) -> LogConfig:
         limits = before[0](config)
@@ -46,10 +46,10 @@ def within_reach(plan: "Plan") -> Iterator[None]:
             producers_max=plan.producers_max or limits.producers_max,
         )
 
-    partitions.log_limits = log_limits
+    topic_settings.log_limits = log_limits
     if plan.is_restless:
         janitor.EXPIRY_TICKS = EXPIRY_TICKS
     try:
         yield
     finally:
-        partitions.log_limits, janitor.EXPIRY_TICKS = before
+        topic_settings.log_limits, janitor.EXPIRY_TICKS = before

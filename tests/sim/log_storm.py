@@ -11,7 +11,7 @@ from random import Random
 
 from headrace.base.clock import Now
 from headrace.base.errors import DiskFull
-from headrace.log import Duplicate, FilePool, Log, LogConfig, RecoveryReport, SyncTicket
+from headrace.log import Duplicate, FilePool, Log, LogConfig, RecoveryReport, SyncTicket, open_log
 from headrace.wire.batch import BatchHeader, iter_headers, parse_header
 from headrace.wire.records import Record, build_batch
 from sim.disk import SimDisk
@@ -120,7 +120,7 @@ class LogStorm:
 
     def _next_sequence(self, producer_id: int, before: list[Batch]) -> int:
         """As a client knows it, which remembers what retention has long taken from the log."""
-        state = self.log._state.producers.get(producer_id)
+        state = self.log.state.producers.get(producer_id)
         last = state.last_sequence if state is not None else -1
         return max([last, *(b.header.last_sequence for b in before if b.header.producer_id == producer_id)]) + 1
 
@@ -142,7 +142,7 @@ class LogStorm:
             self._run_one_job()
         if self.ticket is not None:
             self.log.on_synced(self.ticket)
-            if self.ticket.truncations == self.log.truncations:
+            if self.ticket.truncations == self.log.sync.truncations:
                 self.was_cut = False
             self.ticket = None
 
@@ -153,9 +153,9 @@ class LogStorm:
 
     def _checkpoint(self) -> None:
         log = self.log
-        self.recovery_point = log.synced_end if self.rules.checkpoints_synced_end else log.end_offset
+        self.recovery_point = log.sync.synced_end if self.rules.checkpoints_synced_end else log.end_offset
         self.durable_start = log.start_offset
-        log.on_checkpointed(self.recovery_point)
+        log.snapshots.prune(self.recovery_point, log.start_offset)
 
     def _roll(self) -> None:
         self.log.roll(self.now)
@@ -176,18 +176,20 @@ class LogStorm:
         self.epoch += 1
 
     def _advance_start(self) -> None:
-        starts = [batch.header.base_offset for batch in self.batches if batch.header.base_offset <= self.log.synced_end]
+        starts = [
+            batch.header.base_offset for batch in self.batches if batch.header.base_offset <= self.log.sync.synced_end
+        ]
         if starts:
             self.log.advance_start(self.rng.choice(starts[: len(starts) // 2 + 1]))
         self._checkpoint()
         for path in self.log.retire_segments(self.log.start_offset):
             if self.rng.random() < 0.7:
-                self.log._disk.unlink(path)
+                self.log.segments.disk.unlink(path)
 
     # What fate does
 
     def _die(self) -> None:
-        synced_end, start = self.log.synced_end, self.log.start_offset
+        synced_end, start = self.log.sync.synced_end, self.log.start_offset
         must_stay = [batch for batch in self.batches if batch.header.next_offset <= synced_end]
         if self.rng.random() < 0.2:
             self.machine.kill()
@@ -212,8 +214,7 @@ class LogStorm:
 
     def _open(self, clean: bool = False) -> tuple[Log, RecoveryReport]:
         disk = self.machine.mount()
-        return Log.open(
-            disk,
+        return open_log(
             FilePool(disk, open_max=3, index_bytes_max=10_000),
             PATH,
             CONFIG,
@@ -227,7 +228,7 @@ class LogStorm:
         if clean:
             self.log, _ = self._open(clean=True)
             assert self.log.begin_sync() is None, "a clean start has nothing to sync"
-            batches = [b for b in batches if b.header.next_offset > self.log.segments[0].base_offset]
+            batches = [b for b in batches if b.header.next_offset > self.log.segments.all[0].base_offset]
             assert [b.content for b in read_all(self.log)] == [b.content for b in batches]
         expect_dense(batches, self.log.end_offset)
         expect_duplicates(self.log, batches)
@@ -238,8 +239,8 @@ class LogStorm:
 
 def read_all(log: Log) -> list[Batch]:
     batches: list[Batch] = []
-    offset = log.segments[0].base_offset
-    while (found := log.read(offset, 2000, log.end_offset)) is not None:
+    offset = log.segments.all[0].base_offset
+    while (found := log.reader.read(offset, 2000, log.end_offset)) is not None:
         content = found.read()
         batches += [Batch(header, content[at : at + header.size]) for at, header in iter_headers(content)]
         offset = found.next_offset
@@ -268,11 +269,16 @@ def expect_duplicates(log: Log, batches: list[Batch]) -> None:
     for producer_id in PRODUCERS:
         written = [batch.header for batch in batches if batch.header.producer_id == producer_id]
         # What retention took away may be forgotten: after a truncation there is nothing left to replay it from.
-        for header in [header for header in written[-5:] if header.base_offset >= log.segments[0].base_offset]:
+        for header in [header for header in written[-5:] if header.base_offset >= log.segments.all[0].base_offset]:
             expected = Duplicate(header.base_offset, header.next_offset, header.max_timestamp)
-            assert log.check_producer(header) == expected
+            assert log.state.check(header, log.config.producers_max) == expected
         if written:
-            assert log.check_producer(written[-1]._replace(base_sequence=written[-1].last_sequence + 1)) is None
+            assert (
+                log.state.check(
+                    written[-1]._replace(base_sequence=written[-1].last_sequence + 1), log.config.producers_max
+                )
+                is None
+            )
 
 
 def expect_epochs(log: Log, batches: list[Batch]) -> None:
@@ -280,13 +286,13 @@ def expect_epochs(log: Log, batches: list[Batch]) -> None:
     epochs = sorted({batch.header.leader_epoch for batch in batches})
     for epoch in epochs:
         later = [b.header.base_offset for b in batches if b.header.leader_epoch > epoch]
-        assert log.epoch_end(epoch) == (epoch, later[0] if later else log.end_offset)
+        assert log.state.epochs.end_of(epoch, -1, log.end_offset) == (epoch, later[0] if later else log.end_offset)
 
 
 def expect_seeks(log: Log, batches: list[Batch], rng: Random) -> None:
     for batch in rng.sample(batches, min(8, len(batches))):
         offset = rng.randint(batch.header.base_offset, batch.header.last_offset)
-        found = log.read(offset, 1, log.end_offset)
+        found = log.reader.read(offset, 1, log.end_offset)
         assert found is not None
         assert found.read() == batch.content
         found.release()
@@ -300,7 +306,7 @@ def expect_times(log: Log, batches: list[Batch], rng: Random) -> None:
             for b in batches
             if b.header.max_timestamp >= timestamp and b.header.last_offset >= log.start_offset
         ]
-        found = log.find_by_time(timestamp)
+        found = log.reader.find_by_time(timestamp, log.start_offset)
         if newer:
             assert found is not None
             assert newer[0].base_offset <= found[0] <= newer[0].last_offset or newer[0].base_offset < log.start_offset

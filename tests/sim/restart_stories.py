@@ -17,7 +17,7 @@ class HeldStart:
         self.is_held = False
         self._let_go = asyncio.Event()
         assert host.node is not None
-        self._checkpoints = host.node.broker.partitions._checkpoints
+        self._checkpoints = host.node.broker.hosting.checkpoints
         self._save = self._checkpoints._save_file
         self._checkpoints._save_file = self._hold  # type: ignore[method-assign]
 

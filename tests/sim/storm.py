@@ -456,7 +456,7 @@ class Storm:
 def _records(partition: Any) -> dict[int, bytes]:
     found: dict[int, bytes] = {}
     offset = partition.log.start_offset
-    while (part := partition.log.read(offset, READ_BYTES, partition.log.end_offset)) is not None:
+    while (part := partition.log.reader.read(offset, READ_BYTES, partition.log.end_offset)) is not None:
         content = part.read()
         part.release()
         for position, header in iter_headers(content):

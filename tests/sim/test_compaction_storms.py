@@ -4,7 +4,6 @@ itself."""
 import pytest
 
 from headrace.log.key_offsets import KeyOffsets
-from headrace.log.log import Log
 from headrace.log.swap import Swap
 from sim import limits
 from sim.group_storm import SETTINGS, group_plan, run_group_storm
@@ -18,13 +17,13 @@ RESTLESS = {**SETTINGS, **limits.RESTLESS}
 def swaps(monkeypatch: pytest.MonkeyPatch) -> list[Swap]:
     """Of compactions that came to their end."""
     swaps: list[Swap] = []
-    finish = Log.finish_swap
+    finish = Swap.finish
 
-    def note(log: Log, swap: Swap) -> None:
+    def note(swap: Swap) -> None:
         swaps.append(swap)
-        finish(log, swap)
+        finish(swap)
 
-    monkeypatch.setattr(Log, "finish_swap", note)
+    monkeypatch.setattr(Swap, "finish", note)
     return swaps
 
 

@@ -59,7 +59,7 @@ def _lose_power_after_one(cluster: Cluster, host: Host) -> None:
 
 def test_names_of_a_failed_sync_are_durable_before_the_next_ack(alone: Cluster) -> None:
     lose_power_after_a_failed_sync_of_names(alone)
-    assert alone.partition(1).log.segment_count > 8
+    assert len(alone.partition(1).log.segments.all) > 8
 
 
 def test_without_that_acknowledged_segments_are_lost(alone: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +280,7 @@ def test_a_disk_full_to_the_last_byte_is_emptied_by_retention() -> None:
     cluster.produce(8.0)
     for host in cluster.world.hosts:
         host.disk.capacity_bytes = host.disk.used_bytes()
-    cluster.until(lambda: all(len(cluster.partition(each).log.segments) == 1 for each in (1, 2, 3)))
+    cluster.until(lambda: all(len(cluster.partition(each).log.segments.all) == 1 for each in (1, 2, 3)))
     cluster.world.end()
 
 
@@ -302,7 +302,7 @@ def test_a_disk_full_to_the_last_byte_is_emptied_by_a_deletion(role: str) -> Non
     cluster.checks.on_deletion(TOPIC, 0, before)
     loop = cluster.world.client_loop("deleter")
     cluster.world.spawn(loop, delete_records(Directory(cluster.world, loop, Random(4)), TOPIC, 0, before))
-    cluster.until(lambda: cluster.partition(victim).log.segments[0].base_offset > before - 100)
+    cluster.until(lambda: cluster.partition(victim).log.segments.all[0].base_offset > before - 100)
     disk.capacity_bytes = SMALL_BYTES
     cluster.until(lambda: len(cluster.state.isr) == 3)
     cluster.world.end()

@@ -211,14 +211,14 @@ def test_no_checkpoint_comes_between_a_lower_recovery_point_and_its_cut(cluster:
     cluster.produce(1.0)
     host = cluster.world.hosts[cluster.state.replicas[-1] - 1]
     assert host.node is not None
-    partitions, partition = host.node.broker.partitions, cluster.partition(host.id)
-    assert partition.log.synced_end > 4
+    checkpoints, partition = host.node.broker.hosting.checkpoints, cluster.partition(host.id)
+    assert partition.log.sync.synced_end > 4
 
     async def cut_beside_the_janitor() -> None:
         def cut() -> None:
             partition.following.truncate(2, host.clock.now())
 
-        await asyncio.gather(partitions.cut(partition, 2, cut), partitions.save_checkpoints())
+        await asyncio.gather(checkpoints.before_cut(partition, 2, cut), checkpoints.save())
 
     task = host.loop.create_task(cut_beside_the_janitor())
     assert cluster.agenda.run(5.0, task.done)
@@ -234,7 +234,7 @@ def test_a_replica_begins_where_records_were_deleted_up_to_the_midst_of_a_batch(
     cluster.produce(2.0)
     leader = cluster.state.leader
     log = cluster.partition(leader).log
-    wide = [header for _, header in log.segments[-1].walk() if header.record_count > 1][-1]
+    wide = [header for _, header in log.segments.all[-1].walk() if header.record_count > 1][-1]
     loop = cluster.world.client_loop("admin")
     directory = Directory(cluster.world, loop, Random(1))
     cluster.world.spawn(loop, delete_records(directory, TOPIC, 0, wide.base_offset + 1))

@@ -115,7 +115,7 @@ class Keyed(Cluster):
         store = self.partition(broker_id).log
         found: list[bytes | None] = []
         offset = store.start_offset
-        while (part := store.read(offset, READ_BYTES, store.end_offset)) is not None:
+        while (part := store.reader.read(offset, READ_BYTES, store.end_offset)) is not None:
             content = part.read()
             part.release()
             for position, header in iter_headers(content):

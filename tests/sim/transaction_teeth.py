@@ -5,7 +5,7 @@ from pytest import MonkeyPatch
 from headrace.broker.coordinators.markers import Markers
 from headrace.broker.handlers.first_writes import FirstWrites
 from headrace.groups.offsets.committed import CommittedOffsets
-from headrace.log.log import Log
+from headrace.log.aborted import AbortedIndex
 from headrace.partition.reads import Reads
 from headrace.partition.refusals import RefusedBatches
 from headrace.partition.verification import Verifications
@@ -22,7 +22,7 @@ def open_transactions_are_shown(patch: MonkeyPatch) -> None:
 
 def aborted_transactions_are_not_listed(patch: MonkeyPatch) -> None:
     """A read_committed reader is told which transactions were aborted."""
-    patch.setattr(Log, "aborted_between", lambda self, offset, end_offset: [])
+    patch.setattr(AbortedIndex, "between", lambda self, offset, end_offset: [])
 
 
 def first_writes_are_not_checked(patch: MonkeyPatch) -> None:
@@ -53,7 +53,7 @@ def epochs_do_not_part_transactions(patch: MonkeyPatch) -> None:
     """A transaction of an older epoch is not open for its producer."""
 
     def careless(self: Verifications, producer_id: int, producer_epoch: int) -> bool:
-        return self._role.log.transaction_start(producer_id) is not None
+        return self._role.log.state.transactions.open.get(producer_id) is not None
 
     patch.setattr(Verifications, "is_in_transaction", careless)
 

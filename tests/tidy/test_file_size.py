@@ -4,10 +4,7 @@ import imports
 from shrinking import hold
 
 LINES_MAX = 500
-ALLOWED = {
-    "headrace.broker.partitions",
-    "headrace.log.log",
-}
+ALLOWED = {}
 
 
 def too_long(files: dict[str, str]) -> set[str]:

@@ -9,7 +9,6 @@ LINES_MAX = 40
 ALLOWED = {
     "headrace.broker.broker.Broker.__init__",
     "headrace.broker.node.Node.start",
-    "headrace.broker.partitions.Partitions.__init__",
     "headrace.cli.messages.consume.consume",
     "headrace.cli.run.gateway.gateway",
     "headrace.cli.group.commands.reset",
@@ -24,7 +23,6 @@ ALLOWED = {
     "headrace.gateway.messages.rendering.Rendering._add_window",
     "headrace.gateway.ui.pages.overview.overview",
     "headrace.gateway.ui.pages.topics.topics",
-    "headrace.log.log.Log.open",
     "headrace.partition.appends.Appends.append",
     "headrace.pipelines.clean.clean",
     "headrace.pipelines.lake.lake",

@@ -10,11 +10,8 @@ ALLOWED = {
     "headrace.client.cluster_client.ClusterClient",
     "headrace.client.writer_client.WriterClient",
     "headrace.partition.partition.Partition",
-    "headrace.broker.partitions.Partitions",
     "headrace.broker.replication.fetcher.Fetcher",
     "headrace.cli.up.supervisor.Supervisor",
-    "headrace.log.log.Log",
-    "headrace.log.segment.Segment",
     "headrace.replica.leader.LeaderReplica",
 }
 

@@ -8,7 +8,6 @@ from shrinking import hold
 PARAMETERS_MAX = 8
 ALLOWED = {
     "headrace.broker.broker.Broker.__init__",
-    "headrace.broker.partitions.Partitions.__init__",
     "headrace.cli.backup.commands.restore",
     "headrace.cli.messages.consume.consume",
     "headrace.cli.run.gateway.gateway",

@@ -21,6 +21,7 @@ from headrace.broker.coordinators.transactions import TransactionCoordinators, t
 from headrace.broker.disk.room import DiskRoom
 from headrace.broker.disk.watch import DiskWatch
 from headrace.broker.handlers import HANDLERS
+from headrace.broker.hosting.hosting import Hosting
 from headrace.broker.membership.clock_watch import ClockWatch
 from headrace.broker.membership.controller import Controller
 from headrace.broker.membership.leaderless import Leaderless
@@ -65,6 +66,7 @@ OPEN_SECONDS_MAX = 5.0
 class Broker:
     listeners: Listeners
     membership: Membership
+    hosting: Hosting
     partitions: Partitions
     disk_room: DiskRoom
     seen_revision: SeenRevision
@@ -141,7 +143,7 @@ class Broker:
         self.fetch_bytes_max = self.view.config.number("fetch.max.bytes")
         self._on_live(before)
         self._compare_clocks(image)
-        changed = await self.partitions.reconcile(image, self.view.config)
+        changed = await self.hosting.reconciliation.reconcile(image, self.view.config)
         self._follow(changed)
         self.controller.wake()
 
@@ -241,7 +243,7 @@ class Broker:
         """A change that needs live brokers, and makes partitions of this topic: our own can be written when it returns,
         unless the disk takes long."""
         await self._change_placement(plan, validate_only)
-        await self.partitions.until_opened(topic, OPEN_SECONDS_MAX)
+        await self.hosting.openings.until_opened(topic, OPEN_SECONDS_MAX)
 
     async def _change_placement(self, plan: Plan, validate_only: bool) -> None:
         """Asks the store for live brokers and plans again where too few are known: some may have joined unheard of."""

@@ -24,6 +24,7 @@ from headrace.base.ids import TopicPartition
 from headrace.broker.disk.known_replicas import KnownReplicas
 from headrace.broker.disk.spare_room import SpareRoom
 from headrace.broker.disk.watch import DiskWatch
+from headrace.broker.hosting.moved import Moved
 from headrace.log import checkpoint
 from headrace.partition.partition import Partition
 from headrace.partition.role import assert_bounds, count_on_memory
@@ -35,7 +36,8 @@ Offsets = dict[TopicPartition, int]
 
 
 class Checkpoints:
-    def __init__(self, disk: Disk, path: str, watch: DiskWatch) -> None:
+    def __init__(self, disk: Disk, path: str, watch: DiskWatch, moved: Moved) -> None:
+        self.moved = moved
         self._disk = disk
         self._watch = watch
         self._recovery_points_path = f"{path}/recovery-points"
@@ -79,10 +81,6 @@ class Checkpoints:
         """Whether the files may still say something of a log that is forgotten: a write may have been under way then."""
         return forgotten in self._forgotten
 
-    def add(self, moved: Iterable[Partition]) -> None:
-        """Partitions of which something is to be written down."""
-        self._unsaved.update(dict.fromkeys(moved))
-
     async def note_opened(self, opened: Collection[Partition]) -> None:
         """Before they are hosted, and after their directories are durable."""
         relaxed = [each for each in opened if not each.is_durable and each.written_as not in self.relaxed]
@@ -105,14 +103,13 @@ class Checkpoints:
 
     # -- saving ----------------------------------------------------------------------------------------------------
 
-    async def save(self, add_moved: Callable[[], None]) -> None:
-        """Raises DiskFull; what could be saved is saved then, and the rest is tried again by the next call. `add_moved`
-        adds what has moved up to the moment at which this writes."""
-        await self._in_turn(self._save(add_moved))
+    async def save(self) -> None:
+        """Writes down what has moved up to the moment of its turn. Raises DiskFull; what could be saved is saved then, and
+        the rest is tried again by the next call."""
+        await self._in_turn(self._save())
 
-    async def _save(self, add_moved: Callable[[], None]) -> None:
-        add_moved()
-        unsaved, self._unsaved = self._unsaved, {}
+    async def _save(self) -> None:
+        unsaved, self._unsaved = {**self._unsaved, **self.moved.take_unsaved()}, {}
         if self._is_saved and not unsaved:
             return
         self._is_saved = True
@@ -124,7 +121,7 @@ class Checkpoints:
             raise
         for partition in unsaved:
             if not partition.is_gone:
-                partition.log.on_checkpointed(self.recovery_points[partition.written_as])
+                partition.log.snapshots.prune(self.recovery_points[partition.written_as], partition.log.start_offset)
 
     async def _write_down(self, partitions: Iterable[Partition]) -> None:
         """The values are of now."""
@@ -139,7 +136,7 @@ class Checkpoints:
         relaxed = dict(self.relaxed)
         unnamed = list(self._forgotten)
         # Starts first: a log that was cut above its recovery point must not look damaged.
-        frees = any(partition.log.has_segments_below(start) for partition, start in noted.items())
+        frees = any(partition.log.segments.has_below(start) for partition, start in noted.items())
         await self._save_file(self._start_offsets_path, starts, frees)
         self._retiring.update(noted)
         await self._save_file(self._recovery_points_path, points)
@@ -154,7 +151,7 @@ class Checkpoints:
     def _note(self, partition: Partition) -> None:
         assert_bounds(partition)
         name = partition.written_as
-        self.recovery_points[name] = partition.log.synced_end
+        self.recovery_points[name] = partition.log.sync.synced_end
         self.high_watermarks[name] = partition.high_watermark
         if partition.log.start_offset:
             self.start_offsets[name] = partition.log.start_offset
@@ -164,7 +161,7 @@ class Checkpoints:
 
     def _note_relaxed(self, partition: Partition) -> None:
         if not partition.config.is_durable:
-            self.relaxed.setdefault(partition.written_as, partition.log.synced_end)
+            self.relaxed.setdefault(partition.written_as, partition.log.sync.synced_end)
         elif partition.is_proven and self.are_doubts_told:
             self.relaxed.pop(partition.written_as, None)
 
@@ -213,7 +210,7 @@ class Checkpoints:
             # Only after an unclean election. What it takes away must not look like a loss to the next start.
             self.high_watermarks[name] = offset
             await self._save_file(self._high_watermarks_path, dict(self.high_watermarks), frees=True)
-        self.recovery_points[name] = min(partition.log.synced_end, offset)
+        self.recovery_points[name] = min(partition.log.sync.synced_end, offset)
         await self._save_file(self._recovery_points_path, dict(self.recovery_points), frees=True)
         if start is not None:
             # A log that begins above the start that is written down has lost its head.

@@ -23,13 +23,19 @@ from headrace.base.file_sync import Job
 from headrace.base.ids import format_id
 from headrace.base.probe import Probes
 from headrace.broker.broker import Broker
+from headrace.broker.checkpoints import Checkpoints
 from headrace.broker.disk.directory import DataDirectory
 from headrace.broker.disk.flusher import Flusher
+from headrace.broker.disk.partition_directories import PartitionDirectories
 from headrace.broker.disk.room import DiskRoom
 from headrace.broker.disk.sync_threads import THREADS, SyncThreads
 from headrace.broker.disk.syncs import OpenSyncs, ThreadsOnly
 from headrace.broker.disk.watch import DiskWatch
 from headrace.broker.handlers import HANDLERS
+from headrace.broker.hosting.hosting import Hosting
+from headrace.broker.hosting.log_files import LogFiles
+from headrace.broker.hosting.moved import Moved
+from headrace.broker.hosting.opener import LifeBefore
 from headrace.broker.membership.hand_over import hand_over
 from headrace.broker.membership.image_turns import image_of
 from headrace.broker.membership.membership import Membership
@@ -42,7 +48,6 @@ from headrace.broker.net.dispatch import Dispatch
 from headrace.broker.net.hung_peers import HungPeers
 from headrace.broker.net.open_listeners import ListenerParts, open_listeners
 from headrace.broker.net.traces import Traces, open_traces
-from headrace.broker.partitions import Partitions
 from headrace.broker.replication.doubtful_copies import DoubtfulCopies
 from headrace.broker.replication.stall_watch import StallWatch
 from headrace.broker.security.authorization import warn_of_idle_rules
@@ -54,6 +59,7 @@ from headrace.broker.turn import Turn
 from headrace.broker.upkeep.clean_process import Cleaning
 from headrace.broker.upkeep.cleaner import Cleaner
 from headrace.broker.upkeep.janitor import Janitor
+from headrace.broker.upkeep.removals import Removals
 from headrace.broker.upkeep.retention import Retention
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import Broker as Registration
@@ -62,6 +68,7 @@ from headrace.cluster.listeners import plan_listeners
 from headrace.cluster.registration import found_cluster
 from headrace.cluster.store import Conflict, MetaStore
 from headrace.log.clean_job import CleanJob
+from headrace.log.pool import FilePool
 from headrace.partition.partition import Partition
 from headrace.partition.ready import Ready
 
@@ -202,25 +209,29 @@ class Node:
         broker.seen_revision = SeenRevision(self._disk, self.settings.data, self._watch)
         broker.seen_revision.compare(image.revision)
         self._was_clean = self._directory.take_clean_mark()
-        broker.partitions = Partitions(
-            broker_id=self.settings.broker_id,
-            path=self.settings.data,
-            disk=self._disk,
-            clock=self._clock,
-            ready=self._ready,
-            threads=self._sync_threads,
-            watch=self._watch,
-            probes=self.probes,
-            on_opened=broker.on_opened,
-            clean_start=self._was_clean,
-            kept_page_cache=self._is_same_boot(image),
-            files_max=self._descriptors.files_max,
-        )
+        broker.hosting = self._host(LifeBefore(self._was_clean, self._is_same_boot(image)))
+        broker.partitions = broker.hosting.partitions
         await broker.metadata.begin(image)
-        await broker.partitions.open_wanted()
-        broker.partitions.set_strays_aside(broker.image)
+        await broker.hosting.openings.open_waiting()
+        broker.hosting.set_strays_aside(broker.image)
         # What a crash left in the page cache only is on disk before anybody asks: offsets that were seen are not unseen.
         await self._turn.until_synced()
+
+    def _host(self, before: LifeBefore) -> Hosting:
+        disk, path = self._disk, self.settings.data
+        pool = FilePool(disk, self._descriptors.files_max)
+        files = LogFiles(PartitionDirectories(disk, path), pool, Removals(disk, self._sync_threads))
+        checkpoints = Checkpoints(disk, path, self._watch, Moved(self._ready))
+        return Hosting(
+            self.settings.broker_id,
+            files,
+            checkpoints,
+            self._ready,
+            self._clock,
+            self._watch,
+            before,
+            self.broker.on_opened,
+        )
 
     def _probe_disk(self) -> None:
         self._disk.write_atomic(f"{self.settings.data}/disk-watch", b"1")
@@ -264,13 +275,13 @@ class Node:
         if self._tls:
             self._tasks.start("certificates", look_at_certificates(self._tls, self._read_threads))
         self._tasks.start("janitor", Janitor(self.broker).run())
-        self._tasks.start("stall watch", StallWatch(self.broker.view, self.broker.partitions).run())
+        self._tasks.start("stall watch", StallWatch(self.broker.view, self.broker.hosting.checkpoints.moved).run())
         self._tasks.start("loop lag", LoopLag(self.probes).run())
         self._keep_tidy()
 
     def _keep_tidy(self) -> None:
         broker = self.broker
-        broker.retention = Retention(broker.view, broker.partitions, broker.credible_time)
+        broker.retention = Retention(broker.view, broker.partitions, broker.hosting.checkpoints, broker.credible_time)
         self._tasks.start("retention", broker.retention.run())
         if self._begin_cleaning is not None and self._config.flag("log.cleaner.enable"):
             broker.cleaner = Cleaner(
@@ -303,13 +314,15 @@ class Node:
         lost_page_cache = before is not None and not self._is_same_boot(broker.image) and not self._was_clean
         membership = broker.membership = Membership(broker, me, lost_page_cache)
         self._tasks.start("disk watch", self._watch.run())
-        self._tasks.start("openings", broker.partitions.run_openings())
+        self._tasks.start("openings", broker.hosting.openings.run())
         self._tasks.start("metadata", broker.metadata.run_watch())
         await membership.join()
         self._tasks.start("lease", membership.run())
         self._tasks.start("leases", membership.run_watch())
         self._tasks.start("isr", broker.isr_keeper.run())
-        self._tasks.start("doubtful copies", DoubtfulCopies(broker.view, broker.partitions).run())
+        self._tasks.start(
+            "doubtful copies", DoubtfulCopies(broker.view, broker.partitions, broker.hosting.doubts).run()
+        )
         self._tasks.start("room to lead", RoomToLead(broker.view, broker.partitions, broker.disk_room).run())
         self._tasks.start("controller", broker.controller.run())
 
@@ -375,10 +388,10 @@ class Node:
 
     async def _close_logs(self) -> None:
         await self.broker.partitions.close_all(self._turn.until_synced)
-        await self.broker.partitions.save_checkpoints()
+        await self.broker.hosting.checkpoints.save()
         await self.broker.seen_revision.save(self.broker.image.revision)
         # The mark stands for every log. One that could not be opened is as the life before left it: the next has to look.
-        if not self.broker.partitions.unopened:
+        if not self.broker.hosting.openings.unopened:
             self._directory.leave_clean_mark()
 
     async def until_stopped(self) -> None:

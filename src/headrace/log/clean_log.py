@@ -18,12 +18,11 @@ from headrace.base.errors import DiskFull
 from headrace.log.clean_batch import CleanRules, clean, emptied, keys_of
 from headrace.log.clean_job import CleanJob, CleanReport, SealedSegment
 from headrace.log.clean_transactions import AbortedReader, CleanedMarkers
-from headrace.log.envelope import write_cache
-from headrace.log.index import encode_index
 from headrace.log.key_offsets import KeyOffsets, bytes_for
 from headrace.log.pool import FilePool
 from headrace.log.segment import RELATIVE_OFFSET_MAX, Segment, log_path
-from headrace.log.swap import CLEANED, CleanedGroup, cleaned_path
+from headrace.log.swap import CleanedGroup
+from headrace.log.swap_files import CLEANED, cleaned_path
 from headrace.log.walk import walk
 from headrace.wire.batch import DELETE_HORIZON, HEADER_SIZE, BatchHeader, CorruptBatch, crc_ok, parse_header
 
@@ -230,7 +229,7 @@ class _Output:
         self._flush()
         self._file.sync_job()()
         self._file.close()
-        write_cache(self._disk, self._index_path, encode_index(self.segment.index, self.segment.summary)).close()
+        self.segment.write_index(self._index_path).close()
         return self._index_path
 
     def abandon(self) -> None:

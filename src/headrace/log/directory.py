@@ -2,7 +2,7 @@
 
 `{base}.log` and `{base}.index` are a segment, `{offset}.snapshot` the state there. `*.deleted` was given up by the log
 and awaits its unlink, which takes long for a large file and so is not for the event loop; `*.tmp` and `*.cleaned` were
-never finished; `*.swap` is explained in `swap`.
+never finished; `*.swap` is explained in `swap_files`.
 """
 
 import re
@@ -10,7 +10,7 @@ import re
 from headrace.base.disk import Disk
 from headrace.log.pool import FilePool
 from headrace.log.segment import Segment, log_path
-from headrace.log.swap import CLEANED, finish_swaps
+from headrace.log.swap_files import CLEANED, finish_swaps
 
 DELETED = ".deleted"
 _LEFT_OVER = (DELETED, ".tmp", CLEANED)

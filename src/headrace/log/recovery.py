@@ -19,6 +19,7 @@ from headrace.log.scan import has_sound_batch, sound_batches
 from headrace.log.segment import Segment
 from headrace.log.snapshots import Snapshots
 from headrace.log.state import LogState
+from headrace.log.transactions import marker_at
 
 
 class RecoveryReport(NamedTuple):
@@ -136,7 +137,7 @@ class _Scan:
             segment.add(header)
             self.epoch = header.leader_epoch
             if header.base_offset >= self._apply_from:
-                self._state.apply(header, self._now_ms, segment.marker_at(position, header))
+                self._state.apply(header, self._now_ms, marker_at(segment, position, header))
                 if self._snapshots.is_due_after(1, header.size, self._config, self._state):
                     self._write_snapshot(header.next_offset)
         self.bytes += file_bytes

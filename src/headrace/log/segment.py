@@ -13,21 +13,11 @@ from collections.abc import Iterator
 
 from headrace.base.disk import File
 from headrace.base.errors import DiskFull
-from headrace.log.envelope import write_cache
-from headrace.log.index import (
-    NO_TIMESTAMP,
-    SUMMARY_BYTES,
-    IndexSummary,
-    SparseIndex,
-    decode_index,
-    decode_summary,
-    encode_index,
-)
+from headrace.log.index import NO_TIMESTAMP, IndexSummary, SparseIndex
+from headrace.log.index_file import read_index, read_summary, write_index
 from headrace.log.pool import FilePool
-from headrace.log.transactions import marker_of
-from headrace.log.walk import SWEEP_BYTES, steps, walk
-from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch
-from headrace.wire.records import Marker
+from headrace.log.walk import SWEEP_BYTES, position_of, steps, walk
+from headrace.wire.batch import BatchHeader
 
 RELATIVE_OFFSET_MAX = (1 << 31) - 1
 
@@ -111,15 +101,13 @@ class Segment:
         self._pool.indexes.put(self.log_path, self._index)
         self._index = None
 
-    def write_index(self) -> File:
-        """Writes the index, neither synced nor atomic: a torn one is seen by its CRC and rebuilt. The caller closes it."""
-        return write_cache(self._pool.disk, self.index_path, encode_index(self.index, self.summary))
-
-    @property
-    def summary(self) -> IndexSummary:
-        return IndexSummary(
-            self.base_offset, self.size, self.next_offset, self.max_timestamp, self.first_append_ms, len(self.index)
+    def write_index(self, path: str | None = None) -> File:
+        """Writes the index, beside the log file or to `path`. The caller closes it."""
+        index = self.index
+        summary = IndexSummary(
+            self.base_offset, self.size, self.next_offset, self.max_timestamp, self.first_append_ms, len(index)
         )
+        return write_index(self._pool.disk, path or self.index_path, index, summary)
 
     # Shrinking
 
@@ -155,7 +143,7 @@ class Segment:
         index = self.index
         position = index.marks.get(offset)
         if position is None:
-            position = self._walk_to(offset, index.position_before(offset - self.base_offset))
+            position = position_of(offset, self.file, index.position_before(offset - self.base_offset), self.size)
             index.mark(offset, position)
         return position
 
@@ -166,12 +154,6 @@ class Segment:
         index = self.index
         position = index.marks.get(offset)
         return position if position is not None else index.position_before(offset - self.base_offset)
-
-    def _walk_to(self, offset: int, start: int) -> int:
-        for position, _, next_offset in steps(self.file, start, self.size):
-            if next_offset > offset:
-                return position
-        return self.size
 
     def boundary_within(self, start: int, limit: int, at_least_one: bool) -> tuple[int, int] | None:
         """(position, offset) of the end of the last batch that fits into [start, limit); the index makes it a short
@@ -191,19 +173,6 @@ class Segment:
 
     def walk(self, position: int = 0, end: int | None = None) -> Iterator[tuple[int, BatchHeader]]:
         return walk(self.file, position, self.size if end is None else end, SWEEP_BYTES)
-
-    def marker_at(self, position: int, header: BatchHeader) -> Marker | None:
-        """The transaction marker in the batch with this header; None for a batch that is no marker."""
-        return marker_of(self.file.pread(header.size, position)) if header.is_control else None
-
-    def first_timestamp(self) -> int | None:
-        """The largest timestamp of the first batch, read from its header alone."""
-        for _, header in walk(self.file, 0, self.size, HEADER_SIZE):
-            return header.max_timestamp
-        return None
-
-    def walk_from_time(self, timestamp: int) -> Iterator[tuple[int, BatchHeader]]:
-        return walk(self.file, self.index.position_before_time(timestamp), self.size)
 
     # Loading
 
@@ -226,8 +195,8 @@ class Segment:
         return self._index is not None
 
     def _read_index(self) -> SparseIndex | None:
-        loaded = decode_index(self._read_index_file(None))
-        if loaded is None or not self._belongs(*loaded):
+        loaded = read_index(self._pool, self.index_path, self.log_path, self.base_offset, self.size)
+        if loaded is None:
             return None
         summary, index = loaded
         self.next_offset = summary.next_offset
@@ -235,37 +204,13 @@ class Segment:
         return index
 
     def _load_max_timestamp(self) -> int:
-        summary = decode_summary(self._read_index_file(SUMMARY_BYTES))
-        if summary is not None and (summary.base_offset, summary.log_bytes) == (self.base_offset, self.size):
+        summary = read_summary(self._pool.disk, self.index_path, self.base_offset, self.size)
+        if summary is not None:
             return summary.max_timestamp
         self._pool.indexes.forget(self.log_path)
         self._load_index()
         assert self._max_timestamp is not None
         return self._max_timestamp
-
-    def _read_index_file(self, length: int | None) -> bytes:
-        disk = self._pool.disk
-        if not disk.exists(self.index_path):
-            return b""
-        if length is None:
-            return disk.read(self.index_path)
-        file = disk.open(self.index_path)
-        try:
-            return file.pread(length, 0)
-        finally:
-            file.close()
-
-    def _belongs(self, summary: IndexSummary, index: SparseIndex) -> bool:
-        """Whether the last index entry points at its batch: an index can outlive its log in a crash."""
-        if (summary.base_offset, summary.log_bytes) != (self.base_offset, self.size):
-            return False
-        if not index.positions:
-            return True
-        try:
-            _, header = next(walk(self.file, index.positions[-1], self.size, HEADER_SIZE))
-        except (CorruptBatch, StopIteration):
-            return False
-        return header.base_offset == self.base_offset + index.offsets[-1]
 
     def _rebuild_index(self) -> SparseIndex:
         rebuilt = Segment(self._pool, self.log_path, self.base_offset, 0, self.base_offset, self.index_interval_bytes)

@@ -17,6 +17,7 @@ from headrace.log.envelope import write_cache
 from headrace.log.ladder import surplus
 from headrace.log.segment import Segment
 from headrace.log.state import LogState
+from headrace.log.transactions import marker_at
 
 _NAME = re.compile(r"(\d{20})\.snapshot")
 # A snapshot costs about a microsecond for each producer, and 32 bytes for each aborted transaction.
@@ -67,7 +68,7 @@ class Snapshots:
             if segment.next_offset > offset and segment.base_offset < end_offset:
                 start = segment.position_of(offset)
                 for position, header in segment.walk(start, segment.position_of(end_offset)):
-                    state.apply(header, now_ms, segment.marker_at(position, header))
+                    state.apply(header, now_ms, marker_at(segment, position, header))
                     self.batches += 1
                     self._bytes += header.size
         return offset, state

@@ -8,9 +8,10 @@ import struct
 
 from headrace.log.envelope import unwrap, wrap
 from headrace.log.epochs import Epochs
-from headrace.log.producers import NO_COORDINATOR, Producers
+from headrace.log.producers import NO_COORDINATOR, Producers, Verdict
 from headrace.log.transactions import LogTransactions
 from headrace.wire.batch import TRANSACTIONAL, BatchHeader
+from headrace.wire.codes import ErrorCode
 from headrace.wire.records import Marker
 
 _MAGIC, VERSION = b"HRst", 2
@@ -41,7 +42,16 @@ class LogState:
         if header.leader_epoch > self.epochs.latest:
             self.epochs.begin(header.leader_epoch, header.base_offset)
 
-    def is_full(self, header: BatchHeader, producers_max: int) -> bool:
+    def check(self, header: BatchHeader, producers_max: int) -> Verdict:
+        """None for a batch that comes next; its original, for a duplicate; otherwise the code to refuse it with."""
+        verdict = self.producers.check(header)
+        if verdict is None and header.producer_id not in self.transactions.open:
+            return ErrorCode.THROTTLING_QUOTA_EXCEEDED if self._is_full(header, producers_max) else None
+        if verdict is None and not header.is_transactional:
+            return ErrorCode.INVALID_TXN_STATE
+        return verdict
+
+    def _is_full(self, header: BatchHeader, producers_max: int) -> bool:
         """Whether no more can be remembered for this producer, which has no transaction open."""
         transactions = self.transactions
         if header.attributes & TRANSACTIONAL and len(transactions.aborted) >= ABORTED_MAX:

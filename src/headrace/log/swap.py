@@ -9,16 +9,11 @@ Invariant: while a swap file is there, every segment with a base in [base, end) 
 name only after their names are durably gone, and no segment of a later history may begin in that range before.
 """
 
-import re
 from typing import NamedTuple
 
-from headrace.base.disk import Disk
-from headrace.log.pool import FilePool
 from headrace.log.segment import Segment, log_path
-
-CLEANED = ".cleaned"
-_SWAP_NAME = re.compile(r"(\d{20})-(\d{20})\.swap")
-_SEGMENT_NAME = re.compile(r"(\d{20})\.(?:log|index)")
+from headrace.log.segments import LogSegments
+from headrace.log.swap_files import swap_path
 
 
 class CleanedGroup(NamedTuple):
@@ -33,52 +28,64 @@ class CleanedGroup(NamedTuple):
 
 
 class Swap:
-    """A replacement in progress: `old` are the originals, `new` is the cleaned segment."""
+    """A replacement in progress. Between its steps the directory is to be synced, off the loop."""
 
-    __slots__ = ("index_path", "is_in", "new", "old")
+    __slots__ = ("_index_path", "_is_in", "_new", "_old", "_segments")
 
-    def __init__(self, old: list[Segment], new: Segment, index_path: str) -> None:
-        self.old = old
-        self.new = new
-        self.index_path = index_path
-        self.is_in = False
+    def __init__(self, segments: LogSegments, old: list[Segment], new: Segment, index_path: str) -> None:
+        self._segments = segments
+        self._old = old
+        self._new = new
+        self._index_path = index_path
+        self._is_in = False
+
+    def put_in(self) -> bool:
+        """Reads from the cleaned file from here on. False when the originals went meanwhile, and it with them."""
+        segments = self._segments
+        if segments.swap is not self:
+            return False
+        if not segments.are_sealed(self._old):
+            self._give_up()
+            return False
+        segments.replace(self._old, self._new)
+        segments.disk.rename(self._index_path, self._new.index_path)
+        self._is_in = True
+        return True
+
+    def finish(self) -> None:
+        """Gives the cleaned file its last name: the originals are gone for good."""
+        segments, new = self._segments, self._new
+        if segments.swap is not self:
+            return
+        segments.swap = None
+        if new in segments.all:
+            path = log_path(segments.directory, new.base_offset)
+            segments.disk.rename(new.log_path, path)
+            segments.pool.forget(new.log_path)
+            new.log_path = path
+            segments.sync.touch_directory(segments.directory)
+
+    def end(self) -> None:
+        """Finishes or gives up at once. Blocks; hardly ever needed."""
+        if not self._is_in:
+            self._give_up()
+        self._segments.disk.sync_dir_job(self._segments.directory)()
+        self.finish()
+
+    def _give_up(self) -> None:
+        self._segments.disk.unlink(self._new.log_path)
+        self._segments.swap = None
 
 
-def cleaned_path(directory: str, base_offset: int, next_offset: int, run: str) -> str:
-    """The path of a cleaned file; `run` sets apart the files of a cleaner that outlived its broker."""
-    return f"{directory}/{base_offset:020d}-{next_offset:020d}.{run}{CLEANED}"
-
-
-def swap_path(directory: str, base_offset: int, next_offset: int) -> str:
-    return f"{directory}/{base_offset:020d}-{next_offset:020d}.swap"
-
-
-def sweep_cleaned(disk: Disk, directory: str, run: str) -> None:
-    """Unlinks cleaned files that a killed or overtaken run has left."""
-    for name in disk.listdir(directory):
-        if name.endswith(CLEANED) and f".{run}." in name:
-            disk.unlink(f"{directory}/{name}")
-
-
-def finish_swaps(disk: Disk, directory: str, names: list[str]) -> list[str]:
-    """Completes at start the swaps that a crash interrupted, and lists the names that are then there."""
-    swaps = [(match, int(match[1]), int(match[2])) for name in names if (match := _SWAP_NAME.fullmatch(name))]
-    if not swaps:
-        return names
-    # Before the originals go: the life that named a swap file may have ended before that name was durable.
-    disk.sync_dir_job(directory)()
-    for name in names:
-        segment = _SEGMENT_NAME.fullmatch(name)
-        if segment and any(base <= int(segment[1]) < end for _, base, end in swaps):
-            disk.unlink(f"{directory}/{name}")
-    disk.sync_dir_job(directory)()
-    for match, base, _ in swaps:
-        disk.rename(f"{directory}/{match[0]}", log_path(directory, base))
-    disk.sync_dir_job(directory)()
-    return disk.listdir(directory)
-
-
-def new_swap(pool: FilePool, directory: str, group: CleanedGroup, old: list[Segment]) -> Swap:
+def begin_swap(segments: LogSegments, group: CleanedGroup, old: list[Segment], truncations: int) -> Swap | None:
+    """Names the cleaned file as the one that counts. None when the log is no longer what was cleaned: `truncations` is how
+    often it had been cut when the cleaning began."""
+    assert segments.swap is None, "one swap at a time"
+    if truncations != segments.sync.truncations or not segments.are_sealed(old):
+        return None
     base, end = group.base_offset, group.next_offset
-    path = swap_path(directory, base, end)
-    return Swap(old, Segment(pool, path, base, group.size, end, old[0].index_interval_bytes), group.index_path)
+    path = swap_path(segments.directory, base, end)
+    segments.disk.rename(group.path, path)
+    new = Segment(segments.pool, path, base, group.size, end, old[0].index_interval_bytes)
+    swap = segments.swap = Swap(segments, old, new, group.index_path)
+    return swap

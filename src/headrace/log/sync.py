@@ -22,12 +22,14 @@ class SyncTicket:
 
 
 class SyncState:
-    __slots__ = ("_directories", "_disk", "_in_flight", "files", "synced_end", "truncations")
+    __slots__ = ("_directories", "_disk", "_in_flight", "files", "has_sealed", "synced_end", "truncations")
 
     def __init__(self, disk: Disk, synced_end: int) -> None:
         self._disk = disk
         self.synced_end = synced_end
         self.truncations = 0
+        self.has_sealed = False
+        """Whether a segment was sealed since the last sync began: until it is synced, recovery takes longer."""
         self.files: dict[str, File] = {}
         self._directories: dict[str, None] = {}
         self._in_flight: SyncTicket | None = None
@@ -51,8 +53,13 @@ class SyncState:
         if file is not None:
             file.unpin()
 
+    def is_due(self, end_offset: int, messages_max: int) -> bool:
+        """Whether a relaxed topic is to sync now: so many messages are not on disk, or a segment was sealed."""
+        return end_offset - self.synced_end >= messages_max or self.has_sealed
+
     def begin(self, target: int) -> SyncTicket | None:
         assert self._in_flight is None, "one sync at a time"
+        self.has_sealed = False
         if not self.files and not self._directories:
             return None
         files = list(self.files.values())

@@ -6,7 +6,8 @@ Timestamps need not rise within a log, so the answer is the first record at or a
 from collections.abc import Iterable
 
 from headrace.log.segment import Segment
-from headrace.wire.batch import BatchHeader, CorruptBatch
+from headrace.log.walk import walk
+from headrace.wire.batch import HEADER_SIZE, BatchHeader, CorruptBatch
 from headrace.wire.records import iter_offsets
 
 TIMESTAMP_MAX = (1 << 63) - 1
@@ -17,7 +18,7 @@ def first_at_or_after(segments: Iterable[Segment], timestamp: int, start_offset:
     for segment in segments:
         if segment.next_offset <= start_offset or segment.max_timestamp < timestamp:
             continue
-        for position, header in segment.walk_from_time(timestamp):
+        for position, header in walk(segment.file, segment.index.position_before_time(timestamp), segment.size):
             if header.max_timestamp >= timestamp and header.last_offset >= start_offset:
                 found = _first_in_batch(segment, position, header, timestamp, start_offset)
                 if found is not None:
@@ -33,6 +34,13 @@ def newest_with_records(segments: Iterable[Segment], start_offset: int) -> int:
             if header.record_count and header.last_offset >= start_offset:
                 newest = max(newest, header.max_timestamp)
     return newest if newest >= 0 else TIMESTAMP_MAX
+
+
+def first_timestamp(segment: Segment) -> int | None:
+    """The largest timestamp of the first batch, read from its header alone."""
+    for _, header in walk(segment.file, 0, segment.size, HEADER_SIZE):
+        return header.max_timestamp
+    return None
 
 
 def _first_in_batch(

@@ -13,6 +13,7 @@ import struct
 from collections import deque
 
 from headrace.log.aborted import AbortedIndex
+from headrace.log.segment import Segment
 from headrace.wire.batch import BatchHeader, CorruptBatch
 from headrace.wire.records import Marker, read_marker
 
@@ -50,7 +51,10 @@ class LogTransactions:
         while ended and ended[0][1] < high_watermark:
             ended.popleft()
 
-    def stable_end(self, high_watermark: int) -> int:
+    def stable_end(self, high_watermark: int, start_offset: int) -> int:
+        """The last stable offset: below it all is decided, and no fail-over can undecide it."""
+        if not self.open and not self.ended:
+            return high_watermark
         end = high_watermark
         for first_offset in self.open.values():
             end = min(end, first_offset)
@@ -58,7 +62,7 @@ class LogTransactions:
         for first_offset, marker_offset in self.ended:
             if marker_offset >= high_watermark:
                 end = min(end, first_offset)
-        return end
+        return max(start_offset, end)
 
     def encode(self) -> bytes:
         parts = [_COUNTS.pack(len(self.open), len(self.ended))]
@@ -77,6 +81,11 @@ class LogTransactions:
         transactions.ended.extend(pairs[open_count:])
         transactions.aborted = AbortedIndex.decode(content[end:])
         return transactions
+
+
+def marker_at(segment: Segment, position: int, header: BatchHeader) -> Marker | None:
+    """The marker in the batch with this header; None for a batch that is no marker."""
+    return marker_of(segment.file.pread(header.size, position)) if header.is_control else None
 
 
 def marker_of(batch: bytes | bytearray | memoryview) -> Marker | None:

@@ -51,6 +51,14 @@ def steps(file: File, position: int, end: int) -> Iterator[tuple[int, int, int]]
         file.unpin()
 
 
+def position_of(offset: int, file: File, start: int, end: int) -> int:
+    """The start of the batch in [start, end) that holds `offset`, or of the next one after it; otherwise the end."""
+    for position, _, next_offset in steps(file, start, end):
+        if next_offset > offset:
+            return position
+    return end
+
+
 def _header(window: bytes, at: int, file: File, position: int) -> BatchHeader:
     try:
         return parse_header(window, at)

@@ -114,8 +114,8 @@ class Appends:
         # With an epoch for each transaction a marker has that of the next one, which may be asking its coordinator already.
         ended_epoch = producer_epoch - (transaction_version >= EPOCH_PER_TRANSACTION_SINCE)
         self._verifications.void(producer_id, ended_epoch)
-        known = role.log.producer(producer_id)
-        is_open = role.log.transaction_start(producer_id) is not None
+        known = role.log.state.producers.get(producer_id)
+        is_open = role.log.state.transactions.open.get(producer_id) is not None
         if known is not None:
             if producer_epoch < known.epoch:
                 raise Refused(ErrorCode.INVALID_PRODUCER_EPOCH, f"producer {producer_id} is at epoch {known.epoch}")

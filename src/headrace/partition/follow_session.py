@@ -34,7 +34,7 @@ def position_of(partition: Partition) -> Position:
         partition.topic_id,
         partition.leader_epoch,
         partition.proven_end,
-        partition.log.active_epoch,
+        partition.log.state.epochs.latest,
         partition.high_watermark,
     )
 

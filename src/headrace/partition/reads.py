@@ -18,7 +18,8 @@ class Reads:
 
     @property
     def last_stable_offset(self) -> int:
-        return self._role.log.stable_end(self._role.high_watermark)
+        role = self._role
+        return role.log.state.transactions.stable_end(role.high_watermark, role.log.start_offset)
 
     def visible_end(self, as_follower: bool, committed_only: bool) -> int:
         if as_follower:
@@ -41,7 +42,7 @@ class Reads:
         if offset >= end_offset:
             return None
         try:
-            found = log.read(offset, max_bytes, end_offset, at_least_one)
+            found = log.reader.read(offset, max_bytes, end_offset, at_least_one)
         except CorruptBatch as error:
             raise self._unreadable(error) from error
         if found is not None:
@@ -73,7 +74,7 @@ class Reads:
         if not log.start_offset <= offset < end_offset:
             return 0
         try:
-            return log.bytes_between(offset, end_offset)
+            return log.reader.bytes_between(offset, end_offset)
         except CorruptBatch:
             # Worth an answer: reading will say what is wrong.
             return end_offset - offset
@@ -91,7 +92,7 @@ class Reads:
     def find_by_time(self, timestamp: int, committed_only: bool = False) -> tuple[int, int]:
         """(timestamp, offset) of the first record a consumer may see that is not older; both -1 when there is none."""
         try:
-            found = self._role.log.find_by_time(timestamp)
+            found = self._role.log.reader.find_by_time(timestamp, self._role.log.start_offset)
         except CorruptBatch as error:
             raise self._unreadable(error) from error
         if found is None:
@@ -104,15 +105,15 @@ class Reads:
 
     def find_max_timestamp(self) -> tuple[int, int]:
         try:
-            return self._role.log.max_timestamp()
+            return self._role.log.reader.max_timestamp(self._role.log.start_offset)
         except CorruptBatch as error:
             raise self._unreadable(error) from error
 
     def epoch_end(self, epoch: int) -> tuple[int, int]:
         """(epoch, end offset) as OffsetForLeaderEpoch answers; the current epoch may have no batch yet."""
-        return self._role.log.epoch_end(epoch, self._role.leader_epoch)
+        return self._role.log.state.epochs.end_of(epoch, self._role.leader_epoch, self._role.log.end_offset)
 
     def epoch_at(self, offset: int) -> int:
         if offset >= self._role.log.end_offset:
             return self._role.leader_epoch
-        return self._role.log.epoch_at(offset)
+        return self._role.log.state.epochs.epoch_at(offset)

@@ -121,8 +121,10 @@ def _end_of_moment(header: BatchHeader, partition: Partition | None, now: Now) -
 
 def _follows(header: BatchHeader, log: Log) -> bool:
     """Whether the log has what comes before this batch, or the batch itself."""
-    verdict = log.check_producer(header)
-    return isinstance(verdict, Duplicate) or (verdict is None and log.producer(header.producer_id) is not None)
+    verdict = log.state.check(header, log.config.producers_max)
+    return isinstance(verdict, Duplicate) or (
+        verdict is None and log.state.producers.get(header.producer_id) is not None
+    )
 
 
 def _header_of(records: memoryview | None) -> BatchHeader | None:

@@ -46,8 +46,8 @@ class Copier(Protocol):
 def assert_bounds(role: "Role") -> None:
     """The invariant of every partition: held when its role or its log changes, and before its offsets are written down."""
     log, committed = role.log, role.high_watermark
-    bounds = log.start_offset, committed, log.synced_end, log.end_offset
-    assert log.start_offset <= committed <= log.end_offset >= log.synced_end, (role.id, bounds)
+    bounds = log.start_offset, committed, log.sync.synced_end, log.end_offset
+    assert log.start_offset <= committed <= log.end_offset >= log.sync.synced_end, (role.id, bounds)
 
 
 class Role:
@@ -135,7 +135,7 @@ class Role:
         self.state = state
         # Nobody leads below an epoch of its own log: recovery would take what it wrote for a lost history. Metadata that
         # were restored from an older snapshot say so until the next registration raises the epoch.
-        self.is_leader = state.leader == self.broker_id and state.leader_epoch >= self.log.active_epoch
+        self.is_leader = state.leader == self.broker_id and state.leader_epoch >= self.log.state.epochs.latest
         self.leader_epoch = state.leader_epoch
         if leads_on:
             assert self.leader is not None, self.id
@@ -190,7 +190,7 @@ class Role:
         if self.is_durable:
             self.ready.owe_sync(self)
             return
-        if self.log.owes_sync(self.config.flush_messages):
+        if self.log.sync.is_due(self.log.end_offset, self.config.flush_messages):
             self.ready.owe_sync(self)
         self.advance()
 
@@ -200,13 +200,13 @@ class Role:
     def on_synced(self, ticket: SyncTicket) -> None:
         self.log.on_synced(ticket)
         self.on_moved()
-        self.ready.tell(self.waits.reach_synced(self.log.synced_end))
+        self.ready.tell(self.waits.reach_synced(self.log.sync.synced_end))
         self.advance()
 
     @property
     def proven_end(self) -> int:
         """The end that an ack, or a report to the leader, may rest on: the disk on a durable topic, the log otherwise."""
-        return self.log.synced_end if self.is_durable else self.log.end_offset
+        return self.log.sync.synced_end if self.is_durable else self.log.end_offset
 
     @property
     def is_proven(self) -> bool:
@@ -220,7 +220,7 @@ class Role:
                 return False
             self.waits.for_committed(end_offset, waiter, part)
             return True
-        if not self.is_durable or self.log.synced_end >= end_offset:
+        if not self.is_durable or self.log.sync.synced_end >= end_offset:
             return False
         self.waits.for_synced(end_offset, waiter, part)
         return True
@@ -243,7 +243,7 @@ class Role:
             assert high_watermark <= self.log.end_offset, (self.id, high_watermark, self.log.end_offset)
             self.high_watermark = high_watermark
             self.on_moved()
-            self.log.on_high_watermark(high_watermark)
+            self.log.state.transactions.on_high_watermark(high_watermark)
             if told := self.waits.reach_committed(high_watermark):
                 self.ready.tell(told)
             if self.watchers or self.follower_watchers:

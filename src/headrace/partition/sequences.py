@@ -29,7 +29,7 @@ class Sequences:
 
     def check(self, header: BatchHeader, now: Now) -> Verdict:
         """None for a batch that comes next; its original, for a duplicate; otherwise the code to refuse it with."""
-        verdict = self._role.log.check_producer(header)
+        verdict = self._role.log.state.check(header, self._role.log.config.producers_max)
         if now.mono < self._is_new_until:
             self._excuse_gap(header, verdict, now)
         return verdict
@@ -44,7 +44,7 @@ class Sequences:
 
     def owes(self, producer_id: int) -> bool:
         """Whether the last batch of this producer is in the log and not committed."""
-        known = self._role.log.producer(producer_id)
+        known = self._role.log.state.producers.get(producer_id)
         if known is None or not known.batches:
             return False
         _, _, base_offset, last_offset_delta, _ = known.batches[-1]
@@ -52,10 +52,10 @@ class Sequences:
 
     def is_gap_of_unknown(self, header: BatchHeader) -> bool:
         """Whether its producer has written before, and not here as far as is known."""
-        return header.base_sequence > 0 and self._role.log.producer(header.producer_id) is None
+        return header.base_sequence > 0 and self._role.log.state.producers.get(header.producer_id) is None
 
     def out_of_step(self, header: BatchHeader, code: ErrorCode) -> Refused:
-        known = self._role.log.producer(header.producer_id)
+        known = self._role.log.state.producers.get(header.producer_id)
         last = "" if known is None else f", after {known.last_sequence} of epoch {known.epoch}"
         came = f"sequence {header.base_sequence} of epoch {header.producer_epoch}"
         return Refused(code, f"producer {header.producer_id} is out of step with {self._role.id}: {came} came{last}")

@@ -51,7 +51,7 @@ class Upkeep:
         self._role.ready.owe_sync(self._role)
 
     def roll_if_older(self, than_ms: int, now: Now) -> None:
-        active = self._role.log.segments[-1]
+        active = self._role.log.segments.all[-1]
         if active.size and active.first_append_ms < than_ms:
             self.roll(now)
 

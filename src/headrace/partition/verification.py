@@ -34,9 +34,9 @@ class Verifications:
     def is_in_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         """Whether this producer has a transaction open here. One of an older epoch is not its own: it has ended, and its
         marker is still to come."""
-        if self._role.log.transaction_start(producer_id) is None:
+        if self._role.log.state.transactions.open.get(producer_id) is None:
             return False
-        known = self._role.log.producer(producer_id)
+        known = self._role.log.state.producers.get(producer_id)
         return known is not None and known.epoch == producer_epoch
 
     def begin(self, producer_id: int, producer_epoch: int) -> Verification:
@@ -60,7 +60,7 @@ class Verifications:
         """Refuses a batch whose transaction ended while its coordinator was being asked: nobody would ever end it."""
         if self.is_in_transaction(producer_id, epoch):
             return
-        if verification is None or self._role.log.transaction_start(producer_id) is not None:
+        if verification is None or self._role.log.state.transactions.open.get(producer_id) is not None:
             raise Refused(
                 ErrorCode.INVALID_TXN_STATE, f"producer {producer_id} has no transaction open on {self._role.id}"
             )

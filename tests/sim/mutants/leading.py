@@ -4,7 +4,7 @@ from pytest import MonkeyPatch
 
 from headrace.broker.disk.flusher import Flusher
 from headrace.broker.net.connection import Connection
-from headrace.log.log import Log
+from headrace.log.state import LogState
 from headrace.log.sync import SyncState
 from headrace.partition.appends import Appends
 from headrace.partition.reads import Reads
@@ -26,7 +26,7 @@ SYNC = "tests/unit/log/test_log_sync.py"
 
 def leaders_go_below_their_own_epoch(patch: MonkeyPatch) -> None:
     """Nobody leads below an epoch of its own log."""
-    edit(patch, Role.on_state, (" and state.leader_epoch >= self.log.active_epoch", ""))
+    edit(patch, Role.on_state, (" and state.leader_epoch >= self.log.state.epochs.latest", ""))
 
 
 def transactions_begin_anywhere(patch: MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ def relaxed_topics_are_flushed_by_count_only(patch: MonkeyPatch) -> None:
 
 def relaxed_topics_are_flushed_by_time_only(patch: MonkeyPatch) -> None:
     """A relaxed topic is on disk after so many records as it says."""
-    edit(patch, Log.owes_sync, ("self.end_offset - self._sync.synced_end >= messages_max", "False"))
+    edit(patch, SyncState.is_due, ("end_offset - self.synced_end >= messages_max", "False"))
 
 
 def what_was_relaxed_stays_so(patch: MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def markers_are_written_twice(patch: MonkeyPatch) -> None:
 
 def plain_batches_slip_into_transactions(patch: MonkeyPatch) -> None:
     """A producer with an open transaction writes nothing outside of it."""
-    edit(patch, Log.check_producer, ("if verdict is None and not header.is_transactional:", "if False:"))
+    edit(patch, LogState.check, ("if verdict is None and not header.is_transactional:", "if False:"))
 
 
 def leaders_show_an_older_end(patch: MonkeyPatch) -> None:

@@ -3,11 +3,13 @@
 from pytest import MonkeyPatch
 
 from headrace.broker.disk.directory import DataDirectory
+from headrace.broker.hosting.doubts import CopyDoubts
+from headrace.broker.hosting.opener import Opener
+from headrace.broker.hosting.openings import Openings
 from headrace.broker.node import Node
-from headrace.broker.partitions import Partitions
 from headrace.cluster import elect, rejoin
-from headrace.log import recovery, scan
-from headrace.log.log import Log
+from headrace.log import opening, recovery, scan
+from headrace.log.damage import DamageMark
 from headrace.partition.role import Role
 from sim.disk_teeth import vanished_replicas_are_new
 from sim.isr_stories import DARK, HARDENED, MOMENT
@@ -30,12 +32,12 @@ CRASHES = "tests/sim/test_log_crashes.py::test_synced_batches_survive_any_crash[
 
 def recovered_bytes_are_not_synced(patch: MonkeyPatch) -> None:
     """What recovery read is synced again before it counts: it may have been in the page cache only."""
-    edit(patch, Log._mend, ("self._sync.touch(segment.file)", "pass"))
+    edit(patch, opening._mend, ("log.sync.touch(segment.file)", "pass"))
 
 
 def unsound_ends_stay(patch: MonkeyPatch) -> None:
     """What recovery does not take for sound is cut off: the next append would go behind it."""
-    edit(patch, Log._mend, ("active.file.truncate(active.size)", "pass"))
+    edit(patch, opening._mend, ("active.file.truncate(active.size)", "pass"))
 
 
 def the_segment_before_is_not_read(patch: MonkeyPatch) -> None:
@@ -54,17 +56,17 @@ def jumps_are_believed(patch: MonkeyPatch) -> None:
 
 def retired_segments_come_back(patch: MonkeyPatch) -> None:
     """Segments below the start of a log that a crash brought back are dropped."""
-    patch.setattr(Log, "_without_retired", lambda self, segments: segments)
+    patch.setattr(opening, "_without_retired", lambda log, segments: segments)
 
 
 def lost_heads_are_not_seen(patch: MonkeyPatch) -> None:
     """A log that begins above the start that was written down has lost its beginning."""
-    edit(patch, Log.open.__func__, ("segments[0].base_offset > log.start_offset", "False"))  # type: ignore[attr-defined]
+    edit(patch, opening.open_log, ("segments[0].base_offset > log.start_offset", "False"))
 
 
 def damage_is_told_once(patch: MonkeyPatch) -> None:
     """A log that recovery cut is marked until the cluster was told: the cut itself shows no more."""
-    patch.setattr(Log, "_mark_damage", lambda self: None)
+    patch.setattr(DamageMark, "set", lambda self: None)
 
 
 # -- a broker's return -------------------------------------------------------------------------------------------------
@@ -72,7 +74,7 @@ def damage_is_told_once(patch: MonkeyPatch) -> None:
 
 def ends_below_the_watermark_are_no_damage(patch: MonkeyPatch) -> None:
     """A log that ends below its high watermark is damaged if the page cache lived."""
-    edit(patch, Partitions._note_damage, (" or lacks_committed", ""))
+    edit(patch, Opener._note_damage, (" or lacks_committed", ""))
 
 
 def every_boot_is_the_same(patch: MonkeyPatch) -> None:
@@ -87,7 +89,7 @@ def lost_page_caches_are_not_told(patch: MonkeyPatch) -> None:
 
 def what_was_relaxed_is_forgotten(patch: MonkeyPatch) -> None:
     """A log that acknowledged from memory lacks that after a power cut, whatever its topic is set to by then."""
-    edit(patch, Partitions._note_damage, ("elif lost_memory:", "elif False:"))
+    edit(patch, Opener._note_damage, ("elif lost_memory:", "elif False:"))
 
 
 def memory_counts_at_once(patch: MonkeyPatch) -> None:
@@ -127,12 +129,12 @@ def unsynced_leaders_are_not_counted(patch: MonkeyPatch) -> None:
 
 def late_openings_are_trusted(patch: MonkeyPatch) -> None:
     """A log that is opened late with a hole is withheld as long as the cluster counts on it."""
-    edit(patch, Partitions._host, ("if must_stand_down(state, self._broker_id, doubt):", "if False:"))
+    edit(patch, Openings._host, ("if must_stand_down(state, partition.broker_id, doubt):", "if False:"))
 
 
 def one_that_cannot_be_opened_is_led_on(patch: MonkeyPatch) -> None:
     """A partition that cannot be opened is told to the cluster, so that another in-sync replica leads it."""
-    edit(patch, Partitions.doubts.fget, ("{**unopened, **self._doubts}", "{**self._doubts}"))
+    edit(patch, CopyDoubts.all.fget, ("{**unopened, **self._found}", "{**self._found}"))
 
 
 def directories_are_not_made_durable(patch: MonkeyPatch) -> None:

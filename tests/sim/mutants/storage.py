@@ -2,17 +2,21 @@
 
 from pytest import MonkeyPatch
 
+from headrace.base.clock import Now
 from headrace.broker.checkpoints import Checkpoints
 from headrace.broker.disk.directory import DataDirectory
 from headrace.broker.disk.flusher import Flusher
+from headrace.broker.hosting.opener import Opener
 from headrace.broker.membership.membership import Membership
 from headrace.broker.node import Node
-from headrace.broker.partitions import Partitions
 from headrace.broker.turn import Turn
 from headrace.cluster import rejoin
 from headrace.log import recovery, scan
 from headrace.log.log import Log
+from headrace.log.segment import Segment
+from headrace.log.segments import LogSegments
 from headrace.log.snapshots import Snapshots
+from headrace.log.state import LogState
 from headrace.log.sync import SyncState
 from sim.lease_stories import LATE_ANSWERS
 from sim.mutant import Mutant, edit
@@ -34,27 +38,27 @@ def truncations_keep_the_synced_end(patch: MonkeyPatch) -> None:
 
 def sealed_files_are_not_synced(patch: MonkeyPatch) -> None:
     """A roll leaves the sealed file to the next sync, before which nothing in it counts."""
-    edit(patch, Log.roll, ("sealed.seal()", "sealed.seal(); self._sync.forget(sealed.log_path)"))
+    edit(patch, Log.roll, ("sealed.seal()", "sealed.seal(); self.sync.forget(sealed.log_path)"))
 
 
 def new_segments_are_not_named(patch: MonkeyPatch) -> None:
     """The directory that names a new segment is synced before anything in it counts."""
-    edit(patch, Log._begin_at, ("self._sync.touch_directory(self.path)", "pass"))
+    edit(patch, LogSegments.begin_at, ("self.sync.touch_directory(self.directory)", "pass"))
 
 
 def recovered_logs_count_as_synced(patch: MonkeyPatch) -> None:
     """After an unclean stop nothing above the recovery point counts before it was synced again."""
-    take_up = Log._take_up
+    take_up = Log.take_up
 
-    def trusting(self: Log, recovered: recovery.Recovered, synced_end: int, *rest: object) -> None:
-        take_up(self, recovered, recovered.segments[-1].next_offset, *rest)
+    def trusting(self: Log, segments: list[Segment], state: LogState, synced_end: int, now: Now) -> None:
+        take_up(self, segments, state, segments[-1].next_offset, now)
 
-    patch.setattr(Log, "_take_up", trusting)
+    patch.setattr(Log, "take_up", trusting)
 
 
 def checkpoints_run_ahead(patch: MonkeyPatch) -> None:
     """A recovery point is never above what is synced."""
-    edit(patch, Checkpoints._note, ("partition.log.synced_end", "partition.log.end_offset"))
+    edit(patch, Checkpoints._note, ("partition.log.sync.synced_end", "partition.log.end_offset"))
 
 
 def cuts_leave_the_recovery_point(patch: MonkeyPatch) -> None:
@@ -63,13 +67,13 @@ def cuts_leave_the_recovery_point(patch: MonkeyPatch) -> None:
         patch,
         Checkpoints._before_cut,
         ("await self._save_file(self._recovery_points_path, dict(self.recovery_points), frees=True)", "pass"),
-        ("self.recovery_points[name] = min(partition.log.synced_end, offset)", "pass"),
+        ("self.recovery_points[name] = min(partition.log.sync.synced_end, offset)", "pass"),
     )
 
 
 def states_survive_cuts(patch: MonkeyPatch) -> None:
     """After a cut, producers and epochs are what the rest of the log says."""
-    edit(patch, Log._after_cut, ("_, self._state =", "_ ="))
+    edit(patch, Log._after_cut, ("_, self.state =", "_ ="))
 
 
 def snapshots_survive_cuts(patch: MonkeyPatch) -> None:
@@ -94,7 +98,7 @@ def clean_marks_stay(patch: MonkeyPatch) -> None:
 
 def clean_marks_stand_for_what_was_opened(patch: MonkeyPatch) -> None:
     """The mark of a clean stop stands for every log: with one that could not be opened there is none."""
-    edit(patch, Node._close_logs, ("if not self.broker.partitions.unopened:", "if True:"))
+    edit(patch, Node._close_logs, ("if not self.broker.hosting.openings.unopened:", "if True:"))
 
 
 def failed_syncs_count(patch: MonkeyPatch) -> None:
@@ -104,17 +108,17 @@ def failed_syncs_count(patch: MonkeyPatch) -> None:
 
 def damage_is_not_named(patch: MonkeyPatch) -> None:
     """A broker that registers names what recovery found damaged, and leaves those in-sync sets."""
-    edit(patch, Partitions._note_damage, ("self._doubts[topic.id, id.partition] = Doubt.DAMAGED", "pass"))
+    edit(patch, Opener._note_damage, ("self._doubts.note(topic_id, wanted.number, Doubt.DAMAGED)", "pass"))
 
 
 def damage_below_the_recovery_point_is_not_seen(patch: MonkeyPatch) -> None:
     """A log that ends below its recovery point is damaged."""
-    edit(patch, Partitions._note_damage, ("report.below_recovery_point or ", ""))
+    edit(patch, Opener._note_damage, ("report.below_recovery_point or ", ""))
 
 
 def rot_is_taken_for_a_torn_end(patch: MonkeyPatch) -> None:
     """A sound batch behind the cut says that more than a torn end is gone."""
-    edit(patch, Partitions._note_damage, (" or is_rot", ""))
+    edit(patch, Opener._note_damage, (" or is_rot", ""))
 
 
 def doubted_brokers_are_not_fenced_first(patch: MonkeyPatch) -> None:

@@ -6,7 +6,8 @@ from headrace.broker.checkpoints import Checkpoints
 from headrace.broker.disk import syncfs
 from headrace.broker.disk.room import DiskRoom
 from headrace.broker.disk.spare_room import SpareRoom
-from headrace.broker.partitions import Partitions
+from headrace.broker.hosting.openings import Openings
+from headrace.broker.hosting.reconciliation import Reconciliation
 from headrace.cluster import config_changes
 from headrace.log.log import Log
 from headrace.log.retention import start_by_size, start_by_time
@@ -71,18 +72,18 @@ def checkpoints_come_between(patch: MonkeyPatch) -> None:
 
 def openings_hold_up_images(patch: MonkeyPatch) -> None:
     """Partitions are opened beside the image: a wide topic holds up no fail-over."""
-    reconcile = Partitions.reconcile
+    reconcile = Reconciliation.reconcile
 
-    async def reconcile_and_open(self: Partitions, *image: object) -> object:
+    async def reconcile_and_open(self: Reconciliation, *image: object) -> object:
         changed = await reconcile(self, *image)  # type: ignore[arg-type]
-        await self.open_wanted()
+        await self._openings.open_waiting()
         return changed
 
-    async def nothing(self: Partitions) -> None:
+    async def nothing(self: Openings) -> None:
         self._is_started = True
 
-    patch.setattr(Partitions, "reconcile", reconcile_and_open)
-    patch.setattr(Partitions, "run_openings", nothing)
+    patch.setattr(Reconciliation, "reconcile", reconcile_and_open)
+    patch.setattr(Openings, "run", nothing)
 
 
 def producers_are_without_number(patch: MonkeyPatch) -> None:
@@ -92,7 +93,7 @@ def producers_are_without_number(patch: MonkeyPatch) -> None:
 
 def clocks_age_producers(patch: MonkeyPatch) -> None:
     """A producer is forgotten when it has not written for long, whatever the wall clock is set to."""
-    patch.setattr(Log, "_steady", lambda self, now: now.wall)
+    patch.setattr(Log, "steady", lambda self, now: now.wall)
 
 
 def retention_takes_too_much(patch: MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from headrace.gateway.webhooks import subscription
 from headrace.groups.classic import stored as classic_stored
 from headrace.groups.consumer import stored as consumer_stored
 from headrace.groups.offsets import stored as offsets_stored
-from headrace.log import checkpoint, index, log, state
+from headrace.log import checkpoint, damage, index, state
 from headrace.pipelines.tables import table
 from headrace.spark.source import offsets
 from headrace.stores import etcd_leases, etcd_map, sqlite_leases, sqlite_map
@@ -26,7 +26,7 @@ VERSIONS = {
     "whose it is: cluster": directory.FORMAT_VERSION,
     "`logs/TOPIC-N/….index`": index.VERSION,
     "`logs/TOPIC-N/….snapshot`": state.VERSION,
-    "`logs/TOPIC-N/damaged`": log._DAMAGE_VERSION,
+    "`logs/TOPIC-N/damaged`": damage.VERSION,
     "`recovery-points`": checkpoint.VERSION,
     "`relaxed`": checkpoint.VERSION,
     "`replicas`": known_replicas.VERSION,

@@ -35,7 +35,7 @@ class Follower:
             id=ME,
             clock=SimpleNamespace(now=lambda: NOW),
             image=SimpleNamespace(topic_names={self.partition.topic_id: ID.topic}),
-            partitions=SimpleNamespace(cut=_cut),
+            hosting=SimpleNamespace(checkpoints=SimpleNamespace(before_cut=_cut)),
             isr_keeper=SimpleNamespace(leave=self.left.append),
             disk_room=SimpleNamespace(check_copy=self._check_copy),
         )

@@ -9,7 +9,7 @@ import pytest
 
 from batches import NOW, batch, config
 from headrace.base.errors import StoreUnreachable
-from headrace.broker.partitions import log_config
+from headrace.broker.hosting.topic_settings import log_config
 from headrace.broker.replication.isr_keeper import IsrKeeper
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PartitionState

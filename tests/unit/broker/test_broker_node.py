@@ -277,7 +277,7 @@ def test_a_kernel_that_does_not_say_which_run_it_is_may_have_lost_the_page_cache
     one.start()
     one.world.kill(one.host)
     one.start()
-    assert one.host.node.broker.partitions._kept_page_cache is is_kept
+    assert one.host.node.broker.hosting.openings._opener._before.left_page_cache is is_kept
     assert one.host.node.broker.membership._lost_page_cache is False, "the cluster was told"
     one.world.end()
 

@@ -6,18 +6,24 @@ from batches import NOW, batch
 from headrace.base.errors import DiskFull, Refused
 from headrace.base.ids import format_id
 from headrace.base.probe import Probes
-from headrace.broker.checkpoints import UNLINK_PER_TURN
+from headrace.broker.checkpoints import UNLINK_PER_TURN, Checkpoints
 from headrace.broker.disk.flusher import Flusher
+from headrace.broker.disk.partition_directories import PartitionDirectories
 from headrace.broker.disk.sync_threads import SyncThreads
 from headrace.broker.disk.watch import DiskWatch
-from headrace.broker.partitions import Partitions
+from headrace.broker.hosting.hosting import Hosting
+from headrace.broker.hosting.log_files import LogFiles
+from headrace.broker.hosting.moved import Moved
+from headrace.broker.hosting.opener import LifeBefore
 from headrace.broker.replication.fetcher import Syncing
 from headrace.broker.turn import Turn
+from headrace.broker.upkeep.removals import Removals
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PartitionState, Topic
 from headrace.cluster.image import Image
 from headrace.cluster.rejoin import Doubt
 from headrace.log import checkpoint
+from headrace.log.pool import FilePool
 from headrace.partition.partition import Partition
 from headrace.partition.ready import Ready
 from headrace.wire.codes import ErrorCode
@@ -62,20 +68,15 @@ class Life:
         self.turn = Turn(
             self.loop, ready, flusher, lambda: True, lambda partition, proposal: None, Probes(), self._fail
         )
-        self.partitions = Partitions(
-            broker_id=ME,
-            path="/data",
-            disk=self.disk,
-            clock=Clock(),
-            ready=ready,
-            threads=None,
-            watch=DiskWatch(self.loop, None, lambda: None, 2000),
-            probes=Probes(),
-            on_opened=self._on_opened,
-            clean_start=clean,
-            kept_page_cache=same_boot,
-            files_max=100,
+        watch = DiskWatch(self.loop, None, lambda: None, 2000)
+        self.files = LogFiles(
+            PartitionDirectories(self.disk, "/data"), FilePool(self.disk, 100), Removals(self.disk, None)
         )
+        self.checkpoints = Checkpoints(self.disk, "/data", watch, Moved(ready))
+        self.hosting = Hosting(
+            ME, self.files, self.checkpoints, ready, Clock(), watch, LifeBefore(clean, same_boot), self._on_opened
+        )
+        self.partitions = self.hosting.partitions
         self.partitions.is_fenced = False
         self.opened: list[Partition] = []
 
@@ -87,8 +88,8 @@ class Life:
 
     def show(self, *topics: Topic) -> list[Partition]:
         self.opened = []
-        changed = self.loop.run(self.partitions.reconcile(image_of(*topics), BrokerConfig({})))
-        self.loop.run(self.partitions.open_wanted())
+        changed = self.loop.run(self.hosting.reconciliation.reconcile(image_of(*topics), BrokerConfig({})))
+        self.loop.run(self.hosting.openings.open_waiting())
         self.loop.run_ready()
         return changed + self.opened
 
@@ -98,7 +99,7 @@ class Life:
         self.loop.run_ready()
 
     def save(self) -> None:
-        self.loop.run(self.partitions.save_checkpoints())
+        self.loop.run(self.checkpoints.save())
 
     def refusal(self, name: str = "orders") -> tuple[int, str]:
         with pytest.raises(Refused) as refused:
@@ -149,7 +150,7 @@ def test_a_topic_made_again_under_its_name_begins_anew(machine: SimDisk, saved: 
         life.save()
     again = Life(machine)
     again.show(topic(id=b"b" * 16))
-    assert not again.partitions.doubts
+    assert not again.hosting.doubts.all
     assert (again.partitions.hosted("orders", 0).log.start_offset, again.end_of()) == (0, 2)
 
 
@@ -173,7 +174,7 @@ def test_a_clean_stop_leaves_nothing_to_do(machine: SimDisk) -> None:
     life.save()
     again = Life(machine, clean=True)
     again.show(topic())
-    assert again.partitions.hosted("orders", 0).log.synced_end == 5
+    assert again.partitions.hosted("orders", 0).log.sync.synced_end == 5
 
 
 def log_path(life: Life) -> str:
@@ -189,7 +190,7 @@ def test_rot_below_the_recovery_point_is_damage(machine: SimDisk) -> None:
     machine.flip_bit(log_path(life), 100)
     again = Life(machine)
     again.show(topic())
-    assert again.partitions.doubts == {(b"a" * 16, 0): Doubt.DAMAGED}
+    assert again.hosting.doubts.all == {(b"a" * 16, 0): Doubt.DAMAGED}
 
 
 @pytest.mark.parametrize("same_boot", [True, False], ids=["killed", "power cut"])
@@ -201,7 +202,7 @@ def test_a_log_that_ends_below_its_recovery_point_is_damaged(machine: SimDisk, s
     cut_off_the_end(life)
     again = Life(machine, same_boot=same_boot)
     again.show(topic())
-    assert again.partitions.doubts == {(b"a" * 16, 0): Doubt.DAMAGED}
+    assert again.hosting.doubts.all == {(b"a" * 16, 0): Doubt.DAMAGED}
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def test_a_hole_above_the_recovery_point(machine: SimDisk, same_boot: bool, doub
     machine.flip_bit(log_path(life), 100)
     again = Life(machine, same_boot=same_boot)
     again.show(topic())
-    assert again.partitions.doubts == {(b"a" * 16, 0): doubt}
+    assert again.hosting.doubts.all == {(b"a" * 16, 0): doubt}
 
 
 def cut_off_the_end(life: Life) -> None:
@@ -235,11 +236,11 @@ def test_a_relaxed_log_that_ends_below_what_was_committed(
     life.show(relaxed)
     life.write(count=5)
     life.save()
-    assert life.partitions.hosted("orders", 0).log.synced_end == 0
+    assert life.partitions.hosted("orders", 0).log.sync.synced_end == 0
     cut_off_the_end(life)
     again = Life(machine, same_boot=same_boot)
     again.show(relaxed)
-    assert list(again.partitions.doubts.values()) == doubts
+    assert list(again.hosting.doubts.all.values()) == doubts
 
 
 def test_what_was_relaxed_when_the_power_went_is_known_whatever_the_topic_is_by_now(machine: SimDisk) -> None:
@@ -248,17 +249,17 @@ def test_what_was_relaxed_when_the_power_went_is_known_whatever_the_topic_is_by_
     life.write(count=5)
     again = Life(machine, same_boot=False)
     again.show(topic())
-    assert again.partitions.doubts == {(b"a" * 16, 0): Doubt.UNSYNCED}
+    assert again.hosting.doubts.all == {(b"a" * 16, 0): Doubt.UNSYNCED}
     # One that nobody was told of is known to the next life too.
     again.save()
     again = Life(machine, same_boot=False)
     again.show(topic())
-    assert again.partitions.doubts == {(b"a" * 16, 0): Doubt.UNSYNCED}
-    again.partitions.on_doubts_told(again.partitions.doubts)
+    assert again.hosting.doubts.all == {(b"a" * 16, 0): Doubt.UNSYNCED}
+    again.hosting.doubts.on_told(again.hosting.doubts.all)
     again.save()
     again = Life(machine, same_boot=False)
     again.show(topic())
-    assert not again.partitions.doubts
+    assert not again.hosting.doubts.all
 
 
 @pytest.mark.parametrize("ending", [{"clean": True}, {"same_boot": True}], ids=["stopped", "killed"])
@@ -271,20 +272,20 @@ def test_what_was_relaxed_has_lost_nothing_if_the_page_cache_lived(machine: SimD
         life.save()
     again = Life(machine, **{"same_boot": False, **ending})
     again.show(topic())
-    assert not again.partitions.doubts
+    assert not again.hosting.doubts.all
 
 
 def test_a_topic_that_is_made_durable_rests_on_the_disk_when_all_of_it_is_there(machine: SimDisk) -> None:
     life = Life(machine)
     life.show(topic(flush_messages="1000"))
-    life.partitions.on_doubts_told({})
+    life.hosting.doubts.on_told({})
     life.write(count=5)
     life.save()
     life.show(topic())
     life.save()
     again = Life(machine, same_boot=False)
     again.show(topic())
-    assert not again.partitions.doubts
+    assert not again.hosting.doubts.all
 
 
 def test_a_recovery_point_is_never_above_what_is_synced(machine: SimDisk) -> None:
@@ -297,7 +298,7 @@ def test_a_recovery_point_is_never_above_what_is_synced(machine: SimDisk) -> Non
     cut_off_the_end(life)
     again = Life(machine)
     again.show(topic())
-    assert not again.partitions.doubts
+    assert not again.hosting.doubts.all
     assert again.end_of() == 3
 
 
@@ -315,7 +316,7 @@ def test_a_lower_recovery_point_is_on_disk_before_a_cut(machine: SimDisk) -> Non
         written.append(points[partition.written_as])
         partition.following.truncate(2, NOW)
 
-    life.loop.run(life.partitions.cut(partition, 2, cut))
+    life.loop.run(life.checkpoints.before_cut(partition, 2, cut))
     assert written == [2]
 
 
@@ -326,7 +327,7 @@ def test_a_torn_end_is_no_damage(machine: SimDisk) -> None:
     cut_off_the_end(life)
     again = Life(machine)
     again.show(topic())
-    assert not again.partitions.doubts
+    assert not again.hosting.doubts.all
     assert again.end_of() == 4
 
 
@@ -338,7 +339,7 @@ def test_a_directory_that_vanished_is_damage(machine: SimDisk) -> None:
     life.disk.remove_tree("/data/logs/orders-0")
     again = Life(machine)
     again.show(topic())
-    assert again.partitions.doubts == {(b"a" * 16, 0): Doubt.DAMAGED}
+    assert again.hosting.doubts.all == {(b"a" * 16, 0): Doubt.DAMAGED}
 
 
 def test_one_that_cannot_be_opened_holds_up_nobody_and_keeps_its_checkpoint(machine: SimDisk) -> None:
@@ -356,7 +357,7 @@ def test_one_that_cannot_be_opened_holds_up_nobody_and_keeps_its_checkpoint(mach
     assert f"write {format_id(b'a' * 16)} into it" in message
     second.write("fine")
     second.save()
-    assert sorted(Life(machine).partitions._checkpoints.recovery_points.values()) == [1, 5]
+    assert sorted(Life(machine).checkpoints.recovery_points.values()) == [1, 5]
     second = Life(machine)
     second.disk.write_atomic("/data/logs/orders-0/topic.id", format_id(b"a" * 16).encode())
     third = Life(machine)
@@ -370,11 +371,11 @@ def test_a_topic_made_on_a_full_disk_is_opened_when_there_is_room(machine: SimDi
     machine.capacity_bytes = machine.used_bytes()
     life.show(topic())
     assert life.refusal()[0] == ErrorCode.KAFKA_STORAGE_ERROR
-    assert life.partitions.needs_room
+    assert life.hosting.openings.needs_room
     machine.capacity_bytes = None
     life.show(topic())
     life.write()
-    assert not life.partitions.needs_room
+    assert not life.hosting.openings.needs_room
 
 
 def test_a_directory_of_nobodys_is_set_aside_and_never_deleted(machine: SimDisk) -> None:
@@ -382,7 +383,7 @@ def test_a_directory_of_nobodys_is_set_aside_and_never_deleted(machine: SimDisk)
     life.show(topic())
     life.write()
     again = Life(machine)
-    again.partitions.set_strays_aside(image_of())
+    again.hosting.set_strays_aside(image_of())
     again.show(topic(id=b"b" * 16))
     assert again.end_of() == 0
     assert sorted(again.disk.listdir("/data/logs")) == ["orders-0", "orders-0.stray"]
@@ -397,7 +398,7 @@ def test_names_longer_than_a_file_name_may_be(machine: SimDisk) -> None:
         life.write(each.name)
     assert all(len(name) <= 255 for name in life.disk.listdir("/data/logs"))
     again = Life(machine)
-    again.partitions.set_strays_aside(image_of(*long))
+    again.hosting.set_strays_aside(image_of(*long))
     again.show(*long)
     assert [again.end_of(each.name) for each in long] == [1, 1]
 
@@ -408,16 +409,16 @@ def test_checkpoints_are_written_one_after_the_other(machine: SimDisk) -> None:
     life.show(topic())
     life.write(count=2)
     life.loop.work_seconds = 1.0
-    first = life.loop.create_task(life.partitions.save_checkpoints())
+    first = life.loop.create_task(life.checkpoints.save())
     life.loop.pass_time(0.5)
     first.cancel()
-    second = life.loop.create_task(life.partitions.save_checkpoints())
+    second = life.loop.create_task(life.checkpoints.save())
     life.loop.pass_time(0.1)
     life.partitions.hosted("orders", 0).appends.append(memoryview(batch()), -1, 9, NOW)
     life.loop.pass_time(60.0)
     assert first.cancelled() and second.done()
     again = Life(machine)
-    assert list(again.partitions._checkpoints.recovery_points.values()) == [3]
+    assert list(again.checkpoints.recovery_points.values()) == [3]
 
 
 def test_a_checkpoint_without_news_is_not_written_again(machine: SimDisk) -> None:
@@ -432,7 +433,7 @@ def test_a_checkpoint_without_news_is_not_written_again(machine: SimDisk) -> Non
     )
     life.write()
     life.save()
-    assert sorted(Life(machine).partitions._checkpoints.recovery_points.values()) == [0, 2]
+    assert sorted(Life(machine).checkpoints.recovery_points.values()) == [0, 2]
 
 
 def test_what_could_not_be_written_down_is_written_with_the_next(machine: SimDisk) -> None:
@@ -444,7 +445,7 @@ def test_what_could_not_be_written_down_is_written_with_the_next(machine: SimDis
         life.save()
     machine.capacity_bytes = None
     life.save()
-    assert list(Life(machine).partitions._checkpoints.recovery_points.values()) == [3]
+    assert list(Life(machine).checkpoints.recovery_points.values()) == [3]
 
 
 def test_a_deleted_topic_leaves_the_checkpoint(machine: SimDisk) -> None:
@@ -453,7 +454,7 @@ def test_a_deleted_topic_leaves_the_checkpoint(machine: SimDisk) -> None:
     life.save()
     life.show(topic())
     life.save()
-    assert len(Life(machine).partitions._checkpoints.recovery_points) == 1
+    assert len(Life(machine).checkpoints.recovery_points) == 1
 
 
 def test_only_what_is_not_settled_is_looked_at_as_time_passes(machine: SimDisk) -> None:
@@ -461,13 +462,15 @@ def test_only_what_is_not_settled_is_looked_at_as_time_passes(machine: SimDisk) 
     life = Life(machine)
     life.show(topic(), topic("behind", b"b" * 16, (behind,)), topic("quiet", b"c" * 16))
     for _ in range(2):
-        assert [each.id.topic for each in life.partitions.restless()] == ["behind"], "its follower was not heard of yet"
+        assert [each.id.topic for each in life.checkpoints.moved.restless()] == ["behind"], (
+            "its follower was not heard of yet"
+        )
     life.partitions.hosted("behind", 0).in_sync.on_follower_fetch(OTHER, 1, 0, NOW)
-    assert life.partitions.restless() == []
+    assert life.checkpoints.moved.restless() == []
     life.partitions.hosted("behind", 0).appends.append(memoryview(batch()), -1, 9, NOW)
-    assert [each.id.topic for each in life.partitions.restless()] == ["behind"]
+    assert [each.id.topic for each in life.checkpoints.moved.restless()] == ["behind"]
     life.show(topic())
-    assert life.partitions.restless() == []
+    assert life.checkpoints.moved.restless() == []
 
 
 def test_who_changed_is_told_and_nobody_else(machine: SimDisk) -> None:
@@ -486,7 +489,7 @@ def test_a_log_without_records_opens_no_file(machine: SimDisk) -> None:
     life.write("written")
     again = Life(machine)
     again.show(topic(), topic("written", b"b" * 16))
-    assert len(again.partitions.pool) == 1
+    assert len(again.files.pool) == 1
 
 
 def hang(life: Life) -> None:
@@ -495,14 +498,14 @@ def hang(life: Life) -> None:
 
 def reconcile(life: Life, *topics: Topic) -> list[Partition]:
     """The image alone; what is to be opened waits."""
-    changed: list[Partition] = life.loop.run(life.partitions.reconcile(image_of(*topics), BrokerConfig({})))
+    changed: list[Partition] = life.loop.run(life.hosting.reconciliation.reconcile(image_of(*topics), BrokerConfig({})))
     return changed
 
 
 def test_an_image_is_applied_while_the_disk_hangs(machine: SimDisk) -> None:
     life = Life(machine)
     life.show(topic())
-    life.loop.create_task(life.partitions.run_openings())
+    life.loop.create_task(life.hosting.openings.run())
     hang(life)
     two = topic("two", b"b" * 16)
     assert reconcile(life, topic(), two) == []
@@ -518,7 +521,7 @@ def test_an_image_is_applied_while_the_disk_hangs(machine: SimDisk) -> None:
 
 def test_one_that_is_opened_late_is_told_what_changed_meanwhile(machine: SimDisk) -> None:
     life = Life(machine)
-    life.loop.create_task(life.partitions.run_openings())
+    life.loop.create_task(life.hosting.openings.run())
     hang(life)
     reconcile(life, topic())
     life.loop.pass_time(1.0)
@@ -531,7 +534,7 @@ def test_one_that_is_opened_late_is_told_what_changed_meanwhile(machine: SimDisk
 @pytest.mark.parametrize("is_made_again", [False, True])
 def test_one_that_was_deleted_while_it_was_opened_is_gone(machine: SimDisk, is_made_again: bool) -> None:
     life = Life(machine)
-    life.loop.create_task(life.partitions.run_openings())
+    life.loop.create_task(life.hosting.openings.run())
     hang(life)
     reconcile(life, topic())
     life.loop.pass_time(1.0)
@@ -546,13 +549,13 @@ def test_one_that_was_deleted_while_it_was_opened_is_gone(machine: SimDisk, is_m
 
 def test_who_waits_for_a_topic_to_open_waits_only_so_long(machine: SimDisk) -> None:
     life = Life(machine)
-    life.loop.create_task(life.partitions.run_openings())
+    life.loop.create_task(life.hosting.openings.run())
     hang(life)
     reconcile(life, topic())
-    life.loop.run(life.partitions.until_opened("orders", 5.0))
+    life.loop.run(life.hosting.openings.until_opened("orders", 5.0))
     assert len(life.partitions) == 0
     life.loop.hung = bool
-    life.loop.run(life.partitions.until_opened("orders", 5.0))
+    life.loop.run(life.hosting.openings.until_opened("orders", 5.0))
     assert len(life.partitions) == 1
 
 
@@ -574,11 +577,11 @@ def test_segments_go_below_the_start_that_was_written_down_and_not_below_a_later
     partition.upkeep.delete_records(2)
     life.save()
     partition.upkeep.delete_records(4)
-    life.loop.run(life.partitions.remove_retired())
-    assert partition.log.segments[0].base_offset == 2, "a power cut now would start at 2"
+    life.loop.run(life.checkpoints.remove_retired())
+    assert partition.log.segments.all[0].base_offset == 2, "a power cut now would start at 2"
     life.save()
-    life.loop.run(life.partitions.remove_retired())
-    assert partition.log.segments[0].base_offset == 4
+    life.loop.run(life.checkpoints.remove_retired())
+    assert partition.log.segments.all[0].base_offset == 4
 
 
 def test_many_segments_go_a_few_at_a_time(machine: SimDisk) -> None:
@@ -589,7 +592,7 @@ def test_many_segments_go_a_few_at_a_time(machine: SimDisk) -> None:
     partition.upkeep.delete_records(partition.high_watermark)
     life.save()
     life.loop.work_seconds = 1.0
-    life.loop.create_task(life.partitions.remove_retired())
+    life.loop.create_task(life.checkpoints.remove_retired())
     life.loop.pass_time(1.5)
     assert len(doomed(life, partition.log.path)) == 2 * UNLINK_PER_TURN - 1
     life.loop.pass_time(60.0)
@@ -622,11 +625,11 @@ def test_a_disk_full_to_the_last_byte_can_be_emptied(machine: SimDisk) -> None:
     assert life.disk.exists("/data/spare-room"), "it is given up only for what makes room"
     partition.upkeep.delete_records(4)
     life.save()
-    life.loop.run(life.partitions.remove_retired())
-    assert partition.log.segments[0].base_offset == 4
+    life.loop.run(life.checkpoints.remove_retired())
+    assert partition.log.segments.all[0].base_offset == 4
     assert not life.disk.exists("/data/spare-room")
     machine.capacity_bytes = None
-    life.loop.run(life.partitions.remove_retired())
+    life.loop.run(life.checkpoints.remove_retired())
     assert life.disk.exists("/data/spare-room"), "it is there for the next time"
 
 
@@ -649,7 +652,7 @@ def test_one_that_comes_back_while_its_checkpoint_is_written_is_not_damaged(mach
     life.show(topic())
     life.write(count=5)
     life.loop.work_seconds = 1.0
-    saving = life.loop.create_task(life.partitions.save_checkpoints())
+    saving = life.loop.create_task(life.checkpoints.save())
     life.loop.pass_time(0.5)
     reconcile(life)
     life.loop.pass_time(20.0)
@@ -658,4 +661,4 @@ def test_one_that_comes_back_while_its_checkpoint_is_written_is_not_damaged(mach
     life.write(count=1)
     again = Life(machine)
     again.show(topic())
-    assert not again.partitions.doubts
+    assert not again.hosting.doubts.all

@@ -36,7 +36,7 @@ def test_the_active_segment_goes_too_when_all_of_it_is_old() -> None:
     assert forget_old(rig.partition, later(100)) == (3, False)
     assert (rig.partition.log.start_offset, rig.partition.log.end_offset) == (3, 3)
     assert len(rig.partition.log.retire_segments(rig.partition.log.start_offset)) == 3
-    assert rig.partition.log.size_bytes == 0
+    assert rig.partition.log.segments.size_bytes == 0
     assert forget_old(rig.partition, later(200)) == (0, False), "an empty one is left"
 
 

@@ -9,7 +9,7 @@ from headrace.log import LogConfig
 from headrace.log.clean_batch import NO_CODEC
 from headrace.log.clean_job import CleanJob, CleanReport, SealedSegment
 from headrace.log.clean_log import clean_log
-from headrace.log.swap import CleanedGroup
+from headrace.log.swap import CleanedGroup, begin_swap
 from headrace.wire.records import Record, build_batch, read_records
 from sim.disk import SimDisk
 
@@ -36,17 +36,17 @@ class CleaningRig(Rig):
         self.sync()
 
     def job(self, now: Now = NOW, **changes: object) -> CleanJob:
-        sealed = self.log.segments[:-1]
+        sealed = self.log.segments.all[:-1]
         end_offset = sealed[-1].next_offset
         job = CleanJob(
             directory=PATH,
             segments=[SealedSegment(each.base_offset, each.next_offset, each.size) for each in sealed],
             first_dirty_offset=self.cleaned_to,
             start_offset=self.log.start_offset,
-            last_batches=[state.batches[-1][2] for _, state in self.log.producers() if state.batches],
-            producers=[producer_id for producer_id, _ in self.log.producers()],
-            aborted=[*self.log.aborted_between(0, end_offset)],
-            aborted_dirty=[*self.log.aborted_between(self.cleaned_to, end_offset)],
+            last_batches=[state.batches[-1][2] for _, state in self.log.state.producers.items() if state.batches],
+            producers=[producer_id for producer_id, _ in self.log.state.producers.items()],
+            aborted=[*self.log.state.transactions.aborted.between(0, end_offset)],
+            aborted_dirty=[*self.log.state.transactions.aborted.between(self.cleaned_to, end_offset)],
             now_ms=now.wall,
             delete_retention_ms=DAY_MS,
             may_forget=True,
@@ -67,7 +67,7 @@ class CleaningRig(Rig):
 
     def clean_in_steps(self, now: Now = NOW, **changes: object) -> Iterator[Callable[[], None]]:
         """What a broker does, one step at a time, so that a test can end the world between any two."""
-        old, truncations = list(self.log.segments[:-1]), self.log.truncations
+        old, truncations = list(self.log.segments.all[:-1]), self.log.sync.truncations
         for found in clean_log(self.disk, self.job(now, **changes), b"secret", lambda _: None):
             if isinstance(found, CleanReport):
                 self.report_of_cleaning = found
@@ -78,14 +78,14 @@ class CleaningRig(Rig):
     def _swap_in_steps(self, group: CleanedGroup, all_old: list, truncations: int) -> Iterator[Callable[[], None]]:
         log = self.log
         old = [each for each in all_old if group.base_offset <= each.base_offset < group.next_offset]
-        swap = log.begin_swap(group, old, truncations)
+        swap = begin_swap(log.segments, group, old, truncations)
         assert swap is not None
         yield self.disk.sync_dir_job(PATH)
-        assert log.swap_in(swap)
+        assert swap.put_in()
         yield self.disk.sync_dir_job(PATH)
-        log.finish_swap(swap)
+        swap.finish()
         yield lambda: None
-        for path in log.take_retired():
+        for path in log.segments.take_retired():
             self.disk.unlink(path)
 
     def records(self) -> list[Record]:

@@ -1,7 +1,7 @@
 """Logs on a disk in memory, and batches to put into them."""
 
 from headrace.base.clock import Now
-from headrace.log import FilePool, Log, LogConfig, RecoveryReport
+from headrace.log import FilePool, Log, LogConfig, RecoveryReport, Verdict, open_log
 from headrace.wire.batch import BatchHeader, iter_headers, parse_header
 from headrace.wire.records import Record, build_batch
 from sim.disk import SimDisk
@@ -38,6 +38,10 @@ def batch(
     )
 
 
+def verdict(log: Log, header: BatchHeader) -> Verdict:
+    return log.state.check(header, log.config.producers_max)
+
+
 def header(content: bytes) -> BatchHeader:
     return parse_header(content)
 
@@ -57,8 +61,7 @@ class Rig:
     def open(self, *, recovery_point: int, clean: bool = False, start_offset: int | None = None) -> Log:
         self.disk = self.machine.mount()
         self.pool = FilePool(self.disk)
-        self.log, self.report = Log.open(
-            self.disk,
+        self.log, self.report = open_log(
             self.pool,
             PATH,
             self.config,
@@ -86,7 +89,7 @@ class Rig:
             for job in ticket.jobs:
                 job()
             self.log.on_synced(ticket)
-        return self.log.synced_end
+        return self.log.sync.synced_end
 
     def close_clean(self) -> None:
         self.log.prepare_close()
@@ -96,10 +99,12 @@ class Rig:
     @property
     def batches_to_replay(self) -> int:
         """The number of batches a cut close to the end of the log would replay."""
-        return self.log._snapshots.batches
+        return self.log.snapshots.batches
 
     def read(self, offset: int, max_bytes: int = 1 << 20, end_offset: int | None = None, **how: bool) -> bytes | None:
-        found = self.log.read(offset, max_bytes, self.log.end_offset if end_offset is None else end_offset, **how)
+        found = self.log.reader.read(
+            offset, max_bytes, self.log.end_offset if end_offset is None else end_offset, **how
+        )
         if found is None:
             return None
         content = found.read()

@@ -1,7 +1,7 @@
 """Appending and reading: whole batches, bounds, rolls."""
 
 import pytest
-from logs import NOW, PATH, SMALL, Rig, batch, header, later
+from logs import NOW, PATH, SMALL, Rig, batch, header, later, verdict
 
 from headrace.base.errors import DiskFull
 from headrace.log import LogConfig
@@ -11,9 +11,9 @@ ONE = len(batch())
 
 def test_a_new_log_is_empty() -> None:
     log = Rig().log
-    assert (log.start_offset, log.end_offset, log.segment_count, log.size_bytes) == (0, 0, 1, 0)
-    assert log.read(0, 100, 0) is None
-    assert log.active_epoch == -1
+    assert (log.start_offset, log.end_offset, len(log.segments.all), log.segments.size_bytes) == (0, 0, 1, 0)
+    assert log.reader.read(0, 100, 0) is None
+    assert log.state.epochs.latest == -1
 
 
 def test_a_new_log_can_start_anywhere() -> None:
@@ -80,7 +80,7 @@ def test_a_read_ends_with_its_segment() -> None:
     rig.fill(10)
     rig.log.roll(NOW)
     last = rig.fill(1)
-    found = rig.log.read(8, 1 << 20, 11)
+    found = rig.log.reader.read(8, 1 << 20, 11)
     assert found is not None
     assert found.next_offset == 10
     found.release()
@@ -98,7 +98,7 @@ def test_an_empty_last_segment_reads_as_nothing() -> None:
 def test_a_range_stays_readable_after_its_segment_is_retired() -> None:
     rig = Rig()
     rig.fill(3)
-    found = rig.log.read(0, 1 << 20, 3)
+    found = rig.log.reader.read(0, 1 << 20, 3)
     assert found is not None
     before = found.read()
     rig.log.roll(NOW)
@@ -112,8 +112,8 @@ def test_a_range_stays_readable_after_its_segment_is_retired() -> None:
 def test_rolls_by_size() -> None:
     rig = Rig()
     rig.fill(25)
-    assert rig.log.segment_count == 3
-    assert all(segment.size <= SMALL.segment_bytes for segment in rig.log.segments)
+    assert len(rig.log.segments.all) == 3
+    assert all(segment.size <= SMALL.segment_bytes for segment in rig.log.segments.all)
     assert len(rig.contents()) == 25
 
 
@@ -121,17 +121,17 @@ def test_rolls_by_time_since_the_first_batch() -> None:
     rig = Rig(LogConfig(segment_ms=1000))
     rig.append(batch(0))
     rig.append(batch(1), now=later(1000))
-    assert rig.log.segment_count == 1
+    assert len(rig.log.segments.all) == 1
     rig.append(batch(2), now=later(1001))
-    assert rig.log.segment_count == 2
+    assert len(rig.log.segments.all) == 2
     rig.append(batch(3), now=later(2001))
-    assert rig.log.segment_count == 2
+    assert len(rig.log.segments.all) == 2
 
 
 def test_rolls_when_the_index_is_full() -> None:
     rig = Rig(LogConfig(index_interval_bytes=1, segment_index_bytes=16))
     rig.fill(4)
-    assert [segment.base_offset for segment in rig.log.segments] == [0, 3]
+    assert [segment.base_offset for segment in rig.log.segments.all] == [0, 3]
 
 
 def test_rolls_before_a_relative_offset_overflows() -> None:
@@ -139,7 +139,7 @@ def test_rolls_before_a_relative_offset_overflows() -> None:
     rig.append(batch(0))
     rig.append(batch(1 << 30))
     rig.append(batch((1 << 31) + 5))
-    assert [segment.base_offset for segment in rig.log.segments] == [0, (1 << 30) + 1]
+    assert [segment.base_offset for segment in rig.log.segments.all] == [0, (1 << 30) + 1]
     assert rig.read((1 << 30) + 5) == batch((1 << 31) + 5)
 
 
@@ -148,7 +148,7 @@ def test_a_changed_config_holds_from_the_next_append() -> None:
     rig.fill(2)
     rig.log.config = LogConfig(segment_bytes=ONE)
     rig.fill(2)
-    assert rig.log.segment_count == 3
+    assert len(rig.log.segments.all) == 3
 
 
 def test_offsets_must_rise() -> None:
@@ -177,8 +177,8 @@ def test_a_full_disk_leaves_the_log_as_it_was() -> None:
         rig.append(batch(3, producer=(9, 0, 0), epoch=7))
     rig.machine.capacity_bytes = None
     assert rig.contents() == batches
-    assert rig.log.active_epoch == 0
-    assert rig.log.check_producer(header(batch(3, producer=(9, 0, 5)))) is None
+    assert rig.log.state.epochs.latest == 0
+    assert verdict(rig.log, header(batch(3, producer=(9, 0, 5)))) is None
     rig.append(batch(3))
     assert rig.log.end_offset == 4
 
@@ -189,7 +189,7 @@ def test_a_disk_too_full_to_roll_leaves_the_log_as_it_was() -> None:
     rig.machine.capacity_bytes = rig.machine.used_bytes() + 20
     with pytest.raises(DiskFull):
         rig.append(batch(9, value=b"v" * 500))
-    assert (rig.log.segment_count, rig.log.end_offset) == (1, 9)
+    assert (len(rig.log.segments.all), rig.log.end_offset) == (1, 9)
     assert rig.contents() == batches
     assert [name for name in rig.names() if name.endswith(".index")] == []
 
@@ -198,13 +198,13 @@ def test_bytes_between_is_zero_only_when_there_is_nothing() -> None:
     rig = Rig()
     rig.fill(25)
     log = rig.log
-    assert log.bytes_between(25, 25) == 0
-    assert log.bytes_between(25, 99) == 0
-    assert log.bytes_between(24, 25) >= 1
-    assert log.bytes_between(0, 25) == log.size_bytes == 25 * ONE
+    assert log.reader.bytes_between(25, 25) == 0
+    assert log.reader.bytes_between(25, 99) == 0
+    assert log.reader.bytes_between(24, 25) >= 1
+    assert log.reader.bytes_between(0, 25) == log.segments.size_bytes == 25 * ONE
     for offset in range(25):
         exact = (25 - offset) * ONE
-        assert abs(log.bytes_between(offset, 25) - exact) <= SMALL.index_interval_bytes + ONE
+        assert abs(log.reader.bytes_between(offset, 25) - exact) <= SMALL.index_interval_bytes + ONE
 
 
 def test_dropping_a_partition_frees_its_name() -> None:

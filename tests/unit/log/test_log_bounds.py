@@ -1,7 +1,7 @@
 """What a log remembers of producers and transactions has a bound, whatever clients do; and no clock empties it."""
 
 import pytest
-from logs import NOW, SMALL, Rig, batch, header, later
+from logs import NOW, SMALL, Rig, batch, header, later, verdict
 
 from headrace.base.clock import Now
 from headrace.log import Duplicate, state
@@ -28,7 +28,7 @@ def in_transaction(offset: int, producer_id: int, sequence: int = 0) -> bytes:
 
 
 def known(rig: Rig) -> list[int]:
-    return [producer_id for producer_id, _ in rig.log.producers()]
+    return [producer_id for producer_id, _ in rig.log.state.producers.items()]
 
 
 def test_whoever_has_not_written_for_longest_is_forgotten_first() -> None:
@@ -38,7 +38,7 @@ def test_whoever_has_not_written_for_longest_is_forgotten_first() -> None:
     rig.append(batch(3, producer=(1, 0, 1)))
     rig.append(batch(4, producer=(4, 0, 0)))
     assert known(rig) == [3, 1, 4]
-    assert rig.log.check_producer(header(batch(0, producer=(1, 0, 1)))) == Duplicate(3, 4, NOW.wall)
+    assert verdict(rig.log, header(batch(0, producer=(1, 0, 1)))) == Duplicate(3, 4, NOW.wall)
 
 
 def test_the_order_survives_a_restart() -> None:
@@ -64,10 +64,10 @@ def test_a_producer_that_cannot_be_remembered_is_refused_until_a_transaction_end
     for offset in range(3):
         rig.append(in_transaction(offset, offset + 1))
     new = header(in_transaction(3, 9))
-    assert rig.log.check_producer(new) is ErrorCode.THROTTLING_QUOTA_EXCEEDED
-    assert rig.log.check_producer(header(in_transaction(3, 1, 1))) is None
+    assert verdict(rig.log, new) is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert verdict(rig.log, header(in_transaction(3, 1, 1))) is None
     rig.append(_marker(3, 1, commit=True))
-    assert rig.log.check_producer(new) is None
+    assert verdict(rig.log, new) is None
 
 
 def _marker(offset: int, producer_id: int, commit: bool) -> bytes:
@@ -83,11 +83,11 @@ def test_a_log_full_of_aborted_transactions_takes_no_new_one(monkeypatch: pytest
         rig.append(in_transaction(rig.log.end_offset, producer_id))
         rig.append(_marker(rig.log.end_offset, producer_id, commit=False))
     new = header(in_transaction(4, 3))
-    assert rig.log.check_producer(new) is ErrorCode.THROTTLING_QUOTA_EXCEEDED
-    assert rig.log.check_producer(header(batch(4, producer=(3, 0, 0)))) is None
-    rig.log.on_cleaned(2)
-    assert rig.log.check_producer(new) is None
-    assert [each.producer_id for each in rig.log.aborted_between(0, 4)] == [2]
+    assert verdict(rig.log, new) is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert verdict(rig.log, header(batch(4, producer=(3, 0, 0)))) is None
+    rig.log.state.transactions.aborted.trim_start(2)
+    assert verdict(rig.log, new) is None
+    assert [each.producer_id for each in rig.log.state.transactions.aborted.between(0, 4)] == [2]
 
 
 @pytest.mark.parametrize("days", [-400, -1, 2, 400])

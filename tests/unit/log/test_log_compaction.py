@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 from cleaning import CONFIG, DAY_MS, CleaningRig
-from logs import NOW, later
+from logs import NOW, later, verdict
 
 from headrace.base.errors import DiskFull
 from headrace.log import Duplicate
@@ -104,7 +104,7 @@ def test_a_batch_that_nobody_can_open_stays() -> None:
 @pytest.mark.parametrize("position", [0, 7, 65, 72, 130])
 def test_rot_stops_it_before_anything_is_swapped(position: int) -> None:
     rig = sealed([("a", "1")], [("a", "2")])
-    rig.machine.flip_bit(rig.log.segments[0].log_path, position)
+    rig.machine.flip_bit(rig.log.segments.all[0].log_path, position)
     with pytest.raises(CorruptBatch):
         rig.clean()
     assert [name for name in rig.names() if name.endswith(".cleaned")] == []
@@ -121,7 +121,7 @@ def test_a_key_map_too_small_for_all_cleans_as_far_as_it_reaches() -> None:
     rig = sealed(*[[(f"k{n % 40}", f"{n}"), (f"k{n % 40}", f"{n}b")] for n in range(80)])
     table = dict.fromkeys(range(0))
     cleanings = 0
-    while rig.cleaned_to < rig.log.segments[-1].base_offset:
+    while rig.cleaned_to < rig.log.segments.all[-1].base_offset:
         before = rig.cleaned_to
         rig.clean(memory_bytes=24 * 20)
         assert rig.cleaned_to > before
@@ -156,8 +156,8 @@ def test_the_last_sequence_of_a_live_producer_stays() -> None:
             rig.disk.unlink(f"{rig.log.path}/{name}")
     rig.machine.kill()
     log = rig.open(recovery_point=rig.log.end_offset)
-    assert log.check_producer(last) == Duplicate(last.base_offset, last.next_offset, last.max_timestamp)
-    assert log.check_producer(last._replace(base_sequence=4)) is None
+    assert verdict(log, last) == Duplicate(last.base_offset, last.next_offset, last.max_timestamp)
+    assert verdict(log, last._replace(base_sequence=4)) is None
 
 
 def test_where_an_epoch_began_is_still_known() -> None:
@@ -166,14 +166,14 @@ def test_where_an_epoch_began_is_still_known() -> None:
         rig.put(("a", f"{epoch}"), epoch=epoch)
         rig.put(("a", f"{epoch}b"), epoch=epoch)
     rig.seal()
-    known = [rig.log.epoch_end(epoch) for epoch in range(4)]
+    known = [rig.log.state.epochs.end_of(epoch, -1, rig.log.end_offset) for epoch in range(4)]
     rig.clean()
     for name in list(rig.names()):
         if name.endswith(".snapshot"):
             rig.disk.unlink(f"{rig.log.path}/{name}")
     rig.machine.kill()
     log = rig.open(recovery_point=0)
-    assert [log.epoch_end(epoch) for epoch in range(4)] == known
+    assert [log.state.epochs.end_of(epoch, -1, log.end_offset) for epoch in range(4)] == known
 
 
 def test_aborted_records_go_and_hide_nothing() -> None:
@@ -184,7 +184,7 @@ def test_aborted_records_go_and_hide_nothing() -> None:
     rig.append(build_marker(Marker(False, 0), base_offset=3, leader_epoch=0, timestamp=NOW.wall, **producer))
     rig.put(("c", "committed"), base_sequence=2, transactional=True, **producer)
     rig.append(build_marker(Marker(True, 0), base_offset=5, leader_epoch=0, timestamp=NOW.wall, **producer))
-    rig.log.on_high_watermark(6)
+    rig.log.state.transactions.on_high_watermark(6)
     rig.seal()
     rig.clean()
     data = [content for content in rig.contents() if not parse_header(content).is_control]
@@ -203,7 +203,7 @@ def test_a_marker_stays_while_it_is_the_last_of_a_live_producer() -> None:
     rig.append(build_marker(Marker(True, 0), base_offset=1, leader_epoch=0, timestamp=NOW.wall, **producer))
     rig.put(("a", "2"))
     rig.put(("b", "1"))
-    rig.log.on_high_watermark(4)
+    rig.log.state.transactions.on_high_watermark(4)
     rig.seal()
     rig.clean()
     rig.clean(later(DAY_MS))
@@ -217,7 +217,7 @@ def test_a_marker_stays_while_it_is_the_last_of_a_live_producer() -> None:
     rig.append(build_marker(Marker(True, 0), base_offset=5, leader_epoch=0, timestamp=NOW.wall, **producer))
     rig.put(("c", "2"), base_sequence=2, transactional=True, **producer)
     rig.append(build_marker(Marker(True, 0), base_offset=7, leader_epoch=0, timestamp=NOW.wall, **producer))
-    rig.log.on_high_watermark(8)
+    rig.log.state.transactions.on_high_watermark(8)
     rig.seal()
     rig.clean()
     assert markers(rig) == [5, 7]
@@ -259,17 +259,17 @@ def test_look_ups_by_time_find_records_only() -> None:
     rig.seal()
     rig.clean()
     assert [offset for offset, _, _ in rig.table()] == [20, 21]
-    assert rig.log.find_by_time(6) == (21, 500)
-    assert rig.log.find_by_time(501) is None
-    assert rig.log.max_timestamp() == (500, 21)
+    assert rig.log.reader.find_by_time(6, rig.log.start_offset) == (21, 500)
+    assert rig.log.reader.find_by_time(501, rig.log.start_offset) is None
+    assert rig.log.reader.max_timestamp(rig.log.start_offset) == (500, 21)
 
 
 def test_segments_follow_on_one_another_and_small_ones_join() -> None:
     rig = sealed(*[[(f"k{n % 5}", f"{n}" * 10)] for n in range(60)])
-    assert rig.log.segment_count > 5
+    assert len(rig.log.segments.all) > 5
     rig.clean()
     rig.clean()
-    segments = rig.log.segments
+    segments = rig.log.segments.all
     assert len(segments) == 3 or len(segments) == 2
     for before, after in itertools.pairwise(segments):
         assert before.next_offset == after.base_offset
@@ -279,9 +279,9 @@ def test_segments_follow_on_one_another_and_small_ones_join() -> None:
 def test_what_is_clean_is_not_written_again() -> None:
     rig = sealed([("a", "1"), ("b", "1")])
     assert rig.clean().bytes_written == 0
-    before = rig.log.segments[0]
+    before = rig.log.segments.all[0]
     rig.clean()
-    assert rig.log.segments[0] is before
+    assert rig.log.segments.all[0] is before
 
 
 def test_groups_are_no_larger_than_a_segment() -> None:

@@ -61,7 +61,7 @@ class Story:
     def clean(self, rng: Random) -> None:
         rig = self.rig
         rig.sync()
-        if rig.log.segment_count > 1:
+        if len(rig.log.segments.all) > 1:
             rig.clean(later(self.wall), memory_bytes=rng.choice((24 * 8, 1 << 16)))
             self._note_cleaned(rig.cleaned_to)
 
@@ -74,16 +74,16 @@ class Story:
         """The power goes, in the midst of a cleaning if there is one to begin."""
         rig = self.rig
         rig.sync()
-        if rig.log.segment_count > 1:
+        if len(rig.log.segments.all) > 1:
             steps = rig.clean_in_steps(later(self.wall))
             for step in (step for step, _ in zip(steps, range(rng.randint(0, 6)), strict=False)):
                 step()
-            self._note_cleaned(rig.log.segments[-1].base_offset)
+            self._note_cleaned(rig.log.segments.all[-1].base_offset)
         rig.machine.crash(rng)
         rig.open(recovery_point=rig.log.end_offset)
         assert not rig.report.is_damage
         # What was cleaned is written down after the swap: a crash may lose that.
-        rig.cleaned_to = rng.choice((0, min(rig.cleaned_to, rig.log.segments[-1].base_offset)))
+        rig.cleaned_to = rng.choice((0, min(rig.cleaned_to, rig.log.segments.all[-1].base_offset)))
         rig.sync()
 
     def restart(self, rng: Random) -> None:
@@ -99,7 +99,7 @@ class Story:
         assert set(table) <= set(self.written), "offset, key and value are those that were written"
         assert self.rig.log.end_offset == (self.written[-1][0] + 1 if self.written else 0)
         self._expect_newest(table)
-        segments = self.rig.log.segments
+        segments = self.rig.log.segments.all
         assert all(one.next_offset == other.base_offset for one, other in itertools.pairwise(segments))
 
     def _expect_newest(self, table: list[tuple[int, str, str | None]]) -> None:
@@ -115,7 +115,7 @@ class Story:
 
     def expect_compacted(self) -> None:
         rig = self.rig
-        while rig.cleaned_to < rig.log.segments[-1].base_offset:
+        while rig.cleaned_to < rig.log.segments.all[-1].base_offset:
             self.clean(Random(1))
         keys = [key for offset, key, _ in rig.table()]
         assert len(keys) == len(set(keys)), "one record a key"

@@ -69,11 +69,11 @@ def test_a_log_learns_epochs_from_headers_and_keeps_them() -> None:
     rig.close_clean()
     for clean in (True, False):
         log = rig.open(recovery_point=0, clean=clean)
-        assert log.active_epoch == 5
-        assert log.epoch_end(2) == (2, 2)
-        assert log.epoch_end(4) == (2, 2)
-        assert log.epoch_end(5) == (5, 3)
-        assert log.epoch_end(6, 6) == (6, 3)
+        assert log.state.epochs.latest == 5
+        assert log.state.epochs.end_of(2, -1, log.end_offset) == (2, 2)
+        assert log.state.epochs.end_of(4, -1, log.end_offset) == (2, 2)
+        assert log.state.epochs.end_of(5, -1, log.end_offset) == (5, 3)
+        assert log.state.epochs.end_of(6, 6, log.end_offset) == (6, 3)
 
 
 def test_truncation_forgets_epochs() -> None:
@@ -81,6 +81,6 @@ def test_truncation_forgets_epochs() -> None:
     rig.append(batch(0, epoch=2))
     rig.append(batch(1, epoch=5))
     rig.log.truncate_to(1, NOW)
-    assert rig.log.active_epoch == 2
+    assert rig.log.state.epochs.latest == 2
     rig.append(batch(1, epoch=3))
-    assert rig.log.epoch_end(2) == (2, 1)
+    assert rig.log.state.epochs.end_of(2, -1, rig.log.end_offset) == (2, 1)

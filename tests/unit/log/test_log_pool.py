@@ -3,7 +3,7 @@
 import pytest
 from logs import NOW, PATH, SMALL, Rig
 
-from headrace.log import FilePool, Log
+from headrace.log import FilePool, open_log
 from headrace.log.index import SparseIndex
 from headrace.log.pool import IndexCache
 from sim.disk import Mount, SimDisk
@@ -73,7 +73,7 @@ def test_a_log_works_through_the_smallest_pool() -> None:
     batches = rig.fill(60)
     rig.sync()
     pool = FilePool(rig.disk, open_max=1, index_bytes_max=1)
-    rig.log, _ = Log.open(rig.disk, pool, PATH, SMALL, NOW, recovery_point=60, clean=False)
+    rig.log, _ = open_log(pool, PATH, SMALL, NOW, recovery_point=60, clean=False)
     for offset in (3, 59, 30, 0, 45):
         assert rig.read(offset, 1) == batches[offset]
     rig.sync()

@@ -1,6 +1,6 @@
 """The rules of idempotence, one by one, and that they outlive restarts."""
 
-from logs import NOW, SMALL, Rig, batch, header, later
+from logs import NOW, SMALL, Rig, batch, header, later, verdict
 
 from headrace.log import Duplicate
 from headrace.log.producers import SEQUENCE_MAX, Producers
@@ -106,10 +106,10 @@ def test_a_log_knows_its_producers_after_every_kind_of_stop() -> None:
     rig.close_clean()
     for clean in (True, False):
         log = rig.open(recovery_point=30, clean=clean)
-        assert log.check_producer(header(last)) == Duplicate(29, 30, NOW.wall)
-        assert log.check_producer(header(following)) is None
+        assert verdict(log, header(last)) == Duplicate(29, 30, NOW.wall)
+        assert verdict(log, header(following)) is None
     log = rig.open(recovery_point=0)
-    assert log.check_producer(header(last)) == Duplicate(29, 30, NOW.wall)
+    assert verdict(log, header(last)) == Duplicate(29, 30, NOW.wall)
 
 
 def test_damaged_snapshots_are_replaced_by_a_replay() -> None:
@@ -121,7 +121,7 @@ def test_damaged_snapshots_are_replaced_by_a_replay() -> None:
         if name.endswith(".snapshot"):
             rig.machine.flip_bit(f"/data/orders-0/{name}", 20)
     log = rig.open(recovery_point=30, clean=True)
-    assert log.check_producer(header(batch(0, producer=(7, 0, 29)))) == Duplicate(29, 30, NOW.wall)
+    assert verdict(log, header(batch(0, producer=(7, 0, 29)))) == Duplicate(29, 30, NOW.wall)
     assert not any(name.endswith(".snapshot") for name in rig.names())
 
 
@@ -129,6 +129,6 @@ def test_a_log_expires_producers_by_its_config() -> None:
     rig = Rig(SMALL._replace(producer_expiration_ms=1000))
     rig.append(batch(0, producer=(7, 0, 5)))
     assert rig.log.expire_producers(later(1000)) == 0
-    assert rig.log.check_producer(sent(9)) is OUT_OF_ORDER
+    assert verdict(rig.log, sent(9)) is OUT_OF_ORDER
     assert rig.log.expire_producers(later(1001)) == 1
-    assert rig.log.check_producer(sent(9)) is None
+    assert verdict(rig.log, sent(9)) is None

@@ -25,7 +25,7 @@ def test_a_clean_stop_needs_no_scan() -> None:
     rig.close_clean()
     log = rig.open(recovery_point=0, clean=True)
     assert rig.report == RecoveryReport()
-    assert (log.end_offset, log.synced_end) == (25, 25)
+    assert (log.end_offset, log.sync.synced_end) == (25, 25)
     assert log.begin_sync() is None
     assert rig.contents() == batches
     rig.fill(25)
@@ -58,18 +58,18 @@ def test_after_a_kill_everything_is_there_and_unsynced() -> None:
     assert rig.contents() == batches
     assert rig.report.cut_bytes == 0
     assert not rig.report.is_damage
-    assert (log.end_offset, log.synced_end) == (25, 0)
+    assert (log.end_offset, log.sync.synced_end) == (25, 0)
     assert rig.sync() == 25
 
 
 def test_a_scan_begins_at_the_segment_of_the_recovery_point() -> None:
     rig = Rig()
     rig.fill(35)
-    bases = [segment.base_offset for segment in rig.log.segments]
-    sizes = [segment.size for segment in rig.log.segments]
+    bases = [segment.base_offset for segment in rig.log.segments.all]
+    sizes = [segment.size for segment in rig.log.segments.all]
     rig.open(recovery_point=bases[2] + 1)
     assert rig.report.scanned_bytes == sum(sizes[2:])
-    assert rig.log.synced_end == bases[2] + 1
+    assert rig.log.sync.synced_end == bases[2] + 1
 
 
 def test_a_torn_tail_is_cut() -> None:
@@ -130,7 +130,7 @@ def test_a_cut_below_the_recovery_point_is_told() -> None:
     rig.fill(5)
     damage(rig, 0, 4 * ONE + 70)
     rig.open(recovery_point=5)
-    assert rig.log.end_offset == rig.log.synced_end == 4
+    assert rig.log.end_offset == rig.log.sync.synced_end == 4
     assert rig.report.below_recovery_point
     assert not rig.report.valid_batch_after_cut
 
@@ -138,7 +138,7 @@ def test_a_cut_below_the_recovery_point_is_told() -> None:
 def test_a_log_shorter_than_its_recovery_point_is_told() -> None:
     rig = Rig()
     rig.fill(25)
-    rig.disk.unlink(log_file(rig.log.segments[-1].base_offset))
+    rig.disk.unlink(log_file(rig.log.segments.all[-1].base_offset))
     rig.open(recovery_point=25)
     assert rig.report.below_recovery_point
     rig.close_clean()
@@ -153,11 +153,11 @@ def test_a_log_shorter_than_its_recovery_point_is_told() -> None:
 def test_segments_after_a_cut_are_dropped() -> None:
     rig = Rig()
     rig.fill(25)
-    middle = rig.log.segments[1].base_offset
+    middle = rig.log.segments.all[1].base_offset
     damage(rig, middle, ONE + 70)
     rig.open(recovery_point=0)
     assert rig.log.end_offset == middle + 1
-    assert rig.log.segment_count == 2
+    assert len(rig.log.segments.all) == 2
     assert rig.report.valid_batch_after_cut
     for path in rig.log.retire_segments(rig.log.start_offset):
         rig.disk.unlink(path)
@@ -167,7 +167,7 @@ def test_segments_after_a_cut_are_dropped() -> None:
 def test_a_missing_segment_ends_the_log_before_it() -> None:
     rig = Rig()
     rig.fill(35)
-    bases = [segment.base_offset for segment in rig.log.segments]
+    bases = [segment.base_offset for segment in rig.log.segments.all]
     rig.disk.unlink(log_file(bases[1]))
     rig.open(recovery_point=0)
     assert rig.log.end_offset == bases[1]
@@ -244,9 +244,9 @@ def test_a_start_above_the_end_begins_anew_there() -> None:
 def test_segments_below_the_start_that_came_back_are_dropped() -> None:
     rig = Rig()
     rig.fill(25)
-    second = rig.log.segments[1].base_offset
+    second = rig.log.segments.all[1].base_offset
     log = rig.open(recovery_point=25, start_offset=second)
-    assert log.segments[0].base_offset == second
+    assert log.segments.all[0].base_offset == second
     assert rig.disk.exists(f"{log_file(0)}.deleted")
 
 
@@ -274,13 +274,13 @@ def test_a_start_above_the_recovery_point_keeps_what_producers_had_written_below
     rig = Rig()
     for sequence in range(25):
         rig.append(batch(rig.log.end_offset, producer=(7, 0, sequence)))
-    start = rig.log.segments[-1].base_offset
+    start = rig.log.segments.all[-1].base_offset
     rig.log.advance_start(start)
     for path in rig.log.retire_segments(start):
         rig.disk.unlink(path)
     log = rig.open(recovery_point=3, start_offset=start)
     assert log.start_offset == start
-    state = log.producer(7)
+    state = log.state.producers.get(7)
     assert state is not None
     assert state.last_sequence == 24
 
@@ -288,12 +288,12 @@ def test_a_start_above_the_recovery_point_keeps_what_producers_had_written_below
 def test_damage_is_known_to_the_next_life_until_somebody_was_told() -> None:
     rig = Rig()
     rig.fill(25)
-    damage(rig, rig.log.segments[1].base_offset, ONE + 70)
+    damage(rig, rig.log.segments.all[1].base_offset, ONE + 70)
     end = rig.open(recovery_point=0).end_offset
     assert rig.report.is_damage
     assert rig.open(recovery_point=0).end_offset == end
     assert rig.report.is_damage, "it may have been told to nobody"
-    rig.log.forget_damage()
+    rig.log.damage.forget()
     rig.open(recovery_point=0)
     assert not rig.report.is_damage
 
@@ -303,7 +303,7 @@ def test_damage_is_on_disk_before_anything_is_cut(seed: int) -> None:
     rig = Rig()
     rig.fill(25)
     rig.sync()
-    damage(rig, rig.log.segments[1].base_offset, ONE + 70)
+    damage(rig, rig.log.segments.all[1].base_offset, ONE + 70)
     rig.open(recovery_point=0)
     rig.machine.crash(Random(seed))
     rig.open(recovery_point=0)
@@ -313,8 +313,8 @@ def test_damage_is_on_disk_before_anything_is_cut(seed: int) -> None:
 def test_a_log_whose_first_segment_is_gone_lacks_its_head_until_it_begins_anew() -> None:
     rig = Rig()
     rig.fill(25)
-    second = rig.log.segments[1].base_offset
-    rig.disk.unlink(log_file(rig.log.segments[0].base_offset))
+    second = rig.log.segments.all[1].base_offset
+    rig.disk.unlink(log_file(rig.log.segments.all[0].base_offset))
     rig.open(recovery_point=0)
     assert rig.log.start_offset == second
     assert rig.log.lacks_head
@@ -326,8 +326,8 @@ def test_a_log_whose_first_segment_is_gone_lacks_its_head_until_it_begins_anew()
 def test_a_log_that_begins_at_the_start_that_was_written_down_lacks_nothing() -> None:
     rig = Rig()
     rig.fill(25)
-    second = rig.log.segments[1].base_offset
-    rig.disk.unlink(log_file(rig.log.segments[0].base_offset))
+    second = rig.log.segments.all[1].base_offset
+    rig.disk.unlink(log_file(rig.log.segments.all[0].base_offset))
     rig.open(recovery_point=0, start_offset=second)
     assert not rig.log.lacks_head
     assert not rig.report.is_damage

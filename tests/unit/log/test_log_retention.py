@@ -53,6 +53,6 @@ def test_a_log_tells_retention_what_it_asks() -> None:
         rig.append(batch(offset, timestamps=[NOW.wall + offset]))
     rig.close_clean()
     log = rig.open(recovery_point=30, clean=True)
-    second = log.segments[1]
-    assert start_by_time(log.segments, 100, NOW.wall + 100 + second.base_offset) == second.base_offset
-    assert start_by_time(log.segments, 100, NOW.wall + 1000) == 30
+    second = log.segments.all[1]
+    assert start_by_time(log.segments.all, 100, NOW.wall + 100 + second.base_offset) == second.base_offset
+    assert start_by_time(log.segments.all, 100, NOW.wall + 1000) == 30

@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from logs import NOW, PATH, SMALL, Rig, batch, header
+from logs import NOW, PATH, SMALL, Rig, batch, header, verdict
 
 from headrace.base.errors import DiskFull
 from headrace.log import Duplicate, LogConfig
@@ -29,8 +29,8 @@ def test_a_cut_replays_no_more_than_the_batches_between_two_snapshots(cut: int) 
     written(rig, 160)
     rig.log.truncate_to(cut, NOW)
     assert rig.batches_to_replay < 16
-    assert rig.log.check_producer(header(batch(0, producer=(7, 0, cut - 1)))) == Duplicate(cut - 1, cut, NOW.wall)
-    assert rig.log.check_producer(header(batch(0, producer=(7, 0, cut)))) is None
+    assert verdict(rig.log, header(batch(0, producer=(7, 0, cut - 1)))) == Duplicate(cut - 1, cut, NOW.wall)
+    assert verdict(rig.log, header(batch(0, producer=(7, 0, cut)))) is None
 
 
 def test_without_a_setting_a_cut_replays_thousands_of_batches_at_most() -> None:
@@ -43,7 +43,7 @@ def test_a_snapshot_is_due_after_so_many_bytes_too() -> None:
     rig = Rig(LogConfig(snapshot_bytes=1000))
     written(rig, 40)
     assert len(kept(rig)) > 2
-    assert rig.log.segment_count == 1
+    assert len(rig.log.segments.all) == 1
 
 
 def test_the_tail_that_a_crash_left_has_snapshots_again() -> None:
@@ -53,7 +53,7 @@ def test_the_tail_that_a_crash_left_has_snapshots_again() -> None:
     assert kept(rig) == [16, *range(32, 161, 16)]
     rig.log.truncate_to(150, NOW)
     assert rig.batches_to_replay == 6
-    assert rig.log.check_producer(header(batch(0, producer=(7, 0, 150)))) is None
+    assert verdict(rig.log, header(batch(0, producer=(7, 0, 150)))) is None
 
 
 def test_a_snapshot_of_a_history_that_was_cut_is_never_used() -> None:
@@ -63,8 +63,8 @@ def test_a_snapshot_of_a_history_that_was_cut_is_never_used() -> None:
     for sequence in range(20):
         rig.append(batch(20 + sequence, producer=(8, 0, sequence)))
     rig.log.truncate_to(38, NOW)
-    assert rig.log.check_producer(header(batch(0, producer=(7, 0, 20)))) is None
-    assert rig.log.check_producer(header(batch(0, producer=(8, 0, 18)))) is None
+    assert verdict(rig.log, header(batch(0, producer=(7, 0, 20)))) is None
+    assert verdict(rig.log, header(batch(0, producer=(8, 0, 18)))) is None
 
 
 def test_torn_snapshots_cost_a_longer_replay_and_nothing_else() -> None:
@@ -74,17 +74,17 @@ def test_torn_snapshots_cost_a_longer_replay_and_nothing_else() -> None:
         rig.machine.flip_bit(f"{PATH}/{offset:020d}.snapshot", 20)
     rig.log.truncate_to(98, NOW)
     assert rig.batches_to_replay == 98 - 64
-    assert rig.log.check_producer(header(batch(0, producer=(7, 0, 98)))) is None
+    assert verdict(rig.log, header(batch(0, producer=(7, 0, 98)))) is None
 
 
 def test_a_relaxed_topic_owes_no_sync_for_a_snapshot() -> None:
     rig = Rig(ONE_SEGMENT)
     written(rig, 40)
-    assert not rig.log.owes_sync(sys.maxsize)
+    assert not rig.log.sync.is_due(rig.log.end_offset, sys.maxsize)
     rig.log.roll(NOW)
-    assert rig.log.owes_sync(sys.maxsize)
+    assert rig.log.sync.is_due(rig.log.end_offset, sys.maxsize)
     rig.sync()
-    assert not rig.log.owes_sync(sys.maxsize)
+    assert not rig.log.sync.is_due(rig.log.end_offset, sys.maxsize)
 
 
 def test_checkpoints_thin_snapshots_out_and_a_cut_stays_in_proportion() -> None:
@@ -92,7 +92,7 @@ def test_checkpoints_thin_snapshots_out_and_a_cut_stays_in_proportion() -> None:
     for _ in range(200):
         written(rig, 16)
         rig.sync()
-        rig.log.on_checkpointed(rig.log.synced_end)
+        rig.log.snapshots.prune(rig.log.sync.synced_end, rig.log.start_offset)
         assert len(kept(rig)) <= 20
     end = rig.log.end_offset
     for depth in (10, 100, 1000, 3000):
@@ -105,7 +105,7 @@ def test_snapshots_below_the_start_of_the_log_go_but_for_the_newest() -> None:
     written(rig, 60)
     rig.sync()
     rig.log.advance_start(50)
-    rig.log.on_checkpointed(60)
+    rig.log.snapshots.prune(60, rig.log.start_offset)
     assert [offset for offset in kept(rig) if offset <= 50] == [max(each for each in kept(rig) if each <= 50)]
 
 

@@ -9,6 +9,7 @@ from logs import NOW, PATH
 
 from headrace.log.clean_job import CleanReport
 from headrace.log.clean_log import clean_log
+from headrace.log.swap import begin_swap
 from headrace.wire.batch import CorruptBatch
 
 CLEANED = [(18, "b", "18"), (19, "a", "19")]
@@ -27,7 +28,7 @@ def newest(rig: CleaningRig) -> dict[str, str | None]:
 
 
 def expect_whole(rig: CleaningRig) -> None:
-    segments = rig.log.segments
+    segments = rig.log.segments.all
     assert all(before.next_offset == after.base_offset for before, after in itertools.pairwise(segments))
     assert (segments[0].base_offset, rig.log.end_offset) == (0, 20)
     offsets = [offset for offset, _, _ in rig.table()]
@@ -123,31 +124,31 @@ def test_a_cut_in_the_midst_of_a_swap(taken: int) -> None:
 
 def test_what_was_cut_meanwhile_is_not_swapped() -> None:
     rig = dirty()
-    old, truncations = list(rig.log.segments[:-1]), rig.log.truncations
+    old, truncations = list(rig.log.segments.all[:-1]), rig.log.sync.truncations
     group = next(clean_log(rig.disk, rig.job(), b"secret", lambda _: None))
     assert not isinstance(group, CleanReport)
     rig.log.truncate_to(old[0].next_offset + 1, NOW)
     for n in range(20):
         rig.put(("new", f"{n}"), epoch=1)
-    assert rig.log.begin_swap(group, old, truncations) is None
+    assert begin_swap(rig.log.segments, group, old, truncations) is None
 
 
 def test_what_retention_took_meanwhile_is_not_swapped() -> None:
     rig = dirty()
-    old = list(rig.log.segments[:-1])
+    old = list(rig.log.segments.all[:-1])
     group = next(clean_log(rig.disk, rig.job(segment_bytes=10_000), b"secret", lambda _: None))
     assert not isinstance(group, CleanReport)
-    swap = rig.log.begin_swap(group, old, 0)
+    swap = begin_swap(rig.log.segments, group, old, 0)
     assert swap is not None
     rig.log.advance_start(old[0].next_offset)
     rig.log.retire_segments(rig.log.start_offset)
-    assert not rig.log.swap_in(swap)
+    assert not swap.put_in()
     assert newest(rig) == {"a": "19", "b": "18"}
 
 
 def test_a_reader_that_has_the_old_file_reads_to_its_end() -> None:
     rig = dirty()
-    found = rig.log.read(0, 1 << 20, rig.log.end_offset)
+    found = rig.log.reader.read(0, 1 << 20, rig.log.end_offset)
     assert found is not None
     before = found.read()
     rig.clean()
@@ -162,7 +163,7 @@ def test_a_segment_that_is_gone_does_not_pass_for_a_cleaned_one(clean: bool, wit
     rig = dirty()
     rig.put(("z", "last"))
     rig.close_clean()
-    first, gone = rig.log.segments[:2]
+    first, gone = rig.log.segments.all[:2]
     rig.disk.unlink(gone.log_path)
     if not with_index:
         rig.disk.unlink(first.index_path)
@@ -170,6 +171,6 @@ def test_a_segment_that_is_gone_does_not_pass_for_a_cleaned_one(clean: bool, wit
     for offset in range(21):
         if gone.base_offset <= offset < gone.next_offset:
             with pytest.raises(CorruptBatch, match="a segment file is gone"):
-                log.read(offset, 1 << 20, log.end_offset)
+                log.reader.read(offset, 1 << 20, log.end_offset)
         else:
             assert rig.read(offset) is not None

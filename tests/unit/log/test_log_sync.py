@@ -6,7 +6,7 @@ import pytest
 from logs import NOW, PATH, Rig
 
 from headrace.base.errors import DiskFailed
-from headrace.log.log import Log
+from headrace.log import opening
 
 
 def run(jobs: list) -> None:
@@ -44,7 +44,7 @@ def test_a_plain_append_syncs_one_file() -> None:
     rig.fill(1)
     ticket = rig.log.begin_sync()
     assert ticket is not None
-    assert [file.path for file in ticket.files] == [rig.log.segments[-1].log_path]
+    assert [file.path for file in ticket.files] == [rig.log.segments.all[-1].log_path]
     assert len(ticket.jobs) == 1
 
 
@@ -57,7 +57,7 @@ def test_a_roll_syncs_the_sealed_file_and_the_directory_too() -> None:
     ticket = rig.log.begin_sync()
     assert ticket is not None
     logs = [file.path for file in ticket.files if file.path.endswith(".log")]
-    assert logs == [segment.log_path for segment in rig.log.segments]
+    assert logs == [segment.log_path for segment in rig.log.segments.all]
     run(ticket.jobs)
     assert f"{1:020d}.log" in rig.machine.directory(PATH).durable
 
@@ -81,7 +81,7 @@ def test_a_truncation_lowers_the_synced_end() -> None:
     rig.fill(5)
     rig.sync()
     rig.log.truncate_to(2, NOW)
-    assert rig.log.synced_end == 2
+    assert rig.log.sync.synced_end == 2
     assert rig.log.begin_sync() is not None
 
 
@@ -102,13 +102,13 @@ def test_a_failed_sync_proves_nothing() -> None:
     assert ticket is not None
     with pytest.raises(DiskFailed):
         run(ticket.jobs)
-    assert rig.log.synced_end == 0
+    assert rig.log.sync.synced_end == 0
 
 
 def test_files_are_pinned_while_unsynced() -> None:
     rig = Rig()
     rig.fill(1)
-    file = rig.log.segments[-1].file
+    file = rig.log.segments.all[-1].file
     assert file.pins == 1
     ticket = rig.log.begin_sync()
     assert ticket is not None
@@ -162,7 +162,7 @@ def test_what_a_failed_sync_left_is_written_again(seed: int) -> None:
 
 
 def test_without_that_the_next_sync_would_vouch_for_bytes_that_are_on_no_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Log, "_write_again", lambda self, *recovered: None)
+    monkeypatch.setattr(opening, "_write_again", lambda *recovered: None)
     rig = after_a_failed_sync()
     rig.open(recovery_point=10)
     assert rig.sync() == 20
@@ -177,7 +177,7 @@ def after_a_failed_sync_of_the_directory() -> Rig:
     rig.fill(10)
     rig.sync()
     rig.fill(10)
-    assert rig.log.segments[-1].base_offset >= 10
+    assert rig.log.segments.all[-1].base_offset >= 10
     ticket = rig.log.begin_sync()
     assert ticket is not None
     rig.machine.fail_syncs.append(PATH)
@@ -200,7 +200,7 @@ def test_names_that_a_failed_sync_left_are_proven_by_the_next_life(seed: int) ->
 
 
 def test_without_that_a_power_cut_takes_segments_whose_bytes_are_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Log, "_prove_names", lambda self: None)
+    monkeypatch.setattr(opening, "_prove_names", lambda log: None)
     ends = set()
     for seed in range(10):
         rig = after_a_failed_sync_of_the_directory()

@@ -6,7 +6,7 @@ import pytest
 from logs import NOW, batch, header
 
 from headrace.base.disk import RealDisk, RealFile
-from headrace.log import FilePool, Log, LogConfig
+from headrace.log import FilePool, Log, LogConfig, open_log
 from headrace.log.index import IndexSummary, SparseIndex, encode_index
 from headrace.log.retention import start_by_size, start_by_time
 from headrace.log.state import LogState
@@ -84,8 +84,8 @@ def long_batch(base_offset: int, size: int) -> bytes:
 def opened(directory: Path) -> tuple[CountingDisk, FilePool, Log]:
     disk = CountingDisk()
     pool = FilePool(disk, open_max=50)
-    log, report = Log.open(
-        disk, pool, str(directory), LogConfig(), NOW, recovery_point=SEGMENTS * STEP, clean=True, start_offset=0
+    log, report = open_log(
+        pool, str(directory), LogConfig(), NOW, recovery_point=SEGMENTS * STEP, clean=True, start_offset=0
     )
     assert report.scanned_bytes == 0
     return disk, pool, log
@@ -93,8 +93,8 @@ def opened(directory: Path) -> tuple[CountingDisk, FilePool, Log]:
 
 def test_opening_touches_only_the_last_segment(directory: Path) -> None:
     disk, pool, log = opened(directory)
-    assert log.size_bytes == SEGMENTS * SEGMENT_BYTES
-    assert log.segment_count == SEGMENTS
+    assert log.segments.size_bytes == SEGMENTS * SEGMENT_BYTES
+    assert len(log.segments.all) == SEGMENTS
     assert (log.start_offset, log.end_offset) == (0, SEGMENTS * STEP)
     assert disk.opened <= 5
     assert disk.bytes_read < 20_000
@@ -105,7 +105,7 @@ def test_a_seek_opens_one_segment(directory: Path) -> None:
     disk, pool, log = opened(directory)
     for number in range(0, SEGMENTS, 10):
         before = disk.opened, disk.bytes_read
-        found = log.read(number * STEP + 5, 100, log.end_offset)
+        found = log.reader.read(number * STEP + 5, 100, log.end_offset)
         assert found is not None
         assert header(found.read()).base_offset == number * STEP
         found.release()
@@ -118,11 +118,11 @@ def test_a_seek_opens_one_segment(directory: Path) -> None:
 
 def test_time_and_size_look_at_summaries(directory: Path) -> None:
     disk, pool, log = opened(directory)
-    assert start_by_time(log.segments, 100, 400) == 300 * STEP
+    assert start_by_time(log.segments.all, 100, 400) == 300 * STEP
     assert disk.opened < 310
-    assert start_by_size(log.segments, 10 * SEGMENT_BYTES) == (SEGMENTS - 10) * STEP
+    assert start_by_size(log.segments.all, 10 * SEGMENT_BYTES) == (SEGMENTS - 10) * STEP
     assert disk.bytes_read < 200_000
-    assert log.find_by_time(700) == (700 * STEP, 700)
+    assert log.reader.find_by_time(700, log.start_offset) == (700 * STEP, 700)
     close(pool, log)
 
 
@@ -132,7 +132,7 @@ def test_retiring_renames_and_opens_nothing(directory: Path) -> None:
     log.advance_start(400 * STEP + 3)
     retired = log.retire_segments(log.start_offset)
     assert len(retired) == 400
-    assert log.segment_count == SEGMENTS - 400
+    assert len(log.segments.all) == SEGMENTS - 400
     assert (disk.opened, disk.bytes_read) == before
     for path in retired:
         disk.unlink(path)

@@ -5,7 +5,7 @@ import contextlib
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from logs import NOW, SMALL, Rig, batch, later
+from logs import NOW, SMALL, Rig, batch, later, verdict
 
 from headrace.log.aborted import AbortedIndex
 from headrace.log.state import LogState
@@ -41,8 +41,8 @@ def marker(base_offset: int, producer_id: int, *, commit: bool, epoch: int = 0, 
 def test_nothing_is_unstable_without_transactions() -> None:
     rig = Rig()
     rig.append(batch(0, 3))
-    assert rig.log.stable_end(3) == 3
-    assert rig.log.stable_end(1) == 1
+    assert rig.log.state.transactions.stable_end(3, rig.log.start_offset) == 3
+    assert rig.log.state.transactions.stable_end(1, rig.log.start_offset) == 1
 
 
 def test_an_open_transaction_holds_the_stable_end_until_its_marker_is_committed() -> None:
@@ -50,11 +50,13 @@ def test_an_open_transaction_holds_the_stable_end_until_its_marker_is_committed(
     rig.append(batch(0, 2))
     rig.append(data(2, producer_id=7, records=3))
     rig.append(batch(5, 1))
-    assert rig.log.stable_end(6) == 2
+    assert rig.log.state.transactions.stable_end(6, rig.log.start_offset) == 2
     rig.append(marker(6, producer_id=7, commit=True))
-    assert rig.log.stable_end(6) == 2, "the marker may still be lost in a fail-over"
-    assert rig.log.stable_end(7) == 7
-    assert rig.log.aborted_between(0, 7) == []
+    assert rig.log.state.transactions.stable_end(6, rig.log.start_offset) == 2, (
+        "the marker may still be lost in a fail-over"
+    )
+    assert rig.log.state.transactions.stable_end(7, rig.log.start_offset) == 7
+    assert rig.log.state.transactions.aborted.between(0, 7) == []
 
 
 def test_an_aborted_transaction_is_listed_wherever_a_read_touches_it() -> None:
@@ -63,10 +65,10 @@ def test_an_aborted_transaction_is_listed_wherever_a_read_touches_it() -> None:
     rig.append(data(2, producer_id=7, records=3))
     rig.append(marker(5, producer_id=7, commit=False))
     rig.append(batch(6, 2))
-    assert rig.log.aborted_between(0, 2) == []
-    assert rig.log.aborted_between(0, 3) == [(7, 2)]
-    assert rig.log.aborted_between(4, 8) == [(7, 2)]
-    assert rig.log.aborted_between(6, 8) == []
+    assert rig.log.state.transactions.aborted.between(0, 2) == []
+    assert rig.log.state.transactions.aborted.between(0, 3) == [(7, 2)]
+    assert rig.log.state.transactions.aborted.between(4, 8) == [(7, 2)]
+    assert rig.log.state.transactions.aborted.between(6, 8) == []
 
 
 def test_aborted_transactions_come_by_first_offset() -> None:
@@ -75,15 +77,15 @@ def test_aborted_transactions_come_by_first_offset() -> None:
     rig.append(data(1, producer_id=2))
     rig.append(marker(2, producer_id=2, commit=False))
     rig.append(marker(3, producer_id=1, commit=False))
-    assert rig.log.aborted_between(0, 4) == [(1, 0), (2, 1)]
+    assert rig.log.state.transactions.aborted.between(0, 4) == [(1, 0), (2, 1)]
 
 
 def test_a_marker_without_records_before_it_decides_nothing() -> None:
     rig = Rig()
     rig.append(marker(0, producer_id=7, commit=False, epoch=3, coordinator_epoch=5))
-    assert rig.log.stable_end(1) == 1
-    assert rig.log.aborted_between(0, 1) == []
-    known = rig.log.producer(7)
+    assert rig.log.state.transactions.stable_end(1, rig.log.start_offset) == 1
+    assert rig.log.state.transactions.aborted.between(0, 1) == []
+    known = rig.log.state.producers.get(7)
     assert known is not None
     assert (known.epoch, known.coordinator_epoch) == (3, 5)
 
@@ -92,17 +94,17 @@ def test_a_marker_of_a_newer_epoch_fences_and_begins_a_new_sequence() -> None:
     rig = Rig()
     rig.append(data(0, producer_id=7, sequence=0))
     rig.append(marker(1, producer_id=7, commit=True, epoch=1))
-    assert rig.log.check_producer(parse_header(data(2, 7, epoch=0, sequence=1))) is ErrorCode.INVALID_PRODUCER_EPOCH
-    assert rig.log.check_producer(parse_header(data(2, 7, epoch=1, sequence=0))) is None
-    assert rig.log.check_producer_epoch(7, 0) is ErrorCode.INVALID_PRODUCER_EPOCH
-    assert rig.log.check_producer_epoch(7, 1) is None
+    assert verdict(rig.log, parse_header(data(2, 7, epoch=0, sequence=1))) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert verdict(rig.log, parse_header(data(2, 7, epoch=1, sequence=0))) is None
+    assert rig.log.state.producers.check_epoch(7, 0) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert rig.log.state.producers.check_epoch(7, 1) is None
 
 
 def test_a_plain_batch_inside_the_producers_own_transaction_is_refused() -> None:
     rig = Rig()
     rig.append(data(0, producer_id=7, sequence=0))
     plain = parse_header(batch(1, producer=(7, 0, 1)))
-    assert rig.log.check_producer(plain) is ErrorCode.INVALID_TXN_STATE
+    assert verdict(rig.log, plain) is ErrorCode.INVALID_TXN_STATE
 
 
 def test_a_producer_in_a_transaction_does_not_expire() -> None:
@@ -111,7 +113,7 @@ def test_a_producer_in_a_transaction_does_not_expire() -> None:
     rig.append(batch(1, producer=(8, 0, 0)))
     late = later(rig.config.producer_expiration_ms + 1)
     assert rig.log.expire_producers(late) == 1
-    assert rig.log.producer(7) is not None
+    assert rig.log.state.producers.get(7) is not None
 
 
 def test_a_batch_that_compaction_emptied_opens_nothing() -> None:
@@ -129,10 +131,12 @@ def test_deleted_records_take_their_aborted_transactions_with_them() -> None:
     rig.append(marker(1, producer_id=7, commit=False))
     rig.append(data(2, producer_id=8))
     rig.log.advance_start(2)
-    assert rig.log.aborted_between(0, 3) == []
+    assert rig.log.state.transactions.aborted.between(0, 3) == []
     rig.append(batch(3))
     rig.log.advance_start(4)
-    assert rig.log.stable_end(4) == 4, "an open transaction below the start holds nothing"
+    assert rig.log.state.transactions.stable_end(4, rig.log.start_offset) == 4, (
+        "an open transaction below the start holds nothing"
+    )
 
 
 def test_the_index_finds_what_a_long_one_hides() -> None:
@@ -222,7 +226,7 @@ class LogUnderTransactions(RuleBasedStateMachine):
         ends = [end for _, end, _, _ in self.history.batches if end >= self.high_watermark]
         if ends:
             self.high_watermark = data.draw(st.sampled_from(ends))
-            self.rig.log.on_high_watermark(self.high_watermark)
+            self.rig.log.state.transactions.on_high_watermark(self.high_watermark)
 
     @precondition(lambda self: self.high_watermark < self.history.end)
     @rule(data=st.data())
@@ -235,31 +239,33 @@ class LogUnderTransactions(RuleBasedStateMachine):
     @rule()
     def sync(self) -> None:
         self.rig.sync()
-        self.rig.log.on_checkpointed(self.rig.log.synced_end)
+        self.rig.log.snapshots.prune(self.rig.log.sync.synced_end, self.rig.log.start_offset)
 
     @rule(clean=st.booleans())
     def restart(self, clean: bool) -> None:
         self.rig.sync()
-        point = self.rig.log.synced_end
+        point = self.rig.log.sync.synced_end
         if clean:
             self.rig.close_clean()
         else:
             with contextlib.suppress(Exception):
                 self.rig.log.close()
         self.rig.open(recovery_point=point, clean=clean)
-        self.rig.log.on_high_watermark(self.high_watermark)
+        self.rig.log.state.transactions.on_high_watermark(self.high_watermark)
 
     @invariant()
     def answers_like_its_history(self) -> None:
         end = self.history.end
         assert self.rig.log.end_offset == end
         for high_watermark in {self.high_watermark, end}:
-            assert self.rig.log.stable_end(high_watermark) == self.history.stable_end(high_watermark)
+            assert self.rig.log.state.transactions.stable_end(
+                high_watermark, self.rig.log.start_offset
+            ) == self.history.stable_end(high_watermark)
         for offset in (0, end // 2, max(0, end - 3)):
             for end_offset in (offset, (offset + end) // 2, end):
                 expected = self.history.aborted(offset, end_offset) if offset < end_offset else []
                 if offset < end_offset:
-                    assert self.rig.log.aborted_between(offset, end_offset) == expected
+                    assert self.rig.log.state.transactions.aborted.between(offset, end_offset) == expected
 
 
 TestLogUnderTransactions = LogUnderTransactions.TestCase

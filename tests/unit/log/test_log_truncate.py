@@ -1,7 +1,7 @@
 """Cutting at either end."""
 
 import pytest
-from logs import NOW, PATH, Rig, batch, header
+from logs import NOW, PATH, Rig, batch, header, verdict
 
 from headrace.log import Duplicate
 
@@ -13,10 +13,10 @@ def test_truncation_keeps_what_is_below(count: int) -> None:
     rig.log.truncate_to(count, NOW)
     assert rig.log.end_offset == count
     assert rig.contents() == batches[:count]
-    assert rig.log.max_timestamp() == ((NOW.wall + 5, 0) if count else (-1, -1))
+    assert rig.log.reader.max_timestamp(rig.log.start_offset) == ((NOW.wall + 5, 0) if count else (-1, -1))
     more = rig.fill(20)
     assert rig.contents() == batches[:count] + more
-    assert rig.log.truncations == (1 if count < 25 else 0)
+    assert rig.log.sync.truncations == (1 if count < 25 else 0)
 
 
 def test_a_batch_that_straddles_the_cut_goes_whole() -> None:
@@ -44,11 +44,11 @@ def test_truncation_takes_producers_back() -> None:
         rig.append(batch(sequence, producer=(7, 0, sequence)))
     rig.append(batch(25, producer=(8, 0, 0)))
     rig.log.truncate_to(12, NOW)
-    assert rig.log.check_producer(header(batch(12, producer=(7, 0, 12)))) is None
+    assert verdict(rig.log, header(batch(12, producer=(7, 0, 12)))) is None
     for sequence in range(7, 12):
         resent = header(batch(0, producer=(7, 0, sequence)))
-        assert rig.log.check_producer(resent) == Duplicate(sequence, sequence + 1, NOW.wall)
-    assert rig.log.check_producer(header(batch(12, producer=(8, 0, 40)))) is None
+        assert verdict(rig.log, resent) == Duplicate(sequence, sequence + 1, NOW.wall)
+    assert verdict(rig.log, header(batch(12, producer=(8, 0, 40)))) is None
 
 
 def test_truncating_everything_restarts_at_the_offset() -> None:
@@ -56,7 +56,7 @@ def test_truncating_everything_restarts_at_the_offset() -> None:
     rig.fill(25, producer=(-1, -1, -1), epoch=4)
     rig.log.truncate_fully_to(100, NOW)
     log = rig.log
-    assert (log.start_offset, log.end_offset, log.segment_count, log.active_epoch) == (100, 100, 1, -1)
+    assert (log.start_offset, log.end_offset, len(log.segments.all), log.state.epochs.latest) == (100, 100, 1, -1)
     for path in log.retire_segments(log.start_offset):
         rig.disk.unlink(path)
     assert rig.names() == ["00000000000000000100.log"]
@@ -84,13 +84,13 @@ def test_the_start_only_goes_forward() -> None:
 def test_segments_below_the_start_are_retired() -> None:
     rig = Rig()
     rig.fill(25)
-    bases = [segment.base_offset for segment in rig.log.segments]
+    bases = [segment.base_offset for segment in rig.log.segments.all]
     rig.log.advance_start(bases[1] - 1)
     assert rig.log.retire_segments(rig.log.start_offset) == []
     rig.log.advance_start(bases[1])
     assert rig.log.retire_segments(rig.log.start_offset) == [f"{PATH}/{0:020d}.log.deleted"]
     assert rig.log.retire_segments(rig.log.start_offset) == []
-    assert [segment.base_offset for segment in rig.log.segments] == bases[1:]
+    assert [segment.base_offset for segment in rig.log.segments.all] == bases[1:]
     assert not any(name.startswith(f"{0:020d}.index") for name in rig.names())
 
 
@@ -101,7 +101,7 @@ def test_the_last_segment_goes_only_after_a_roll() -> None:
     assert rig.log.retire_segments(rig.log.start_offset) == []
     rig.log.roll(NOW)
     assert len(rig.log.retire_segments(rig.log.start_offset)) == 1
-    assert (rig.log.segment_count, rig.log.size_bytes, rig.log.end_offset) == (1, 0, 5)
+    assert (len(rig.log.segments.all), rig.log.segments.size_bytes, rig.log.end_offset) == (1, 0, 5)
 
 
 def test_only_snapshots_that_may_be_needed_stay() -> None:
@@ -110,6 +110,6 @@ def test_only_snapshots_that_may_be_needed_stay() -> None:
         rig.fill(1)
         rig.log.roll(NOW)
     rig.sync()
-    rig.log.on_checkpointed(3)
+    rig.log.snapshots.prune(3, rig.log.start_offset)
     kept = [name for name in rig.names() if name.endswith(".snapshot")]
     assert kept == [f"{offset:020d}.snapshot" for offset in (1, 2, 3, 4)]

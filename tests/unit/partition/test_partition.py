@@ -6,7 +6,7 @@ import pytest
 
 from batches import NOW, batch, config
 from headrace.base.errors import DiskFailed, DiskFull, Refused
-from headrace.broker.partitions import log_config
+from headrace.broker.hosting.topic_settings import log_config
 from headrace.cluster.entities import PartitionState
 from headrace.log.config import LogConfig
 from headrace.partition.role import count_on_memory
@@ -76,7 +76,7 @@ def test_on_a_relaxed_topic_the_log_is_enough(acks: int) -> None:
     appended = rig.append(batch(b"a"), acks)
     assert not rig.partition.wait(appended.end_offset, acks, Waiter(), None)
     assert values_in(rig) == [b"a"]
-    assert rig.partition.log.synced_end == 0
+    assert rig.partition.log.sync.synced_end == 0
 
 
 def test_a_relaxed_topic_is_synced_by_count_and_by_time() -> None:
@@ -84,16 +84,16 @@ def test_a_relaxed_topic_is_synced_by_count_and_by_time() -> None:
     for _ in range(3):
         by_count.append(batch())
     by_count.sync()
-    assert by_count.partition.log.synced_end == 3
+    assert by_count.partition.log.sync.synced_end == 3
     by_time = PartitionRig(**RELAXED)
     by_time.append(batch())
     by_time.partition.upkeep.on_tick(NOW)
     by_time.partition.upkeep.on_tick(NOW._replace(mono=NOW.mono + 4.9))
     by_time.sync()
-    assert by_time.partition.log.synced_end == 0
+    assert by_time.partition.log.sync.synced_end == 0
     by_time.partition.upkeep.on_tick(NOW._replace(mono=NOW.mono + 5.0))
     by_time.sync()
-    assert by_time.partition.log.synced_end == 1
+    assert by_time.partition.log.sync.synced_end == 1
 
 
 def test_a_resend_is_answered_like_the_original_and_no_sooner() -> None:
@@ -213,7 +213,7 @@ def test_a_topic_that_becomes_durable_owes_a_sync() -> None:
     durable = config()
     rig.partition.on_config(durable, log_config(durable, LogConfig()))
     rig.sync()
-    assert rig.partition.log.synced_end == 1
+    assert rig.partition.log.sync.synced_end == 1
 
 
 def test_a_topic_that_is_made_relaxed_is_durable_until_that_is_written_down() -> None:

@@ -49,7 +49,7 @@ def test_a_marker_makes_a_verification_void() -> None:
     assert (
         code_of(lambda: rig.partition.appends.append(late, -1, 9, NOW, verification)) is ErrorCode.NOT_ENOUGH_REPLICAS
     )
-    assert rig.partition.log.transaction_start(PRODUCER) is None
+    assert rig.partition.log.state.transactions.open.get(PRODUCER) is None
 
 
 def test_a_marker_that_carries_the_epoch_of_the_next_transaction_leaves_its_verification() -> None:
@@ -79,7 +79,7 @@ def test_the_next_transaction_does_not_slip_into_one_whose_marker_is_on_its_way(
     assert code_of(lambda: write(rig, epoch=1, verified=True)) is ErrorCode.INVALID_TXN_STATE
     end(rig, COMMIT, epoch=1, version=2)
     write(rig, epoch=1, verified=True)
-    assert rig.partition.log.transaction_start(PRODUCER) == 2
+    assert rig.partition.log.state.transactions.open.get(PRODUCER) == 2
 
 
 def test_a_reader_of_what_is_committed_waits_for_the_marker_to_be() -> None:

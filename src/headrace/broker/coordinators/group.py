@@ -98,7 +98,7 @@ class GroupCoordinator:
             answer(refused_commit(asked.commit, code))
             return
         try:
-            fenced = self.partition.log.check_producer_epoch(asked.producer_id, asked.producer_epoch)
+            fenced = self.partition.log.state.producers.check_epoch(asked.producer_id, asked.producer_epoch)
             if fenced is not None:
                 raise Refused(fenced, f"producer {asked.producer_id} has a newer epoch")
             self.partition.verifications.check(asked.producer_id, asked.producer_epoch, verification)

@@ -25,7 +25,7 @@ class GroupCoordinators(LedCoordinators[GroupCoordinator]):
 
     def __init__(self, broker: "Broker") -> None:
         homes = Homes(broker.view, lambda: broker.partitions.is_fenced, OFFSETS_TOPIC, broker.create_topic, _new_topic)
-        super().__init__(OFFSETS_TOPIC, homes, lambda: broker.partitions, broker.tasks, self._new)
+        super().__init__(OFFSETS_TOPIC, homes, lambda: broker.hosting, broker.tasks, self._new)
         self._broker = broker
         self._topic_names: Mapping[bytes, str] = {}
         self._topics = NO_TOPICS

@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from headrace.broker.coordinators.decision_log import DecisionLog
 from headrace.broker.coordinators.homes import Homes
-from headrace.broker.partitions import Partitions
+from headrace.broker.hosting.hosting import Hosting
 from headrace.broker.tasks import Tasks
 from headrace.partition.partition import Partition
 
@@ -37,14 +37,14 @@ class LedCoordinators(Generic[C]):
         self,
         topic: str,
         homes: Homes,
-        hosted: Callable[[], Partitions],
+        hosting: Callable[[], Hosting],
         tasks: Tasks,
         make: Callable[[Partition], C],
     ) -> None:
-        """`hosted` are the partitions on this broker, which are there once it has started."""
+        """`hosting` is of this broker, and there once it has started."""
         self.topic = topic
         self.homes = homes
-        self._hosted = hosted
+        self._hosting = hosting
         self._tasks = tasks
         self._make = make
         self._coordinators: dict[int, C] = {}
@@ -56,7 +56,7 @@ class LedCoordinators(Generic[C]):
     @property
     def is_away(self) -> bool:
         """Whether this broker has no lease: it coordinates nothing, and knows nothing of what it may coordinate again."""
-        return self._hosted().is_fenced
+        return self._hosting().partitions.is_fenced
 
     # -- following the partitions ------------------------------------------------------------------------------------
 
@@ -74,9 +74,9 @@ class LedCoordinators(Generic[C]):
 
     def _led(self) -> dict[int, Partition]:
         topic = self.homes.topic
-        if topic is None or self._hosted().is_fenced:
+        if topic is None or self._hosting().partitions.is_fenced:
             return {}
-        hosted = ((index, self._hosted().find(self.topic, index)) for index in range(len(topic.partitions)))
+        hosted = ((index, self._hosting().partitions.find(self.topic, index)) for index in range(len(topic.partitions)))
         return {index: partition for index, partition in hosted if partition is not None and partition.is_leader}
 
     def _begin(self, index: int, partition: Partition) -> None:
@@ -130,4 +130,4 @@ class LedCoordinators(Generic[C]):
 
     def _is_opening(self, name: str) -> bool:
         index = self.homes.index_of(name)
-        return index is not None and self.homes.is_ours(name) and self._hosted().is_opening(self.topic, index)
+        return index is not None and self.homes.is_ours(name) and self._hosting().openings.is_opening(self.topic, index)

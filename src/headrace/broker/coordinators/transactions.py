@@ -24,7 +24,7 @@ def transaction_coordinators(broker: "Broker") -> TransactionCoordinators:
         return TransactionCoordinator(broker, partition, Transactions(_settings(broker.view.config)))
 
     homes = Homes(broker.view, lambda: broker.partitions.is_fenced, TRANSACTIONS_TOPIC, broker.create_topic, _new_topic)
-    return TransactionCoordinators(TRANSACTIONS_TOPIC, homes, lambda: broker.partitions, broker.tasks, make)
+    return TransactionCoordinators(TRANSACTIONS_TOPIC, homes, lambda: broker.hosting, broker.tasks, make)
 
 
 def _settings(config: BrokerConfig) -> TxnSettings:

@@ -49,7 +49,7 @@ class LogReading:
         logger.error("%(cause)s, passed over: an unclean election allowed that", fields)
 
     def _read(self, max_bytes: int) -> list[tuple[BatchHeader, memoryview]] | None:
-        found = self._log.read(self._offset, max_bytes, self._end)
+        found = self._log.reader.read(self._offset, max_bytes, self._end)
         if found is None:
             return None
         data = found.read()
@@ -77,5 +77,5 @@ class LogReading:
         return header
 
     def _next_segment(self) -> int:
-        bases = (segment.base_offset for segment in self._log.segments)
+        bases = (segment.base_offset for segment in self._log.segments.all)
         return next((base for base in bases if base > self._offset), self._end)

@@ -228,7 +228,7 @@ HANDLERS = (
     Handler(ApiVersionsRequest, lambda broker, request: handle_api_versions(broker.view, broker.dispatch, request)),
     Handler(CreateTopicsRequest, handle_create_topics, screen_create_topics),
     Handler(DeleteTopicsRequest, handle_delete_topics, screen_delete_topics),
-    Handler(DeleteRecordsRequest, takes.partitions(handle_delete_records), screen_delete_records),
+    Handler(DeleteRecordsRequest, takes.hosting(handle_delete_records), screen_delete_records),
     Handler(
         InitProducerIdRequest,
         lambda broker, request: handle_init_producer_id(broker.transactions, broker.producer_ids, request),

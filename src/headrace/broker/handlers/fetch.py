@@ -144,7 +144,9 @@ class ActiveFetch:
             if committed_only:
                 part.aborted_transactions = [
                     AbortedTransaction(*aborted)
-                    for aborted in partition.log.aborted_between(entry.fetch_offset, found.next_offset)
+                    for aborted in partition.log.state.transactions.aborted.between(
+                        entry.fetch_offset, found.next_offset
+                    )
                 ]
 
     def _check_may_read(self, partition: Partition, entry: FetchEntry) -> None:

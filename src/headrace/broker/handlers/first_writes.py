@@ -60,7 +60,7 @@ class FirstWrites:
     def _look_at(self, partition: Partition, header: BatchHeader) -> None:
         if partition.verifications.is_in_transaction(header.producer_id, header.producer_epoch):
             return
-        if partition.log.check_producer(header) is not None:
+        if partition.log.state.check(header, partition.log.config.producers_max) is not None:
             # A resend, or out of step: the append will say so, and write nothing.
             return
         verification = partition.verifications.begin(header.producer_id, header.producer_epoch)

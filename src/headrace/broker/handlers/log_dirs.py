@@ -50,7 +50,9 @@ def _wanted(partitions: Partitions, topics: list[DescribableLogDirTopic] | None)
 
 
 def _described(partition: Partition) -> DescribeLogDirsPartition:
-    return DescribeLogDirsPartition(partition.id.partition, partition.log.size_bytes, partition.following.lag, False)
+    return DescribeLogDirsPartition(
+        partition.id.partition, partition.log.segments.size_bytes, partition.following.lag, False
+    )
 
 
 def handle_alter_replica_log_dirs(view: View, partitions: Partitions, request: Request) -> AlterReplicaLogDirsResponse:

@@ -1,6 +1,7 @@
 """Positions in a log: ListOffsets, OffsetForLeaderEpoch, DeleteRecords."""
 
 from headrace.base.errors import DiskFull, Refused
+from headrace.broker.hosting.hosting import Hosting
 from headrace.broker.net.dispatch import Request
 from headrace.broker.partitions import Partitions
 from headrace.cluster.entities import INTERNAL_TOPICS
@@ -96,14 +97,16 @@ def _epoch_end(partitions: Partitions, topic: str, wanted: OffsetForLeaderPartit
     return EpochEndOffset(0, wanted.partition, epoch, end_offset)
 
 
-async def handle_delete_records(partitions: Partitions, request: Request) -> DeleteRecordsResponse:
+async def handle_delete_records(hosting: Hosting, request: Request) -> DeleteRecordsResponse:
     topics = []
     for topic in request.body.topics:
-        parts = [_delete(partitions, topic.name, part.partition_index, part.offset) for part in topic.partitions]
+        parts = [
+            _delete(hosting.partitions, topic.name, part.partition_index, part.offset) for part in topic.partitions
+        ]
         topics.append(DeleteRecordsTopicResult(topic.name, parts))
     # The new start must survive a crash before anyone is told of it: offsets never come back.
     try:
-        await partitions.save_checkpoints()
+        await hosting.checkpoints.save()
     except DiskFull:
         for result in topics:
             result.partitions = [_not_written_down(part) for part in result.partitions]

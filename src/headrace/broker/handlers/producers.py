@@ -55,9 +55,9 @@ def _describe_producers(partitions: Partitions, topic: str, index: int) -> Parti
             state.last_sequence,
             state.last_seen_ms,
             state.coordinator_epoch,
-            _NO_OFFSET if (start := log.transaction_start(producer_id)) is None else start,
+            _NO_OFFSET if (start := log.state.transactions.open.get(producer_id)) is None else start,
         )
-        for producer_id, state in log.producers()
+        for producer_id, state in log.state.producers.items()
     ]
     return PartitionResponse(index, 0, None, producers)
 

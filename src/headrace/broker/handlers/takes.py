@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace.broker.coordinators.groups import GroupCoordinators
 from headrace.broker.coordinators.transactions import TransactionCoordinators
+from headrace.broker.hosting.hosting import Hosting
 from headrace.broker.membership.view import View
 from headrace.broker.net.dispatch import Handle, Request
 from headrace.broker.partitions import Partitions
@@ -24,6 +25,10 @@ def view(handle: Callable[[View, Request], Any]) -> Handle:
 
 def partitions(handle: Callable[[Partitions, Request], Any]) -> Handle:
     return lambda broker, request: handle(broker.partitions, request)
+
+
+def hosting(handle: Callable[[Hosting, Request], Any]) -> Handle:
+    return lambda broker, request: handle(broker.hosting, request)
 
 
 def groups(handle: Callable[[GroupCoordinators, Request], Any]) -> Handle:

@@ -101,7 +101,7 @@ class Membership:
         registered = None
         await self._skip_used_producer_ids()
         while registered is None:
-            image, doubts = broker.image, broker.partitions.doubts
+            image, doubts = broker.image, broker.hosting.doubts.all
             commits, registered, unclean = rejoin(
                 image, me, doubts, self._lost_page_cache, broker.view.config, broker.view.live, _epochs_known(broker)
             )
@@ -109,7 +109,7 @@ class Membership:
             broker.probes.unclean_elections += unclean
             await broker.metadata.until_visible(revision)
         # Only these: what was opened meanwhile is not among them.
-        broker.partitions.on_doubts_told(doubts)
+        broker.hosting.doubts.on_told(doubts)
         broker.seen_revision.on_registered()
         self._lost_page_cache = False
 
@@ -239,7 +239,7 @@ def _epochs_known(broker: "Broker") -> dict[tuple[bytes, int], int]:
     may have come since with no record of them here, so if this broker had seen more, the next ones are taken as used."""
     used_since = _stretch(broker) if broker.seen_revision.store_went_back else 0
     return {
-        (each.topic_id, each.id.partition): max(each.log.active_epoch, each.leader_epoch + used_since)
+        (each.topic_id, each.id.partition): max(each.log.state.epochs.latest, each.leader_epoch + used_since)
         for each in broker.partitions
     }
 

@@ -57,7 +57,7 @@ def _place_in_the_cluster(broker: "Broker") -> Iterator[Check]:
 
 
 def _opened(broker: "Broker") -> Check:
-    unopened = broker.partitions.unopened
+    unopened = broker.hosting.openings.unopened
     return Check("partitions", not unopened, f"{len(broker.partitions)} open, {unopened} not")
 
 

@@ -57,8 +57,8 @@ class TopicRow:
         self.bytes_out_total += partition.reads.bytes_out
         self.copied_in_bytes_total += partition.following.bytes_copied_in
         self.copied_out_bytes_total += partition.reads.bytes_copied_out
-        self.log_bytes += partition.log.size_bytes
-        self.segments += partition.log.segment_count
+        self.log_bytes += partition.log.segments.size_bytes
+        self.segments += len(partition.log.segments.all)
         self.partitions += 1
         if partition.leader is not None:
             self._add_led(partition, now)
@@ -128,4 +128,4 @@ def _values(partition: Partition, now: float) -> tuple[int | None, ...]:
     if leader is not None:
         isr_size, lag = len(leader.isr), leader.furthest(log.end_offset, now)[0]
     offsets = (log.start_offset, partition.high_watermark, log.end_offset)
-    return (*offsets, log.size_bytes, log.segment_count, int(partition.is_leader), isr_size, lag)
+    return (*offsets, log.segments.size_bytes, len(log.segments.all), int(partition.is_leader), isr_size, lag)

@@ -10,6 +10,7 @@ import asyncio
 import logging
 
 from headrace.base.errors import Refused
+from headrace.broker.hosting.doubts import CopyDoubts
 from headrace.broker.membership.view import View
 from headrace.broker.partitions import Partitions
 from headrace.cluster.damage import stand_down
@@ -22,9 +23,10 @@ LOOK_SECONDS = 0.5
 
 
 class DoubtfulCopies:
-    def __init__(self, view: View, partitions: Partitions) -> None:
+    def __init__(self, view: View, partitions: Partitions, doubts: CopyDoubts) -> None:
         self._view = view
         self._partitions = partitions
+        self._doubts = doubts
 
     async def run(self) -> None:
         while True:
@@ -35,13 +37,13 @@ class DoubtfulCopies:
         if self._partitions.is_fenced:
             # The next registration names them all.
             return
-        for topic_id, index in self._partitions.doubts:
+        for topic_id, index in self._doubts.all:
             if self._plan(self._view.image, topic_id, index):
                 await self._stand_down(topic_id, index)
 
     def _plan(self, image: Image, topic_id: bytes, index: int) -> list[Commit]:
         """Nothing for one that is sound by now, or the last in sync and may be."""
-        doubt = self._partitions.doubts.get((topic_id, index))
+        doubt = self._doubts.all.get((topic_id, index))
         return [] if doubt is None else stand_down(image, self._view.id, topic_id, index, self._view.live, doubt)
 
     async def _stand_down(self, topic_id: bytes, index: int) -> None:

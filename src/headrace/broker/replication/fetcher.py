@@ -264,7 +264,7 @@ class Fetcher:
         return position.offset
 
     async def _cut(self, partition: Partition, diverging: EpochEndOffset, position: Position) -> None:
-        own_epoch, own_end = partition.log.epoch_end(diverging.epoch)
+        own_epoch, own_end = partition.log.state.epochs.end_of(diverging.epoch, -1, partition.log.end_offset)
         offset = cut_for(diverging.epoch, diverging.end_offset, own_epoch, own_end, partition.high_watermark)
         logger.info(
             "%(topic)s-%(partition)d: cutting back from %(end_offset)d to %(offset)d",
@@ -319,7 +319,7 @@ class Fetcher:
         self, partition: Partition, offset: int, cut: Callable[[], None], start: int | None = None
     ) -> None:
         try:
-            await self._broker.partitions.cut(partition, offset, cut, start)
+            await self._broker.hosting.checkpoints.before_cut(partition, offset, cut, start)
         except DiskFull as error:
             self._on_disk_full(partition, error)
 

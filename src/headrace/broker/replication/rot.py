@@ -103,7 +103,7 @@ class Rot:
                 is_cut = True
 
         try:
-            await broker.partitions.cut(partition, offset, cut)
+            await broker.hosting.checkpoints.before_cut(partition, offset, cut)
         except DiskFull as full:
             logger.error(
                 "%(topic)s-%(partition)d cannot be cut yet: %(cause)s",

@@ -3,17 +3,17 @@
 import asyncio
 from typing import Final
 
+from headrace.broker.hosting.moved import Moved
 from headrace.broker.membership.view import View
-from headrace.broker.partitions import Partitions
 
 LOOK_SECONDS: Final = 0.5
 PER_TURN: Final = 1000
 
 
 class StallWatch:
-    def __init__(self, view: View, partitions: Partitions) -> None:
+    def __init__(self, view: View, moved: Moved) -> None:
         self._view = view
-        self._partitions = partitions
+        self._moved = moved
 
     async def run(self) -> None:
         while True:
@@ -25,7 +25,7 @@ class StallWatch:
         if not seconds_max:
             return
         now = self._view.clock.now()
-        for count, partition in enumerate(self._partitions.restless(), 1):
+        for count, partition in enumerate(self._moved.restless(), 1):
             partition.in_sync.check_stalled(seconds_max, now)
             if count % PER_TURN == 0:
                 await asyncio.sleep(0)

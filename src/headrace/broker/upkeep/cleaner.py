@@ -33,7 +33,9 @@ from headrace.log.clean_batch import NO_CODEC
 from headrace.log.clean_job import CleanJob, CleanReport, SealedSegment
 from headrace.log.cleanable import Dirt, dirt, is_due
 from headrace.log.segment import Segment
-from headrace.log.swap import CleanedGroup, sweep_cleaned
+from headrace.log.swap import CleanedGroup, begin_swap
+from headrace.log.swap_files import sweep_cleaned
+from headrace.log.times import first_timestamp
 from headrace.partition.admission import CODEC_BY_NAME
 from headrace.partition.partition import Partition
 from headrace.wire.batch import CorruptBatch
@@ -124,14 +126,14 @@ class Cleaner:
         max_lag_ms = config.max_compaction_lag_ms
         if max_lag_ms < LONG_MAX:
             partition.upkeep.roll_if_older(now.wall - max_lag_ms, now)
-        if store.segment_count == 1:
+        if len(store.segments.all) == 1:
             return None
-        first_dirty = max(self._cleaned.get(name, 0), store.segments[0].base_offset)
+        first_dirty = max(self._cleaned.get(name, 0), store.segments.all[0].base_offset)
         young_since_ms = now.wall - config.min_compaction_lag_ms if config.min_compaction_lag_ms else LONG_MAX
-        bound = min(store.stable_end(partition.high_watermark), store.synced_end)
-        found = dirt(store.segments, first_dirty, bound, young_since_ms)
+        bound = min(partition.reads.last_stable_offset, store.sync.synced_end)
+        found = dirt(store.segments.all, first_dirty, bound, young_since_ms)
         first_dirty = min(first_dirty, found.end_offset)
-        oldest_ms = _oldest_ms(store.segments, first_dirty) if max_lag_ms < LONG_MAX and found.dirty_bytes else None
+        oldest_ms = _oldest_ms(store.segments.all, first_dirty) if max_lag_ms < LONG_MAX and found.dirty_bytes else None
         are_tombstones_due = now.wall >= self._tombstones_due.get(name, LONG_MAX) and found.clean_bytes > 0
         if (are_tombstones_due and self._may_forget(partition)) or is_due(
             found, config.min_cleanable_dirty_ratio, oldest_ms, now.wall - max_lag_ms
@@ -152,7 +154,7 @@ class Cleaner:
     async def _clean(self, due: DirtyLog) -> None:
         partition = due.partition
         began = time.monotonic()
-        old = [segment for segment in partition.log.segments[:-1] if segment.next_offset <= due.dirt.end_offset]
+        old = [segment for segment in partition.log.segments.all[:-1] if segment.next_offset <= due.dirt.end_offset]
         if partition.is_gone or not old:
             # Cut or gone since we looked at it.
             return
@@ -194,10 +196,10 @@ class Cleaner:
             segments=[SealedSegment(each.base_offset, each.next_offset, each.size) for each in old],
             first_dirty_offset=due.first_dirty_offset,
             start_offset=store.start_offset,
-            last_batches=[state.batches[-1][2] for _, state in store.producers() if state.batches],
-            producers=[producer_id for producer_id, _ in store.producers()],
-            aborted=[*store.aborted_between(old[0].base_offset, due.dirt.end_offset)],
-            aborted_dirty=[*store.aborted_between(dirty_base, due.dirt.end_offset)],
+            last_batches=[state.batches[-1][2] for _, state in store.state.producers.items() if state.batches],
+            producers=[producer_id for producer_id, _ in store.state.producers.items()],
+            aborted=[*store.state.transactions.aborted.between(old[0].base_offset, due.dirt.end_offset)],
+            aborted_dirty=[*store.state.transactions.aborted.between(dirty_base, due.dirt.end_offset)],
             now_ms=self._now().wall,
             # What may go has been there for longer than metadata may be old: see `_may_forget`.
             delete_retention_ms=max(topic.delete_retention_ms, config.number("broker.session.timeout.ms")),
@@ -212,7 +214,7 @@ class Cleaner:
         )
 
     async def _run(self, partition: Partition, job: CleanJob, old: list[Segment]) -> CleanReport:
-        truncations = partition.log.truncations
+        truncations = partition.log.sync.truncations
         size = sum(segment.size for segment in old)
         seconds_max = SECONDS_MIN + 4 * size / min(BYTES_PER_SECOND_MIN, job.bytes_per_second)
         cleaning = await self._in_thread(self._begin, job)
@@ -239,21 +241,22 @@ class Cleaner:
         store = partition.log
         old = [each for each in all_old if group.base_offset <= each.base_offset < group.next_offset]
         sync = self._disk.sync_dir_job
-        swap = None if partition.is_gone else store.begin_swap(group, old, truncations)
+        swap = None if partition.is_gone else begin_swap(store.segments, group, old, truncations)
         if swap is None:
             return False
         await self._in_thread(sync(store.path))
-        if not store.swap_in(swap):
+        if not swap.put_in():
             return False
         await self._in_thread(sync(store.path))
-        store.finish_swap(swap)
+        swap.finish()
         partition.upkeep.on_cleaned()
-        await self._in_thread(_unlink_all, self._disk, store.take_retired())
+        await self._in_thread(_unlink_all, self._disk, store.segments.take_retired())
         return True
 
     async def _write_down(self, partition: Partition, report: CleanReport) -> None:
         self._cleaned[partition.written_as] = report.cleaned_to
-        partition.log.on_cleaned(report.cleaned_to)
+        # None of their records is left, so readers have none to skip.
+        partition.log.state.transactions.aborted.trim_start(report.cleaned_to)
         self._tombstones_due[partition.written_as] = report.horizon
         try:
             await self._in_thread(checkpoint.save, self._disk, self._path, dict(self._cleaned))
@@ -271,7 +274,7 @@ def _oldest_ms(segments: Sequence[Segment], first_dirty_offset: int) -> int | No
     """When the first batch of the first dirty segment was made."""
     for segment in segments:
         if segment.next_offset > first_dirty_offset:
-            return segment.first_timestamp()
+            return first_timestamp(segment)
     return None
 
 

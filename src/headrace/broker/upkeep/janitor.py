@@ -52,23 +52,23 @@ class Janitor:
         )
 
     async def _open_left_over(self) -> None:
-        if self._broker.partitions.needs_room and not self._broker.disk_room.is_low:
+        if self._broker.hosting.openings.needs_room and not self._broker.disk_room.is_low:
             await self._broker.metadata.show_again()
 
     async def _save_checkpoints(self) -> None:
         try:
-            await self._broker.partitions.save_checkpoints()
+            await self._broker.hosting.checkpoints.save()
             await self._broker.seen_revision.save(self._broker.image.revision)
         except DiskFull as full:
             # The old ones still hold: they only make the scan after a crash longer.
             logger.error("cannot write checkpoints: %(cause)s. Free space or lower retention", {"cause": full})
         # Below the starts that could be written down.
-        await self._broker.partitions.remove_retired()
+        await self._broker.hosting.checkpoints.remove_retired()
 
     async def _tick_partitions(self) -> None:
         now = self._broker.clock.now()
         lag_seconds_max = self._broker.view.config.number("replica.lag.time.max.ms") / 1000
-        for count, partition in enumerate(self._broker.partitions.restless(), 1):
+        for count, partition in enumerate(self._broker.hosting.checkpoints.moved.restless(), 1):
             partition.upkeep.on_tick(now)
             partition.in_sync.check_followers(self._broker.view.live, lag_seconds_max, now)
             if count % PER_TURN == 0:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from headrace.base.clock import Now
 from headrace.base.errors import DiskFull
+from headrace.broker.checkpoints import Checkpoints
 from headrace.broker.membership.view import View
 from headrace.broker.partitions import Partitions
 from headrace.broker.upkeep.credible_time import CredibleTime
@@ -37,9 +38,12 @@ class Pressure(NamedTuple):
 
 
 class Retention:
-    def __init__(self, view: View, partitions: Partitions, credible_time: CredibleTime) -> None:
+    def __init__(
+        self, view: View, partitions: Partitions, checkpoints: Checkpoints, credible_time: CredibleTime
+    ) -> None:
         self._view = view
         self._partitions = partitions
+        self._checkpoints = checkpoints
         self._credible_time = credible_time
         self.segments_dropped = 0
         self.pressure: Mapping[str, Pressure] = {}
@@ -56,11 +60,11 @@ class Retention:
 
     async def _write_down(self) -> None:
         try:
-            await self._partitions.save_checkpoints()
+            await self._checkpoints.save()
         except DiskFull as full:
             logger.error("less is deleted, since not all could be written down: %(cause)s", {"cause": full})
         # Below the starts that could be written down.
-        await self._partitions.remove_retired()
+        await self._checkpoints.remove_retired()
 
     async def _round(self) -> bool:
         """Whether there is more to do."""
@@ -88,7 +92,9 @@ class Retention:
 def forget_old(partition: Partition, now: Now) -> tuple[int, bool]:
     """Moves the start past what the topic no longer keeps: how many segments that is, and whether there are more."""
     store, config = partition.log, partition.config
-    segments = [segment for segment in store.segments if segment.next_offset > store.start_offset] or store.segments
+    segments = [
+        segment for segment in store.segments.all if segment.next_offset > store.start_offset
+    ] or store.segments.all
     by_time = start_by_time(segments, config.retention_ms, now.wall)
     start = min(max(by_time, start_by_size(segments, config.retention_bytes)), partition.high_watermark)
     ends = [segment.next_offset for segment in segments if store.start_offset < segment.next_offset <= start]
@@ -103,9 +109,9 @@ def forget_old(partition: Partition, now: Now) -> tuple[int, bool]:
 
 
 def _press(pressure: dict[str, Pressure], partition: Partition) -> None:
-    config, segments = partition.config, partition.log.segments
+    config, segments = partition.config, partition.log.segments.all
     oldest = segments[0]
-    fill = partition.log.size_bytes / config.retention_bytes if config.retention_bytes > 0 else 0.0
+    fill = partition.log.segments.size_bytes / config.retention_bytes if config.retention_bytes > 0 else 0.0
     due = 0
     if config.retention_ms != UNLIMITED and oldest.size and oldest.max_timestamp >= 0:
         due = oldest.max_timestamp + config.retention_ms
