@@ -47,9 +47,9 @@ def main() -> None:
     clients, others = native.built(OUT / "native"), proc.OtherWork()
     with (
         running(
-            Served(SIDES[0], "headrace.cli.serve", settings=SETTINGS), OUT / "data" / "rules", port=options.port
+            Served(SIDES[0], ("headrace.cli", "serve"), settings=SETTINGS), OUT / "data" / "rules", port=options.port
         ) as ruled,
-        running(Served(SIDES[1], "headrace.cli.serve"), OUT / "data" / "free", port=options.port + 10) as free,
+        running(Served(SIDES[1], ("headrace.cli", "serve")), OUT / "data" / "free", port=options.port + 10) as free,
     ):
         make_rules(ruled, options.rules)
         stages = Stage(ruled, clients, 1.0), Stage(free, clients, 1.0)

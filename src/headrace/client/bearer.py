@@ -34,7 +34,7 @@ TokenSource = Callable[[], str]
 def token_from(options: Mapping[str, str]) -> TokenSource:
     """The source that the options name; UserError for one that only other clients than Headrace's own understand."""
     if options.get("sasl.oauthbearer.method", "default").lower() == "oidc":
-        return endpoint_from(options)
+        return endpoint_from(options).token
     url = options.get(TOKEN_URL, "")
     if not url:
         raise UserError(

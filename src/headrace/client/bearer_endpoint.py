@@ -42,7 +42,7 @@ class TokenEndpoint(NamedTuple):
     def __repr__(self) -> str:
         return f"TokenEndpoint({self.url!r}, {self.client_id!r}, ***)"
 
-    def __call__(self) -> str:
+    def token(self) -> str:
         """A new token; blocks. Refused where the endpoint does not know the client, Disconnected where it is silent."""
         try:
             reply = _ask(self)

@@ -29,17 +29,18 @@ from headrace.wire.codes import ErrorCode
 logger = logging.getLogger("headrace.coordinator")
 
 Decided = TypeVar("Decided", bound=Outcome[Any])
+Given = TypeVar("Given", bound=Outcome[Any], contravariant=True)
 
 
-class Core(Protocol[Decided]):
+class Core(Protocol[Given]):
     """A core as its log sees it."""
 
     def replay(self, batch: memoryview, header: BatchHeader) -> None:
         """Applies a batch of the log."""
 
-    def batch_of(self, outcome: Decided, now: Now) -> bytes: ...
+    def batch_of(self, outcome: Given, now: Now) -> bytes: ...
 
-    def apply(self, outcome: Decided) -> None: ...
+    def apply(self, outcome: Given) -> None: ...
 
     def refusal(self, request: Any, version: int, code: ErrorCode) -> Any: ...
 

@@ -117,6 +117,11 @@ class Contexts(NamedTuple):
     certificate: OwnCertificate | None
     """Ours; None where no library reads it."""
 
+    @property
+    def expires_at(self) -> float | None:
+        """The end of our certificate, in seconds since 1970."""
+        return None if self.certificate is None else self.certificate.expires_at
+
 
 def open_contexts(settings: TlsSettings, for_brokers: bool) -> Contexts:
     """Raises UserError for files that cannot be used."""
@@ -229,8 +234,7 @@ class ListenerTls:
 
     @property
     def expires_at(self) -> float | None:
-        certificate = self._contexts.certificate
-        return None if certificate is None else certificate.expires_at
+        return self._contexts.expires_at
 
     def look(self) -> None:
         """Reads files that have changed, and those that other settings name. May run in a thread."""
