@@ -32,7 +32,7 @@ class Created(NamedTuple):
     """Parts of the cluster that no backup holds."""
 
 
-class Asked(NamedTuple):
+class Contents(NamedTuple):
     """The backup that was asked for."""
 
     topics: Collection[str] = ()
@@ -43,7 +43,7 @@ class Asked(NamedTuple):
     """How long open transactions may take to end."""
 
 
-async def create(admin: Admin, client: ClusterClient, folder: Folder, asked: Asked, tally: Tally) -> Created:
+async def create(admin: Admin, client: ClusterClient, folder: Folder, asked: Contents, tally: Tally) -> Created:
     with folder.locked():
         earlier, is_all = _readable(folder)
         with_access = asked.access and not asked.topics

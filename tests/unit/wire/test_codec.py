@@ -71,7 +71,7 @@ def test_any_kind_of_buffer_will_do(make):
 
 
 def test_unknown_tags_are_skipped():
-    two_tags = b"\x02" + b"\x63\x03abc" + b"\xe4\x00\x00"
+    two_tags = b"\x02" + b"\x59\x03abc" + b"\xda\x00\x00"
     for cls, version in FLEXIBLE:
         data = encoded(cls(), version)
         assert data.endswith(b"\0")

@@ -24,10 +24,10 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Save topics, settings, group offsets, users, rules and data; of data only what the folder does not have yet."""
-    from headrace.backup.create import Asked
+    from headrace.backup.create import Contents
     from headrace.cli.backup.runs import create, names_of
 
-    create(bootstrap, folder, Asked(names_of(topics), not no_users, wait), as_json)
+    create(bootstrap, folder, Contents(names_of(topics), not no_users, wait), as_json)
 
 
 @app.command("list")
@@ -67,14 +67,8 @@ def restore(
     """Bring what a backup holds, or some topics of it, into a cluster, after showing the plan and asking."""
     from headrace.backup.plan import Wish
     from headrace.cli.backup.runs import names_of, restore
-    from headrace.cli.failure import ExitCode, Failure
 
-    if replace and skip_existing:
-        raise Failure("--replace and --skip-existing contradict each other", "give one of them", ExitCode.USAGE)
-    if as_json and not (yes or dry_run):
-        raise Failure(
-            "restore asks first, and with --json there is nobody to ask", "add --yes, or --dry-run", ExitCode.USAGE
-        )
+    _check_options(replace and skip_existing, as_json and not (yes or dry_run))
     wish = Wish(
         frozenset(names_of(topics)),
         prefix,
@@ -86,3 +80,14 @@ def restore(
         not no_users,
     )
     restore(bootstrap, folder, backup, wish, yes, dry_run, as_json)
+
+
+def _check_options(is_contradiction: bool, has_nobody_to_ask: bool) -> None:
+    from headrace.cli.failure import ExitCode, Failure
+
+    if is_contradiction:
+        raise Failure("--replace and --skip-existing contradict each other", "give one of them", ExitCode.USAGE)
+    if has_nobody_to_ask:
+        raise Failure(
+            "restore asks first, and with --json there is nobody to ask", "add --yes, or --dry-run", ExitCode.USAGE
+        )
