@@ -24,7 +24,6 @@ ALLOWED = {
     "headrace.gateway.webhooks.webhooks.Webhooks",
     "headrace.groups.consumer.ConsumerGroup",
     "headrace.groups.coordinator.Groups",
-    "headrace.replica.leader.LeaderReplica",
 }
 
 
