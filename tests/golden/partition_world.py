@@ -6,7 +6,7 @@ from batches import NOW, batch
 from headrace.base.clock import Now
 from headrace.base.errors import Refused
 from headrace.cluster.entities import PartitionState
-from headrace.replica.leader import Proposal
+from headrace.replica.proposal import Proposal
 from headrace.wire.batch import parse_header
 from headrace.wire.codes import ErrorCode
 from headrace.wire.records import Marker

@@ -9,6 +9,7 @@ from headrace.broker.replication.isr_keeper import IsrKeeper
 from headrace.cluster.image import Image
 from headrace.partition.in_sync import InSync
 from headrace.replica.leader import LeaderReplica
+from headrace.replica.proposal import Underway
 from sim.isr_stories import LOADED, SETTING
 from sim.mutant import edit
 from sim.storm import plan_for
@@ -20,7 +21,7 @@ def settings_end_proposals(patch: MonkeyPatch) -> None:
 
     def careless(self: LeaderReplica, min_isr: int) -> None:
         self._min_isr = min_isr
-        self._end_proposal()
+        self.underway.end()
 
     patch.setattr(LeaderReplica, "on_min_isr", careless)
 
@@ -36,7 +37,7 @@ def a_loaded_image_is_all_new(patch: MonkeyPatch) -> None:
 
 def doubtful_proposals_are_given_up(patch: MonkeyPatch) -> None:
     """A proposal whose outcome is not known counts until a state or a refusal shows it."""
-    patch.setattr(LeaderReplica, "on_proposal_sent", lambda self: None)
+    patch.setattr(Underway, "on_sent", lambda self: None)
 
 
 def nobody_looks_after_a_proposal_was_given_up(patch: MonkeyPatch) -> None:
@@ -51,11 +52,11 @@ def the_smaller_set_counts(patch: MonkeyPatch) -> None:
     advance = LeaderReplica.advance
 
     def hasty(self: LeaderReplica, own_end: int) -> int:
-        proposed, self._proposed = self._proposed, None
+        proposed, self.underway.proposal = self.underway.proposal, None
         try:
             return advance(self, own_end)
         finally:
-            self._proposed = proposed
+            self.underway.proposal = proposed
 
     patch.setattr(LeaderReplica, "advance", hasty)
 

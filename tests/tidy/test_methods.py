@@ -11,8 +11,6 @@ ALLOWED = {
     "headrace.client.writer_client.WriterClient",
     "headrace.partition.partition.Partition",
     "headrace.broker.replication.fetcher.Fetcher",
-    "headrace.cli.up.supervisor.Supervisor",
-    "headrace.replica.leader.LeaderReplica",
 }
 
 

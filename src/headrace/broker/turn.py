@@ -17,7 +17,7 @@ from headrace.broker.disk.flusher import Flusher
 from headrace.partition.partition import Partition
 from headrace.partition.ready import Ready, Sleeper
 from headrace.partition.waiters import REACHED, Told
-from headrace.replica.leader import Proposal
+from headrace.replica.proposal import Proposal
 from headrace.wire.codes import ErrorCode
 
 logger = logging.getLogger("headrace.turn")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from headrace.base.clock import Now
 from headrace.partition.role import Role
-from headrace.replica.leader import Proposal
+from headrace.replica.proposal import Proposal
 
 
 class InSync:
@@ -45,23 +45,28 @@ class InSync:
     # -- a proposal's way --------------------------------------------------------------------------------------------
 
     def is_proposed(self, proposal: Proposal) -> bool:
+        """Whether the proposal is still on its way: no state that was committed since has ended it."""
         leader = self._role.leader
-        return leader is not None and leader.is_proposed(proposal)
+        return leader is not None and leader.underway.proposal is proposal
 
     def on_proposal_sent(self) -> None:
         leader = self._role.leader
         assert leader is not None, self._role.id
-        leader.on_proposal_sent()
+        leader.underway.on_sent()
 
     def withdraw_proposal(self) -> bool:
         """Whether it could be given up. Without the joiner more may be committed than a moment ago."""
         leader = self._role.leader
-        is_withdrawn = leader is None or leader.withdraw_proposal()
+        is_withdrawn = leader is None or leader.underway.withdraw()
         self._role.advance()
         return is_withdrawn
 
     def on_proposal_refused(self) -> None:
+        """Ends the proposal: a comparison other than that of the partition itself failed.
+
+        Revisions only rise: neither this attempt nor an earlier one was committed, or ever will be.
+        """
         leader = self._role.leader
         if leader is not None:
-            leader.on_proposal_refused()
+            leader.underway.end()
             self._role.advance()

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from headrace.partition.waiters import Told
-from headrace.replica.leader import Proposal
+from headrace.replica.proposal import Proposal
 
 P = TypeVar("P")
 

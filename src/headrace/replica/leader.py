@@ -3,19 +3,16 @@
     follower fetches at offset x  ─▶  everything below x is on its disk (or, on a relaxed topic, in its log)
     high watermark                =   the least end over the in-sync set, once that set has min.insync.replicas members
 
-While a change of the in-sync set is on its way to the store, the larger of the two sets holds the watermark back and the
-one that is committed counts for the minimum: whichever of them becomes true, nothing was promised too early.
-
-    proposed ─▶ sent ─▶ a newer committed state, or a failed comparison, ends it
-        └─ withdrawn, as long as it was not sent: what the store has may become true, however long it says nothing
+While a change of the in-sync set is on its way to the store (`proposal`), the larger of the two sets holds the watermark
+back and the one that is committed counts for the minimum: whichever of them becomes true, nothing was promised too early.
 
 Invariant: the watermark never falls, and every offset below it is held by all of the set that may elect the next leader.
 Does not fetch, wait or commit: the shell asks, proposes and reports back.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
 
+from headrace.replica.proposal import Proposal, Underway
 from headrace.replica.stalls import Stalls
 
 
@@ -32,25 +29,18 @@ class Follower:
         self.caught_up_at = now
 
 
-class Proposal(NamedTuple):
-    isr: tuple[int, ...]
-    # The follower that joins, with the registration whose fetches proved it.
-    added: dict[int, int]
-
-
 class LeaderReplica:
     __slots__ = (
         "_broker_id",
         "_followers",
-        "_is_sent",
         "_left_end_at",
         "_min_isr",
         "_nobody_behind",
-        "_proposed",
         "_stalls",
         "epoch_start_offset",
         "high_watermark",
         "isr",
+        "underway",
     )
 
     def __init__(
@@ -70,8 +60,7 @@ class LeaderReplica:
         self._broker_id = broker_id
         self._min_isr = min_isr
         self._followers = {replica: Follower(now) for replica in replicas if replica != broker_id}
-        self._proposed: Proposal | None = None
-        self._is_sent = False
+        self.underway = Underway()
         self._stalls = Stalls(now)
         self._nobody_behind = False
         self._left_end_at = now
@@ -103,7 +92,7 @@ class LeaderReplica:
         """Takes in a newly committed state of the same leader in the same epoch."""
         self.isr = isr
         self._min_isr = min_isr
-        self._end_proposal()
+        self.underway.end()
         known = self._followers
         self._followers = {
             replica: known.get(replica) or Follower(now) for replica in replicas if replica != self._broker_id
@@ -124,7 +113,8 @@ class LeaderReplica:
         if not self.has_min_isr:
             return self.high_watermark
         least = own_end
-        for replica in self.isr if self._proposed is None else {*self.isr, *self._proposed.isr}:
+        proposed = self.underway.proposal
+        for replica in self.isr if proposed is None else {*self.isr, *proposed.isr}:
             if replica != self._broker_id:
                 follower = self._followers.get(replica)
                 least = min(least, -1 if follower is None else follower.end_offset)
@@ -137,13 +127,15 @@ class LeaderReplica:
         """Proposes this replica for the ISR if it has all it needs: everything below the watermark and of earlier
         epochs."""
         follower = self._followers.get(follower_id)
-        if self._proposed is not None or follower is None or follower_id in self.isr:
+        if self.underway.proposal is not None or follower is None or follower_id in self.isr:
             return None
         if follower.end_offset < max(self.high_watermark, self.epoch_start_offset):
             return None
         if self._is_enough(self.isr) and self._stalls.is_kept_out(follower_id, now):
             return None
-        return self._begin(Proposal((*self.isr, follower_id), {follower_id: follower.broker_epoch}))
+        return self.underway.begin(
+            Proposal((*self.isr, follower_id), {follower_id: follower.broker_epoch}), self._broker_id
+        )
 
     def propose_waiting(self, live: Mapping[int, int], now: float) -> Proposal | None:
         """Proposes a replica that has all it needs and is still outside the ISR.
@@ -158,12 +150,12 @@ class LeaderReplica:
         return next((each for id in alive if (each := self.propose_joiner(id, now)) is not None), None)
 
     def propose_without_laggards(self, end_offset: int, lag_seconds_max: float, now: float) -> Proposal | None:
-        if self._proposed is not None:
+        if self.underway.proposal is not None:
             return None
         kept = tuple(each for each in self.isr if not self._is_behind(each, end_offset, lag_seconds_max, now))
         if len(kept) == len(self.isr):
             return None
-        return self._begin(Proposal(kept, {}))
+        return self.underway.begin(Proposal(kept, {}), self._broker_id)
 
     def propose_without_stalled(self, end_offset: int, seconds_max: float, now: float) -> Proposal | None:
         """Proposes the ISR without members that stand still while others wait for them.
@@ -175,10 +167,10 @@ class LeaderReplica:
         behind = {follower: end for follower, end in ends if end < end_offset}
         stalled = self._stalls.look(behind, seconds_max, now)
         kept = tuple(each for each in self.isr if each not in stalled)
-        if self._proposed is not None or not stalled or not self._is_enough(kept):
+        if self.underway.proposal is not None or not stalled or not self._is_enough(kept):
             return None
         self._stalls.keep_out(stalled, now)
-        return self._begin(Proposal(kept, {}))
+        return self.underway.begin(Proposal(kept, {}), self._broker_id)
 
     def _is_enough(self, isr: tuple[int, ...]) -> bool:
         replicas = len(self._followers) + 1
@@ -200,41 +192,7 @@ class LeaderReplica:
         followers = self._followers
         return len(self.isr) > len(followers) and all(each.end_offset >= end_offset for each in followers.values())
 
-    # -- a proposal's way --------------------------------------------------------------------------------------------
-
-    def _begin(self, proposal: Proposal) -> Proposal:
-        assert self._proposed is None, f"{proposal} beside {self._proposed}"
-        assert self._broker_id in proposal.isr, f"{proposal} without its leader"
-        assert len({*proposal.isr}) == len(proposal.isr) and {*proposal.isr} >= proposal.added.keys(), proposal
-        self._proposed = proposal
-        return proposal
-
-    def is_proposed(self, proposal: Proposal) -> bool:
-        """Whether the proposal is still on its way: no state that was committed since has ended it."""
-        return self._proposed is proposal
-
-    def on_proposal_sent(self) -> None:
-        """Notes that the store decides now: it may commit the proposal long after everybody stopped waiting for the
-        answer."""
-        self._is_sent = True
-
-    def withdraw_proposal(self) -> bool:
-        """Gives up the proposal if it was never sent; returns whether it could."""
-        if self._is_sent:
-            return False
-        self._end_proposal()
-        return True
-
-    def on_proposal_refused(self) -> None:
-        """Ends the proposal: a comparison other than that of the partition itself failed.
-
-        Revisions only rise: neither this attempt nor an earlier one was committed, or ever will be.
-        """
-        self._end_proposal()
-
-    def _end_proposal(self) -> None:
-        self._proposed = None
-        self._is_sent = False
+    # -- lags --------------------------------------------------------------------------------------------------------
 
     def end_of(self, replica: int) -> int:
         follower = self._followers.get(replica)

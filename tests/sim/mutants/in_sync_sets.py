@@ -6,6 +6,7 @@ from headrace.broker.replication.fetcher import Fetcher
 from headrace.broker.replication.isr_keeper import IsrKeeper
 from headrace.partition.role import Role
 from headrace.replica.leader import LeaderReplica
+from headrace.replica.proposal import Underway
 from headrace.replica.stalls import Stalls
 from sim import isr_stories as stories
 from sim.isr_teeth import stalled_followers_stay
@@ -68,8 +69,8 @@ def dead_joiners_go_first(patch: MonkeyPatch) -> None:
 
 def two_proposals_at_once(patch: MonkeyPatch) -> None:
     """One change of an in-sync set is on its way at a time."""
-    edit(patch, LeaderReplica.propose_joiner, ("self._proposed is not None or ", ""))
-    edit(patch, LeaderReplica._begin, ("assert self._proposed is None", "assert True"))
+    edit(patch, LeaderReplica.propose_joiner, ("self.underway.proposal is not None or ", ""))
+    edit(patch, Underway.begin, ("assert self.proposal is None", "assert True"))
 
 
 def doubts_are_not_ended(patch: MonkeyPatch) -> None:

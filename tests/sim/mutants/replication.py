@@ -13,6 +13,7 @@ from headrace.partition.in_sync import InSync
 from headrace.partition.role import Role
 from headrace.replica import follower
 from headrace.replica.leader import LeaderReplica
+from headrace.replica.proposal import Underway
 from sim import handover_stories as handovers
 from sim import isr_stories as stories
 from sim.mutant import Mutant, edit
@@ -52,7 +53,7 @@ def conflicts_end_proposals(patch: MonkeyPatch) -> None:
 
 def proposals_in_doubt_are_dropped(patch: MonkeyPatch) -> None:
     """A proposal whose outcome is not known counts until a state or a refusal shows it."""
-    edit(patch, LeaderReplica.withdraw_proposal, ("if self._is_sent:", "if False:"))
+    edit(patch, Underway.withdraw, ("if self._is_sent:", "if False:"))
 
 
 def dropped_proposals_move_nothing(patch: MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from headrace.broker.disk.flusher import Flusher
 from headrace.broker.turn import Turn
 from headrace.partition.ready import Ready
 from headrace.partition.waiters import REACHED
-from headrace.replica.leader import Proposal
+from headrace.replica.proposal import Proposal
 from headrace.wire.codes import ErrorCode
 from quiet_loop import QuietLoop
 from sim.host import SimClock

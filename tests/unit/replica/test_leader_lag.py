@@ -1,6 +1,7 @@
 """How far behind its followers a leader says they are."""
 
-from headrace.replica.leader import LeaderReplica, Proposal
+from headrace.replica.leader import LeaderReplica
+from headrace.replica.proposal import Proposal
 
 
 def leader() -> LeaderReplica:

@@ -1,6 +1,7 @@
 """Who a leader proposes for the in-sync set, when it has to ask more than once."""
 
-from headrace.replica.leader import LeaderReplica, Proposal
+from headrace.replica.leader import LeaderReplica
+from headrace.replica.proposal import Proposal
 
 LIVE = {1: 5, 2: 6, 3: 7}
 
@@ -15,7 +16,7 @@ def test_a_follower_whose_proposal_failed_is_proposed_again_without_another_fetc
     leader.on_fetch(3, broker_epoch=7, offset=10, end_offset=10, now=1.0)
     assert leader.propose_joiner(3, now=1.0) == Proposal((1, 2, 3), {3: 7})
     assert leader.propose_waiting(LIVE, now=1.0) is None, "it is on its way"
-    leader.on_proposal_refused()
+    leader.underway.end()
     assert leader.propose_waiting(LIVE, now=1.0) == Proposal((1, 2, 3), {3: 7})
 
 
@@ -75,9 +76,9 @@ def test_a_joiner_counts_for_the_minimum_when_it_is_committed() -> None:
 
 def test_a_changed_minimum_does_not_end_a_proposal() -> None:
     leader, proposal = joiner_on_its_way()
-    leader.on_proposal_sent()
+    leader.underway.on_sent()
     leader.on_min_isr(1)
-    assert leader.is_proposed(proposal)
+    assert leader.underway.proposal is proposal
     assert leader.advance(12) == 10
 
 
@@ -89,26 +90,26 @@ def test_a_changed_minimum_counts_at_once() -> None:
 
 def test_a_proposal_that_was_never_sent_can_be_withdrawn() -> None:
     leader, proposal = joiner_on_its_way()
-    assert leader.withdraw_proposal()
-    assert not leader.is_proposed(proposal)
+    assert leader.underway.withdraw()
+    assert leader.underway.proposal is not proposal
     assert leader.advance(12) == 12
 
 
 def test_a_proposal_that_was_sent_stays_until_a_state_or_a_comparison_ends_it() -> None:
     leader, proposal = joiner_on_its_way()
-    leader.on_proposal_sent()
-    assert not leader.withdraw_proposal()
-    assert leader.is_proposed(proposal)
+    leader.underway.on_sent()
+    assert not leader.underway.withdraw()
+    assert leader.underway.proposal is proposal
     assert leader.advance(12) == 10
     leader.on_replicas((1, 2, 3), (1, 2), 2, now=2.0)
-    assert not leader.is_proposed(proposal)
+    assert leader.underway.proposal is not proposal
     assert leader.advance(12) == 12
 
 
 def test_the_next_proposal_can_be_withdrawn_again() -> None:
     leader, _ = joiner_on_its_way()
-    leader.on_proposal_sent()
-    leader.on_proposal_refused()
+    leader.underway.on_sent()
+    leader.underway.end()
     leader.on_fetch(3, broker_epoch=7, offset=12, end_offset=12, now=2.0)
     assert leader.propose_joiner(3, now=1.0) is not None
-    assert leader.withdraw_proposal()
+    assert leader.underway.withdraw()

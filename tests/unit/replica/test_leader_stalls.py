@@ -1,6 +1,7 @@
 """In-sync followers that stand still while acks wait for them."""
 
-from headrace.replica.leader import LeaderReplica, Proposal
+from headrace.replica.leader import LeaderReplica
+from headrace.replica.proposal import Proposal
 
 LOOK = 0.5
 STALL = 2.0

@@ -22,7 +22,7 @@ from headrace.cluster.isr import affirm_isr, alter_isr
 from headrace.cluster.records import partition_key
 from headrace.cluster.store import Commit, Conflict
 from headrace.partition.partition import Partition
-from headrace.replica.leader import Proposal
+from headrace.replica.proposal import Proposal
 from headrace.wire.codes import ErrorCode
 
 logger = logging.getLogger("headrace.isr")
