@@ -28,14 +28,15 @@ from headrace.wire.codes import ErrorCode
 logger = logging.getLogger("headrace.coordinator")
 
 Decided = TypeVar("Decided", bound=Outcome[Any])
+Applied = TypeVar("Applied", bound=Outcome[Any], contravariant=True)
 
 
-class Core(Replayed, Protocol[Decided]):
+class Core(Replayed, Protocol[Applied]):
     """A core as its log sees it."""
 
-    def batch_of(self, outcome: Decided, now: Now) -> bytes: ...
+    def batch_of(self, outcome: Applied, now: Now) -> bytes: ...
 
-    def apply(self, outcome: Decided) -> None: ...
+    def apply(self, outcome: Applied) -> None: ...
 
     def refusal(self, request: Any, version: int, code: ErrorCode) -> Any: ...
 
