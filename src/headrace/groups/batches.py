@@ -33,6 +33,9 @@ class GroupBatches:
             else:
                 self._groups.apply(decoded)
 
+    def on_gap(self) -> None:
+        self._groups.table.is_whole = False
+
     def batch_of(self, outcome: GroupOutcome, now: Now) -> bytes:
         pairs = [encode(record) for record in outcome.records]
         records = [Record(timestamp=now.wall, key=key, value=value) for key, value in pairs]

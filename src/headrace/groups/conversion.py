@@ -101,7 +101,7 @@ def _upgraded_member(member: Member, protocol: str | None, topics: Topics) -> tu
     return upgraded_member, parts
 
 
-def end_classic(group: Group, out: GroupOutcome) -> None:
+def _end_classic(group: Group, out: GroupOutcome) -> None:
     """Ends the classic group: waiting members are sent to join anew. Ids handed out stay good, in the consumer group."""
     classic = group.classic
     code = ErrorCode.REBALANCE_IN_PROGRESS
@@ -116,14 +116,14 @@ def end_classic(group: Group, out: GroupOutcome) -> None:
     out.timers.extend(Timer(timer, None) for timer in timers)
     if classic.stored is not None:
         out.records.append(GroupRecord(group.group_id, None))
-    group.classic = ClassicGroup(group.group_id)
+    classic.forget_waits()
 
 
 def begin_consumer(group: Group, decision: Decision, conversion: list[ConsumerRecord]) -> None:
     """Ends the classic group, and begins the consumer group of the decision with the records of `upgraded`."""
-    end_classic(group, decision.out)
+    _end_classic(group, decision.out)
     decision.out.records.extend(conversion)
-    group.consumer = decision.group
+    group.coming = decision.group
     for member_id in decision.group.members:
         renew_consumer_session(decision, member_id)
 
@@ -131,9 +131,7 @@ def begin_consumer(group: Group, decision: Decision, conversion: list[ConsumerRe
 # -- from consumer to classic ----------------------------------------------------------------------------------------
 
 
-def end_consumer(group: Group, out: GroupOutcome) -> None:
-    consumer = group.consumer
-    assert consumer is not None
+def end_consumer(consumer: ConsumerGroup, out: GroupOutcome) -> None:
     out.records.extend(consumer.tombstones())
     timers = [consumer.assign_timer]
     timers += map(consumer.session_timer, consumer.sessions)
@@ -141,12 +139,11 @@ def end_consumer(group: Group, out: GroupOutcome) -> None:
     timers += map(consumer.awaited_join_timer, consumer.awaited_joins)
     timers += map(consumer.awaited_sync_timer, consumer.awaited_syncs)
     out.timers.extend(Timer(timer, None) for timer in timers)
-    group.consumer = None
 
 
-def downgrade_if_due(group: Group, topics: Topics, settings: GroupSettings, now: Now, out: GroupOutcome) -> None:
-    if group.consumer is not None and _is_downgradable(group.consumer, settings):
-        _downgrade(group, topics, now, out)
+def downgrade_if_due(group: Group, decision: Decision) -> None:
+    if _is_downgradable(decision.group, decision.settings):
+        _downgrade(group, decision)
 
 
 def _is_downgradable(consumer: ConsumerGroup, settings: GroupSettings) -> bool:
@@ -158,24 +155,25 @@ def _is_downgradable(consumer: ConsumerGroup, settings: GroupSettings) -> bool:
     )
 
 
-def _downgrade(group: Group, topics: Topics, now: Now, out: GroupOutcome) -> None:
+def _downgrade(group: Group, decision: Decision) -> None:
     """Makes it a classic group: members are called to join at once, each by the epoch that it knows.
 
     A client that heard of an illegal generation instead would drop its partitions, or come back under another id.
     """
-    consumer = group.consumer
-    assert consumer is not None
+    consumer, classic, now, out = decision.group, group.classic, decision.now, decision.out
     epochs = {member_id: consumer.current_of(member_id).epoch for member_id in consumer.members}
-    members = tuple(_downgraded_member(consumer, member, topics) for member in consumer.members.values())
+    members = tuple(_downgraded_member(consumer, member, decision.topics) for member in consumer.members.values())
     leader = members[0].member_id
     stored = StoredGroup(consumer.epoch, CONSUMER, choose_protocol(members), leader, members, False, now.wall)
-    end_consumer(group, out)
+    end_consumer(consumer, out)
     out.records.append(GroupRecord(group.group_id, stored))
-    group.classic.apply(stored)
-    group.classic.former_epochs = epochs
+    classic.former_epochs, classic.former_generation = epochs, stored.generation
+    classic.apply(stored)
     for member in members:
-        set_session(group.classic, member.member_id, member.session_timeout_ms, now, out)
-    open_join_phase(group.classic, now, out)
+        set_session(classic, member.member_id, member.session_timeout_ms, now, out)
+    open_join_phase(classic, now, out)
+    # Its members are called, and the group is a classic one when the records are appended.
+    classic.apply(None)
 
 
 def _downgraded_member(consumer: ConsumerGroup, member: ConsumerMember, topics: Topics) -> Member:

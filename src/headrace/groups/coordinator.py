@@ -17,11 +17,13 @@ from typing import Any
 from headrace.base.clock import Now
 from headrace.base.outcome import TimerKey
 from headrace.groups import member_requests, offset_requests, operator_requests
+from headrace.groups.classic.records import GroupRecord
 from headrace.groups.classic.timers import on_classic_loaded, on_classic_timer
 from headrace.groups.commits import TransactionalCommit
 from headrace.groups.consumer.timers import on_consumer_loaded, on_consumer_timer
 from headrace.groups.conversion import downgrade_if_due
 from headrace.groups.expiry import expired
+from headrace.groups.invariants import assert_follows
 from headrace.groups.offsets.records import OffsetRecord
 from headrace.groups.outcome import Command, GroupOutcome, nothing
 from headrace.groups.records import Record
@@ -56,6 +58,8 @@ class Groups:
     def apply(self, record: Record) -> None:
         self._unapplied = max(0, self._unapplied - 1)
         group = self.table.get_or_add(record.group_id)
+        if self.table.is_whole:
+            assert_follows(group, record)
         group.apply(record)
         self.table.drop_if_void(group)
 
@@ -78,7 +82,8 @@ class Groups:
         out = nothing()
         for group in self.table.groups.values():
             if group.consumer is not None:
-                on_consumer_loaded(self.table.decision(group.consumer, now, out))
+                with self.table.decision(group.consumer, now, out) as decision:
+                    on_consumer_loaded(decision)
             else:
                 on_classic_loaded(group.classic, self.table.settings, now, out)
         return self._decided(out)
@@ -94,7 +99,16 @@ class Groups:
         assert may_wait, f"a decision before {self._unapplied} records of the last one were applied"
         self._unapplied += len(out.records)
         self._are_commits = is_commit
+        if not is_commit:
+            self._assert_follow(out)
         return out
+
+    def _assert_follow(self, out: GroupOutcome) -> None:
+        """The records of consumer groups follow each other, and are looked at as they are written."""
+        for record in out.records:
+            group = self.table.get(record.group_id)
+            if group is not None and self.table.is_whole and isinstance(record, GroupRecord):
+                assert_follows(group, record)
 
     def on_timer(self, key: TimerKey, now: Now) -> GroupOutcome:
         out, table = nothing(), self.table
@@ -102,8 +116,9 @@ class Groups:
         if group is None:
             return out
         if group.consumer is not None:
-            on_consumer_timer(table.decision(group.consumer, now, out), key)
-            downgrade_if_due(group, table.topics, table.settings, now, out)
+            with table.decision(group.consumer, now, out) as decision:
+                on_consumer_timer(decision, key)
+                downgrade_if_due(group, decision)
         else:
             on_classic_timer(group.classic, key, table.settings, now, out)
         table.drop_if_void(group)

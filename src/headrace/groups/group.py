@@ -13,12 +13,14 @@ from headrace.groups.records import Record
 
 
 class Group:
-    __slots__ = ("classic", "consumer", "group_id", "offsets")
+    __slots__ = ("classic", "coming", "consumer", "group_id", "offsets")
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         self.classic = ClassicGroup(group_id)
         self.consumer: ConsumerGroup | None = None
+        # The consumer group that it becomes when the records that begin it are applied.
+        self.coming: ConsumerGroup | None = None
         self.offsets = CommittedOffsets(group_id)
 
     def apply(self, record: Record) -> None:
@@ -27,14 +29,15 @@ class Group:
         elif isinstance(record, GroupRecord):
             self.classic.apply(record.value)
         else:
-            consumer = self.consumer or ConsumerGroup(self.group_id)
+            consumer = self.consumer or self.coming or ConsumerGroup(self.group_id)
+            self.coming = None
             consumer.apply(record)
             self.consumer = None if consumer.is_void else consumer
 
     @property
     def is_void(self) -> bool:
         has_offsets = bool(self.offsets.topics or self.offsets.pending)
-        return not has_offsets and self.classic.is_void and self.consumer is None
+        return not has_offsets and self.classic.is_void and self.consumer is None and self.coming is None
 
     @property
     def is_empty(self) -> bool:

@@ -47,7 +47,7 @@ def join(table: GroupTable, command: Command, now: Now) -> GroupOutcome:
         return _in_consumer_group(table, group, command, decide_mixed_join, now)
     out = nothing()
     if group.consumer is not None:
-        end_consumer(group, out)
+        end_consumer(group.consumer, out)
     decide_join(group.classic, command, table.settings, now, out)
     table.drop_if_void(group)
     return out
@@ -110,8 +110,9 @@ def _in_consumer_group(
 ) -> GroupOutcome:
     out = nothing()
     assert group.consumer is not None
-    decide(table.decision(group.consumer, now, out, command.sight), command)
-    downgrade_if_due(group, table.topics, table.settings, now, out)
+    with table.decision(group.consumer, now, out, command.sight) as decision:
+        decide(decision, command)
+        downgrade_if_due(group, decision)
     return out
 
 
@@ -124,15 +125,17 @@ def consumer_heartbeat(table: GroupTable, command: Command, now: Now) -> GroupOu
     try:
         check_form(request, command.version, table.settings)
         consumer, conversion = _consumer_for(table, request, now)
-        decision = table.decision(consumer, now, out, command.sight)
-        check_sender(decision, request)
+        with table.decision(consumer, now, out, command.sight) as decision:
+            for record in conversion:
+                decision.assume(record)
+            check_sender(decision, request)
+            group = table.get_or_add(request.group_id)
+            if group.consumer is None:
+                begin_consumer(group, decision, conversion)
+            decide_consumer_heartbeat(decision, command)
+            downgrade_if_due(group, decision)
     except Refused as refusal:
         return answered(command, refuse_heartbeat(refusal))
-    group = table.get_or_add(request.group_id)
-    if group.consumer is None:
-        begin_consumer(group, decision, conversion)
-    decide_consumer_heartbeat(decision, command)
-    downgrade_if_due(group, table.topics, table.settings, now, out)
     return out
 
 
@@ -145,9 +148,6 @@ def _consumer_for(
         return group.consumer, []
     if request.member_epoch != JOIN:
         raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"there is no consumer group {request.group_id}")
-    consumer, conversion = ConsumerGroup(request.group_id), []
-    if group is not None and not group.is_empty:
-        conversion = upgraded(group.classic, table.topics, table.settings, now)
-    for record in conversion:
-        consumer.apply(record)
-    return consumer, conversion
+    if group is None or group.is_empty:
+        return ConsumerGroup(request.group_id), []
+    return ConsumerGroup(request.group_id), upgraded(group.classic, table.topics, table.settings, now)

@@ -10,12 +10,14 @@ from headrace.groups.topics import NO_TOPICS, Sight
 
 
 class GroupTable:
-    __slots__ = ("groups", "settings", "topics")
+    __slots__ = ("groups", "is_whole", "settings", "topics")
 
     def __init__(self, settings: GroupSettings) -> None:
         self.settings = settings
         self.topics = NO_TOPICS
         self.groups: dict[str, Group] = {}
+        # Whether the log was read without gaps; see `invariants`.
+        self.is_whole = True
 
     def get(self, group_id: str) -> Group | None:
         return self.groups.get(group_id)
@@ -32,4 +34,4 @@ class GroupTable:
 
     def decision(self, consumer: ConsumerGroup, now: Now, out: GroupOutcome, sight: Sight | None = None) -> Decision:
         """A decision about a consumer group; `sight` is that of the member that reports, None where none does."""
-        return Decision(consumer, self.topics, self.settings, now, out, sight)
+        return Decision(consumer, self.topics, self.settings, now, out, sight, self.is_whole)

@@ -25,6 +25,9 @@ class TxnBatches:
             if decoded is not None:
                 self._transactions.apply(decoded)
 
+    def on_gap(self) -> None:
+        self._transactions.is_whole = False
+
     def batch_of(self, outcome: TxnOutcome, now: Now) -> bytes:
         pairs = [encode(record) for record in outcome.records]
         return build_batch([Record(timestamp=now.wall, key=key, value=value) for key, value in pairs])

@@ -17,6 +17,7 @@ from headrace.base.outcome import Reply, Timer, TimerKey
 from headrace.txns.add import check_producer, decide_add, verify
 from headrace.txns.begin import decide_begin
 from headrace.txns.end import BUMPS_SINCE, AlreadyDecided, decide_end
+from headrace.txns.invariants import assert_follows
 from headrace.txns.outcome import Command, TxnOutcome, TxnRecord, nothing
 from headrace.txns.questions import (
     AddPartitions,
@@ -44,6 +45,8 @@ class Transactions:
     def __init__(self, settings: TxnSettings) -> None:
         self.settings = settings
         self.known: dict[str, Transaction] = {}
+        # Whether the log was read without gaps; see `invariants`.
+        self.is_whole = True
         self._parked: dict[str, list[Command]] = {}
         self._unapplied = 0
         """Records of the last decision that are not applied yet: until then there is no other decision."""
@@ -52,7 +55,8 @@ class Transactions:
 
     def apply(self, record: TxnRecord) -> None:
         self._unapplied = max(0, self._unapplied - 1)
-        _assert_rising(self.known.get(record.transactional_id), record.value)
+        if self.is_whole:
+            assert_follows(self.known.get(record.transactional_id), record.value)
         if record.value is None:
             self.known.pop(record.transactional_id, None)
         else:
@@ -100,6 +104,9 @@ class Transactions:
     def _decided(self, out: TxnOutcome) -> TxnOutcome:
         assert not self._unapplied, f"a decision before {self._unapplied} records of the last one were applied"
         self._unapplied = len(out.records)
+        if self.is_whole:
+            for record in out.records:
+                assert_follows(self.known.get(record.transactional_id), record.value)
         return out
 
     def _begin(self, command: Command, asked: BeginProducer, now: Now) -> TxnOutcome:
@@ -233,12 +240,6 @@ class Transactions:
             out.timers.append(Timer((_PARKED, transactional_id), now.mono + PARKED_SECONDS_MAX))
         waiting.append(command)
         return out
-
-
-def _assert_rising(known: Transaction | None, value: Transaction | None) -> None:
-    """An epoch of a producer id never goes back, in a decision or in the log."""
-    if known is not None and value is not None and known.producer_id == value.producer_id:
-        assert value.producer_epoch >= known.producer_epoch, (known.identity, value.identity)
 
 
 def _timeout(transactional_id: str, transaction: Transaction, now: Now) -> Timer:

@@ -73,8 +73,15 @@ class Desk:
         self.versions[self.tickets] = request.API_KEY, version
         fresh = f"{client_id}-{self.tickets}"
         command = Command(self.tickets, request, version, client_id, "/127.0.0.1", fresh, self.sight)
-        self.run(self.groups.handle(command, self.now))
+        self.decide(lambda: self.groups.handle(command, self.now))
         return self.tickets
+
+    def decide(self, decision):
+        """Nothing is applied before it is appended, whatever is decided."""
+        before = stored(self.groups)
+        outcome = decision()
+        assert stored(self.groups) == before
+        self.run(outcome)
 
     def run(self, outcome: GroupOutcome):
         for record in outcome.records:
@@ -110,7 +117,7 @@ class Desk:
                 break
             del self.timers[key]
             self.mono = max(self.mono, at)
-            self.run(self.groups.on_timer(key, self.now))
+            self.decide(lambda key=key: self.groups.on_timer(key, self.now))
         self.mono = end
 
     def reload(self):
@@ -121,7 +128,7 @@ class Desk:
         self.held = []
         for key, value in self.log:
             self.groups.apply(decode(key, value))
-        self.run(self.groups.on_loaded(self.now))
+        self.decide(lambda: self.groups.on_loaded(self.now))
 
     def set_topic(self, name, count, life=0):
         """So many partitions; none at all deletes it."""
@@ -200,6 +207,24 @@ class Desk:
         shares = {each: f"share of {each}".encode() for each in ids}
         tickets = [self.sync(each, generation, shares if each == self.group.leader else None) for each in ids]
         assert all(self.answer(ticket).error_code == 0 for ticket in tickets)
+
+
+def stored(groups):
+    """All that survives of the groups that there are."""
+    kept = {name: [*_of_consumer(each), *_of_others(each)] for name, each in groups.table.groups.items()}
+    return {name: each for name, each in kept.items() if any(each)}
+
+
+def _of_consumer(group):
+    of = group.consumer
+    if of is None:
+        return []
+    return [of.stored, dict(of.members), of.target_epoch, dict(of.target), dict(of.current), dict(of.owners)]
+
+
+def _of_others(group):
+    offsets = {topic: dict(partitions) for topic, partitions in group.offsets.topics.items()}
+    return [group.classic.stored, offsets]
 
 
 def subscription(*topics):

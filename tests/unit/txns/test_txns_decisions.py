@@ -3,6 +3,7 @@
 import pytest
 from txn_desk import ID, ORDERS, Desk
 
+from headrace.txns.batches import TxnBatches
 from headrace.txns.outcome import Command, TxnRecord
 from headrace.txns.questions import AddPartitions, Answer, BeginProducer, DescribeTransaction, ListTransactions
 from headrace.txns.settings import TxnSettings
@@ -304,6 +305,27 @@ def test_no_decision_is_made_before_the_records_of_the_last_one_are_applied() ->
     assert desk.transactions.handle(begin, desk.now).records
     with pytest.raises(AssertionError, match="1 records of the last one"):
         desk.transactions.handle(begin, desk.now)
+
+
+def test_a_state_that_leaves_the_edges_is_noticed() -> None:
+    desk = Desk()
+    desk.begin()
+    open_ = desk.known()._replace(state=TxnState.ONGOING)
+    desk.transactions.apply(TxnRecord(ID, open_))
+    for state in (TxnState.EMPTY, TxnState.COMPLETE_COMMIT, TxnState.COMPLETE_ABORT):
+        with pytest.raises(AssertionError):
+            desk.transactions.apply(TxnRecord(ID, open_._replace(state=state)))
+    with pytest.raises(AssertionError):
+        desk.transactions.apply(TxnRecord(ID, None))
+    assert desk.known() == open_
+
+
+def test_behind_a_gap_in_the_log_all_that_is_left_is_served() -> None:
+    desk = Desk()
+    desk.begin()
+    TxnBatches(desk.transactions).on_gap()
+    desk.transactions.apply(TxnRecord(ID, desk.known()._replace(state=TxnState.COMPLETE_COMMIT)))
+    assert desk.known().state is TxnState.COMPLETE_COMMIT
 
 
 def test_an_epoch_that_goes_back_is_noticed() -> None:

@@ -18,29 +18,25 @@ from typing import Any, Generic, Protocol, TypeVar
 from headrace.base.clock import Now
 from headrace.base.errors import DiskFailed, DiskFull, Refused
 from headrace.base.outcome import Outcome, Reply
-from headrace.broker.coordinators.log_replay import LogReplay
+from headrace.broker.coordinators.log_replay import LogReplay, Replayed
 from headrace.broker.coordinators.tickets import Tickets
 from headrace.broker.coordinators.timers import Timers
 from headrace.partition.partition import Partition
 from headrace.partition.waiters import REACHED, Waiter
-from headrace.wire.batch import BatchHeader
 from headrace.wire.codes import ErrorCode
 
 logger = logging.getLogger("headrace.coordinator")
 
 Decided = TypeVar("Decided", bound=Outcome[Any])
-Given = TypeVar("Given", bound=Outcome[Any], contravariant=True)
+Applied = TypeVar("Applied", bound=Outcome[Any], contravariant=True)
 
 
-class Core(Protocol[Given]):
+class Core(Replayed, Protocol[Applied]):
     """A core as its log sees it."""
 
-    def replay(self, batch: memoryview, header: BatchHeader) -> None:
-        """Applies a batch of the log."""
+    def batch_of(self, outcome: Applied, now: Now) -> bytes: ...
 
-    def batch_of(self, outcome: Given, now: Now) -> bytes: ...
-
-    def apply(self, outcome: Given) -> None: ...
+    def apply(self, outcome: Applied) -> None: ...
 
     def refusal(self, request: Any, version: int, code: ErrorCode) -> Any: ...
 
@@ -71,8 +67,13 @@ class DecisionLog(Generic[Decided]):
     async def load(self, replay: LogReplay) -> bool:
         """Reads everything that was ever decided; whether its coordinator serves, now that all of it is committed."""
         end = self.partition.log.end_offset
-        is_whole = await replay.until_read(self.partition, end, self._core.replay, self._goes_on)
-        if not (is_whole and self._goes_on()):
+        try:
+            is_read = await replay.until_read(self.partition, end, self._core, self._goes_on)
+        except Exception:
+            # Its clients are sent away rather than left waiting.
+            self.resign()
+            raise
+        if not (is_read and self._goes_on()):
             # A partition that is gone has no files any more, and commits nothing.
             self.resign()
             return False

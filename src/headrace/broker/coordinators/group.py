@@ -6,6 +6,7 @@ Offsets that are committed in one turn of the loop share a batch.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from headrace.base.clock import Now
 from headrace.base.errors import Refused
 from headrace.base.ids import ZERO_ID
 from headrace.base.outcome import TimerKey
@@ -154,7 +155,7 @@ class GroupCoordinator:
         if self._has_stored_turn():
             self._carry_out(lambda now: self.groups.on_timer(key, now))
 
-    def _carry_out(self, decision: Callable[[Any], GroupOutcome]) -> None:
+    def _carry_out(self, decision: Callable[[Now], GroupOutcome]) -> None:
         self.decisions.carry_out(self.decisions.decide(decision))
 
     def _has_stored_turn(self) -> bool:

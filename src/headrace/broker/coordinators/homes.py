@@ -72,8 +72,9 @@ class Homes:
 
     async def _create_topic(self) -> Topic:
         async with self._creating:
-            if self.topic is not None:
-                return self.topic
+            known = self.topic
+            if known is not None:
+                return known
             try:
                 await self._create(self._new_topic(self._view.config))
             except Refused as refusal:

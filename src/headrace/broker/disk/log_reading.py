@@ -23,7 +23,9 @@ class RotFound(Exception):
 
 class LogReading:
     def __init__(self, log: Log, end: int, accepted_end: int = 0) -> None:
-        """Below `accepted_end` it goes on behind damaged batches, with a line in the log that says what is missing."""
+        """Below `accepted_end` it goes on behind damaged batches, with a line in the log that says what is missing; from
+        there on `has_gaps`."""
+        self.has_gaps = False
         self._log = log
         self._end = end
         self._accepted_end = accepted_end
@@ -45,6 +47,7 @@ class LogReading:
         rot = RotFound(self._log.path, offset, cause)
         if offset >= self._accepted_end:
             raise rot
+        self.has_gaps = True
         fields = {"cause": rot, "path": self._log.path, "offset": offset}
         logger.error("%(cause)s, passed over: an unclean election allowed that", fields)
 

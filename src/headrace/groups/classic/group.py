@@ -59,6 +59,7 @@ class ClassicGroup:
     __slots__ = (
         "_subscribed",
         "former_epochs",
+        "former_generation",
         "group_id",
         "join_phase",
         "member_id_of_instance",
@@ -76,8 +77,9 @@ class ClassicGroup:
         self.stored: StoredGroup | None = None
         self.members: dict[str, Member] = {}
         self.member_id_of_instance: dict[str, str] = {}
-        # The epochs of members that came from a consumer group: each knows its own, until there is a generation for all.
+        # The epochs of members that came from a consumer group: each knows its own, as long as this generation lasts.
         self.former_epochs: dict[str, int] = {}
+        self.former_generation = 0
         self.join_phase: JoinPhase | None = None
         self.parked_syncs: dict[str, ParkedRequest] = {}
         # Members of this generation that have not asked for their assignment yet.
@@ -89,7 +91,7 @@ class ClassicGroup:
         self._subscribed: frozenset[str] | None = None
 
     def apply(self, stored: StoredGroup | None) -> None:
-        if stored is None or stored.generation != self.generation:
+        if stored is not None and stored.generation != self.former_generation:
             self.former_epochs = {}
         self.stored = stored
         self.members = {} if stored is None else {member.member_id: member for member in stored.members}
@@ -97,6 +99,16 @@ class ClassicGroup:
             member.instance_id: member.member_id for member in self.members.values() if member.instance_id is not None
         }
         self._subscribed = None
+
+    def forget_waits(self) -> None:
+        """Keeps what is stored, and forgets who waits and who is alive."""
+        self.join_phase = None
+        self.parked_syncs = {}
+        self.unsynced = set()
+        self.sync_deadline = None
+        self.pending = {}
+        self.sessions = {}
+        self.apply(self.stored)
 
     # -- its state ---------------------------------------------------------------------------------------------------
 

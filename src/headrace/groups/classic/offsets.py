@@ -11,6 +11,8 @@ from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.group_offsets import OffsetCommitRequest
 
 GROUP_MUST_EXIST_SINCE = 9
+# Not while members have no assignment yet: a commit would be of partitions that are somebody else's.
+_MAY_COMMIT = (GroupState.EMPTY, GroupState.PREPARING_REBALANCE, GroupState.STABLE)
 
 
 def decide_classic_commit(
@@ -20,6 +22,7 @@ def decide_classic_commit(
     code = _check(group, request, command.version)
     if code is not ErrorCode.NONE:
         return answered(command, refused_commit(request, code))
+    assert group is None or group.state in _MAY_COMMIT, group.state
     out = store_commit(command, accept_all, settings, now)
     if group is not None and request.member_id in group.members:
         renew_session(group, request.member_id, now, out)

@@ -1,12 +1,17 @@
 """A decision about one consumer group, in the making: its inputs, and its records and replies so far.
 
-Its group has each record at once, since later steps of the decision build on it; the shell applies the records again after
-their append. One that is not appended, or broken off, leaves the group ahead of the log: the shell drops the coordinator.
+    with table.decision(group, now, out) as decision: …
+
+Later steps of a decision build on its earlier records, so its group has them until the decision ends. Then they are taken
+back: nothing is applied before it is appended, and a decision that was broken off leaves no trace of them.
 """
+
+from types import TracebackType
 
 from headrace.base.clock import Now
 from headrace.base.outcome import Reply, Timer, TimerKey
 from headrace.groups.consumer.group import ConsumerGroup
+from headrace.groups.consumer.invariants import assert_consumer_follows
 from headrace.groups.consumer.records import ConsumerRecord
 from headrace.groups.outcome import GroupOutcome
 from headrace.groups.settings import GroupSettings
@@ -15,7 +20,7 @@ from headrace.wire.schema import Response
 
 
 class Decision:
-    __slots__ = ("group", "now", "out", "settings", "sight", "topics")
+    __slots__ = ("_former", "_is_whole", "group", "now", "out", "settings", "sight", "topics")
 
     def __init__(
         self,
@@ -25,17 +30,37 @@ class Decision:
         now: Now,
         out: GroupOutcome,
         sight: Sight | None = None,
+        is_whole: bool = True,
     ) -> None:
-        """`sight` is that of the member that reports; None where none does."""
+        """`sight` is that of the member that reports, None where none does; `is_whole` as in `invariants`."""
         self.group = group
         self.topics = topics
         self.settings = settings
         self.now = now
         self.out = out
         self.sight = sight
+        self._is_whole = is_whole
+        self._former: list[ConsumerRecord] = []
+
+    def __enter__(self) -> "Decision":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for record in reversed(self._former):
+            self.group.apply(record)
+        self._former.clear()
 
     def write(self, record: ConsumerRecord) -> None:
         self.out.records.append(record)
+        self.assume(record)
+
+    def assume(self, record: ConsumerRecord) -> None:
+        """Lets the rest of the decision build on a record."""
+        if self._is_whole:
+            assert_consumer_follows(self.group, record)
+        self._former.append(self.group.former(record))
         self.group.apply(record)
 
     def reply(self, ticket: int, response: Response) -> None:

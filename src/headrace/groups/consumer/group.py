@@ -10,8 +10,8 @@ pace.
 
 A partition is owned by one member from the moment it is told so until it says that it has given it up: `owners`.
 
-Stored state changes by `apply` only. Unlike with classic groups a decision applies its records as it goes, since its
-later steps build on the earlier ones; the shell then applies them once more, which changes nothing.
+Stored state changes by `apply` only. Later steps of a decision build on its earlier records: it applies them as it goes and
+takes them back when it ends (`decision`), and the shell applies them when they are appended.
 """
 
 from enum import StrEnum
@@ -101,6 +101,20 @@ class ConsumerGroup:
                     self.target[member_id] = parts
             case CurrentMemberRecord(_, member_id, current):
                 self._apply_current(member_id, current)
+
+    def former(self, record: ConsumerRecord) -> ConsumerRecord:
+        """The record that takes this one back: what is stored in its place now."""
+        match record:
+            case GroupEpochRecord(group_id):
+                return GroupEpochRecord(group_id, None if self.stored is NO_EPOCH else self.stored)
+            case MemberRecord(group_id, member_id):
+                return MemberRecord(group_id, member_id, self.members.get(member_id))
+            case TargetEpochRecord(group_id):
+                return TargetEpochRecord(group_id, self.target_epoch or None)
+            case TargetMemberRecord(group_id, member_id):
+                return TargetMemberRecord(group_id, member_id, self.target.get(member_id))
+            case CurrentMemberRecord(group_id, member_id):
+                return CurrentMemberRecord(group_id, member_id, self.current.get(member_id))
 
     def _apply_member(self, member_id: str, member: ConsumerMember | None) -> None:
         former = self.members.pop(member_id, None)
