@@ -28,7 +28,7 @@ class ControllerClaim(NamedTuple):
 
 
 class BrokerEndpoint(NamedTuple):
-    """Where clients of one of a broker's listeners connect to."""
+    """The address that clients of one of a broker's listeners connect to."""
 
     listener: str
     host: str

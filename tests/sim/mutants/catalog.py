@@ -8,9 +8,12 @@ from sim.mutants.coordination import COORDINATION
 from sim.mutants.following import FOLLOWING
 from sim.mutants.in_sync_sets import IN_SYNC_SETS
 from sim.mutants.leading import LEADING
+from sim.mutants.logins import LOGINS
 from sim.mutants.openings import OPENINGS
 from sim.mutants.replication import REPLICATION
+from sim.mutants.rules import RULES
 from sim.mutants.storage import STORAGE
+from sim.mutants.tokens import TOKENS
 from sim.mutants.upkeep import UPKEEP
 from sim.teeth import TEETH
 from sim.transaction_teeth import TRANSACTION_TEETH
@@ -29,4 +32,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *OPENINGS,
     *UPKEEP,
     *COORDINATION,
+    *LOGINS,
+    *TOKENS,
+    *RULES,
 )

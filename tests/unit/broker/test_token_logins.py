@@ -208,3 +208,15 @@ def test_who_has_a_revoked_one_cannot_make_it_another(entrance: Entrance) -> Non
         assert logs_in(entrance, narrow._replace(caveats=caveats).text) == NO_WAY
     head, _, signature = narrow.text.rpartition(".")
     assert logs_in(entrance, f"{head}=.{signature}") == NO_WAY
+
+
+def test_what_is_kept_for_a_token_is_for_no_other_credential(entrance: Entrance) -> None:
+    wide = entrance.token("User:al", READ_ORDERS)
+    other, narrow = entrance.token("User:al", READ_ORDERS), further(wide, {"until": 1_009_000})
+    credentials = []
+    for password in (wide, wide, other, narrow, "right"):
+        visitor = entrance.connect()
+        visitor.log_in(token=f"\0al\0{password}".encode())
+        assert visitor.connection.principal == "User:al"
+        credentials.append(visitor.connection.credential)
+    assert credentials[0] == credentials[1] and len(set(credentials)) == 4

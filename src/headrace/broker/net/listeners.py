@@ -29,7 +29,7 @@ class Listeners:
         self.plan = plan
         self.on_disk_failed = on_disk_failed
         self.endpoints: tuple[BrokerEndpoint, ...] = ()
-        """Where clients are told to connect, from `bind` on."""
+        """The addresses that clients are told, from `bind` on."""
         self._listeners = listeners
         count.make_room = self._close_most_silent
 
@@ -65,7 +65,7 @@ class Listeners:
 
     @property
     def for_brokers(self) -> BrokerEndpoint:
-        """Where other brokers call."""
+        """The address that other brokers call."""
         return next(each for each in self.endpoints if each.listener == self.plan.between_brokers)
 
     async def serve(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.broker.net.dispatch import Proceed, Request
 from headrace.broker.security.rights import Rights
-from headrace.broker.security.screens.parts import take_out
+from headrace.broker.security.screens.parts import answer_rest, take_out
 from headrace.cluster.image import Image
 from headrace.security.operations import Operation
 from headrace.wire.codes import ErrorCode
@@ -24,10 +24,7 @@ from headrace.wire.messages.cluster import (
 )
 from headrace.wire.messages.configs import (
     AlterConfigsResourceResponse,
-    AlterConfigsResponse,
-    DescribeConfigsResponse,
     DescribeConfigsResult,
-    IncrementalAlterConfigsResponse,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
@@ -82,12 +79,7 @@ def screen_describe_configs(image: Image, request: Request, proceed: Proceed) ->
         DescribeConfigsResult(code := _denied_settings(each.resource_type), code.message, *_named(each))
         for each in denied
     ]
-
-    def add(response: DescribeConfigsResponse) -> None:
-        response.results += refused
-
-    request.amend(add)
-    return proceed()
+    return answer_rest(request, proceed, refused, lambda response: response.results)
 
 
 def screen_alter_configs(image: Image, request: Request, proceed: Proceed) -> Any:
@@ -101,12 +93,7 @@ def screen_alter_configs(image: Image, request: Request, proceed: Proceed) -> An
         AlterConfigsResourceResponse(code := _denied_settings(each.resource_type), code.message, *_named(each))
         for each in denied
     ]
-
-    def add(response: AlterConfigsResponse | IncrementalAlterConfigsResponse) -> None:
-        response.responses += refused
-
-    request.amend(add)
-    return proceed()
+    return answer_rest(request, proceed, refused, lambda response: response.responses)
 
 
 def _named(resource: Any) -> tuple[int, str]:
@@ -125,12 +112,7 @@ def screen_find_coordinator(image: Image, request: Request, proceed: Proceed) ->
         return FindCoordinatorResponse(0, code, code.message, -1, "", -1)
     denied = take_out(body.coordinator_keys, lambda key: _may_find(rights, body.key_type, key))
     refused = [Coordinator(key, -1, "", -1, code, code.message) for key in denied]
-
-    def add(response: FindCoordinatorResponse) -> None:
-        response.coordinators += refused
-
-    request.amend(add)
-    return proceed()
+    return answer_rest(request, proceed, refused, lambda response: response.coordinators)
 
 
 def _may_find(rights: Rights, key_type: int, key: str) -> bool:

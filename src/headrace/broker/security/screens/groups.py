@@ -5,16 +5,14 @@ from typing import Any
 
 from headrace.broker.net.dispatch import Proceed, Request, Screen
 from headrace.broker.security.rights import Rights
-from headrace.broker.security.screens.parts import take_out
+from headrace.broker.security.screens.parts import answer_rest, take_out
 from headrace.cluster.image import Image
 from headrace.groups.refusals import refused
 from headrace.security.operations import Operation
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.groups_admin import (
     DeletableGroupResult,
-    DeleteGroupsResponse,
     DescribedGroup,
-    DescribeGroupsResponse,
     ListGroupsResponse,
 )
 from headrace.wire.messages.groups_consumer import ConsumerGroupDescribeResponse, Member
@@ -48,12 +46,7 @@ def screen_describe_groups(image: Image, request: Request, proceed: Proceed) -> 
     rights = request.rights
     denied = take_out(request.body.groups, lambda group: rights.group(Operation.DESCRIBE, group))
     hidden = [DescribedGroup(_DENIED, _DENIED.message, group) for group in denied]
-
-    def add(response: DescribeGroupsResponse) -> None:
-        response.groups += hidden
-
-    request.amend(add)
-    return proceed()
+    return answer_rest(request, proceed, hidden, lambda response: response.groups)
 
 
 def screen_describe_consumer_groups(image: Image, request: Request, proceed: Proceed) -> Any:
@@ -99,9 +92,4 @@ def screen_delete_groups(image: Image, request: Request, proceed: Proceed) -> An
     rights = request.rights
     denied = take_out(request.body.groups_names, lambda group: rights.group(Operation.DELETE, group))
     kept = [DeletableGroupResult(group, _DENIED) for group in denied]
-
-    def add(response: DeleteGroupsResponse) -> None:
-        response.results += kept
-
-    request.amend(add)
-    return proceed()
+    return answer_rest(request, proceed, kept, lambda response: response.results)

@@ -4,13 +4,12 @@ from typing import Any
 
 from headrace.broker.net.dispatch import Proceed, Request
 from headrace.broker.security.rights import Rights
-from headrace.broker.security.screens.parts import may_with_topic, take_out
+from headrace.broker.security.screens.parts import answer_rest, may_with_topic, take_out
 from headrace.cluster.image import Image
 from headrace.groups.refusals import FETCH_MANY_GROUPS_SINCE, refused
 from headrace.security.operations import Operation
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.group_offsets import (
-    OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
     OffsetDeleteResponse,
@@ -52,12 +51,7 @@ def screen_offset_commit(image: Image, request: Request, proceed: Proceed) -> An
         )
         for topic in denied
     ]
-
-    def add(response: OffsetCommitResponse) -> None:
-        response.topics += uncommitted
-
-    request.amend(add)
-    return proceed()
+    return answer_rest(request, proceed, uncommitted, lambda response: response.topics)
 
 
 # -- OffsetFetch -------------------------------------------------------------------------------------------------------
@@ -156,12 +150,7 @@ def screen_txn_offset_commit(image: Image, request: Request, proceed: Proceed) -
     uncommitted = _uncommitted(denied, _DENIED)
     if not body.topics:
         return TxnOffsetCommitResponse(0, uncommitted)
-
-    def add(response: TxnOffsetCommitResponse) -> None:
-        response.topics += uncommitted
-
-    request.amend(add)
-    return proceed()
+    return answer_rest(request, proceed, uncommitted, lambda response: response.topics)
 
 
 def _uncommitted(topics: list[TxnOffsetCommitRequestTopic], code: ErrorCode) -> list[TxnOffsetCommitResponseTopic]:

@@ -22,6 +22,12 @@ def take_out(items: list[T], is_allowed: Callable[[T], object]) -> list[T]:
     return denied
 
 
+def answer_rest(request: Request, proceed: Proceed, refused: list[Any], place: Callable[[Any], list[Any]]) -> Any:
+    """Lets the handler answer what is left of a request; to the place in its reply come the refused parts."""
+    request.amend(lambda response: place(response).extend(refused))
+    return proceed()
+
+
 def may_with_topic(rights: Rights, image: Image, operation: Operation, name: str, topic_id: bytes) -> bool:
     """Whether the operation is allowed on a topic that is called by name, or by id where the name is empty.
 

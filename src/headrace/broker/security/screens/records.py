@@ -4,20 +4,17 @@ from typing import Any
 
 from headrace.base.topic_names import topic_name_problem
 from headrace.broker.net.dispatch import Proceed, Request
-from headrace.broker.security.screens.parts import may_with_topic, take_out
+from headrace.broker.security.screens.parts import answer_rest, may_with_topic, take_out
 from headrace.cluster.image import Image
 from headrace.security.operations import Operation
 from headrace.wire.batch import TRANSACTIONAL
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.offsets import (
     DeleteRecordsPartitionResult,
-    DeleteRecordsResponse,
     DeleteRecordsTopicResult,
     EpochEndOffset,
     ListOffsetsPartitionResponse,
-    ListOffsetsResponse,
     ListOffsetsTopicResponse,
-    OffsetForLeaderEpochResponse,
     OffsetForLeaderTopicResult,
 )
 from headrace.wire.messages.produce import (
@@ -27,7 +24,7 @@ from headrace.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from headrace.wire.messages.producers import DescribeProducersResponse, PartitionResponse, TopicResponse
+from headrace.wire.messages.producers import PartitionResponse, TopicResponse
 
 _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 # Where the low byte of the attributes stands in a batch.
@@ -50,9 +47,7 @@ def screen_produce(image: Image, request: Request, proceed: Proceed) -> Any:
         if body.topic_data:
             proceed()
         return _refuse_produce(request, denied, _DENIED)
-    refused = _refused_batches(denied, _DENIED)
-    request.amend(lambda response: response.responses.extend(refused))
-    return proceed()
+    return answer_rest(request, proceed, _refused_batches(denied, _DENIED), lambda response: response.responses)
 
 
 def _has_transactional(body: ProduceRequest) -> bool:
@@ -94,12 +89,7 @@ def screen_list_offsets(image: Image, request: Request, proceed: Proceed) -> Any
         )
         for topic in denied
     ]
-
-    def add(response: ListOffsetsResponse) -> None:
-        response.topics += refused
-
-    request.amend(add)
-    return proceed()
+    return answer_rest(request, proceed, refused, lambda response: response.topics)
 
 
 def screen_offset_for_leader_epoch(image: Image, request: Request, proceed: Proceed) -> Any:
@@ -111,12 +101,7 @@ def screen_offset_for_leader_epoch(image: Image, request: Request, proceed: Proc
         OffsetForLeaderTopicResult(topic.topic, [EpochEndOffset(_DENIED, part.partition) for part in topic.partitions])
         for topic in denied
     ]
-
-    def add(response: OffsetForLeaderEpochResponse) -> None:
-        response.topics += refused
-
-    request.amend(add)
-    return proceed()
+    return answer_rest(request, proceed, refused, lambda response: response.topics)
 
 
 def screen_delete_records(image: Image, request: Request, proceed: Proceed) -> Any:
@@ -128,12 +113,7 @@ def screen_delete_records(image: Image, request: Request, proceed: Proceed) -> A
         )
         for topic in denied
     ]
-
-    def add(response: DeleteRecordsResponse) -> None:
-        response.topics += refused
-
-    request.amend(add)
-    return proceed()
+    return answer_rest(request, proceed, refused, lambda response: response.topics)
 
 
 def screen_describe_producers(image: Image, request: Request, proceed: Proceed) -> Any:
@@ -148,9 +128,4 @@ def screen_describe_producers(image: Image, request: Request, proceed: Proceed) 
         )
         for topic in denied
     ]
-
-    def add(response: DescribeProducersResponse) -> None:
-        response.topics += refused
-
-    request.amend(add)
-    return proceed()
+    return answer_rest(request, proceed, refused, lambda response: response.topics)

@@ -5,17 +5,15 @@ from typing import Any
 from headrace.base.ids import ZERO_ID
 from headrace.broker.net.dispatch import Proceed, Request
 from headrace.broker.security.rights import Rights
-from headrace.broker.security.screens.parts import take_out
+from headrace.broker.security.screens.parts import answer_rest, take_out
 from headrace.cluster.image import Image
 from headrace.security.operations import Operation
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.topics import (
     CreatableTopicResult,
-    CreatePartitionsResponse,
     CreatePartitionsTopicResult,
     CreateTopicsResponse,
     DeletableTopicResult,
-    DeleteTopicsResponse,
     DeleteTopicState,
 )
 
@@ -56,12 +54,7 @@ def screen_delete_topics(image: Image, request: Request, proceed: Proceed) -> An
     denied_names = take_out(body.topic_names, lambda name: rights.topic(Operation.DELETE, name))
     refused = [_undeleted(image, rights, topic) for topic in denied]
     refused += [_undeleted(image, rights, DeleteTopicState(name)) for name in denied_names]
-
-    def add(response: DeleteTopicsResponse) -> None:
-        response.responses += refused
-
-    request.amend(add)
-    return proceed()
+    return answer_rest(request, proceed, refused, lambda response: response.responses)
 
 
 def _may_delete(image: Image, rights: Rights, topic: DeleteTopicState) -> bool:
@@ -83,9 +76,4 @@ def screen_create_partitions(image: Image, request: Request, proceed: Proceed) -
     rights = request.rights
     denied = take_out(request.body.topics, lambda topic: rights.topic(Operation.ALTER, topic.name))
     refused = [CreatePartitionsTopicResult(topic.name, _DENIED, _DENIED.message) for topic in denied]
-
-    def add(response: CreatePartitionsResponse) -> None:
-        response.results += refused
-
-    request.amend(add)
-    return proceed()
+    return answer_rest(request, proceed, refused, lambda response: response.results)
