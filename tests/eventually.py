@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
+from inspect import isawaitable
 from typing import TypeVar
 
 SECONDS = 60.0
@@ -27,8 +28,25 @@ def until(
     return found
 
 
-async def until_async(look: Callable[[], object], seconds: float = SECONDS) -> None:
-    """The same on an event loop, for conditions that other tasks bring about."""
+def collected(
+    take: Callable[[], Iterable[Found]], is_enough: Callable[[list[Found]], object], seconds: float = SECONDS
+) -> list[Found]:
+    """Everything that `take` returned, call after call, as soon as that is enough."""
+    found: list[Found] = []
+
+    def look() -> list[Found]:
+        found.extend(take())
+        return found
+
+    return until(look, is_enough, seconds)
+
+
+async def until_async(look: Callable[[], object | Awaitable[object]], seconds: float = SECONDS) -> None:
+    """The same on an event loop, for conditions that other tasks bring about, or that are asked for."""
     async with asyncio.timeout(seconds):
-        while not look():  # noqa: ASYNC110
+        while not await _seen(look()):  # noqa: ASYNC110
             await asyncio.sleep(BETWEEN_SECONDS)
+
+
+async def _seen(found: object) -> object:
+    return await found if isawaitable(found) else found

@@ -251,12 +251,15 @@ class Cluster:
         return int(self.metadata().controller_id)
 
     def metadata(self) -> ClusterMetadata:
-        deadline = time.monotonic() + CALM_SECONDS
-        while True:
+        def asked() -> ClusterMetadata | None:
             try:
                 return self.admin.list_topics(timeout=5)
             except KafkaException:
-                assert time.monotonic() < deadline, "no broker answers"
+                return None
+
+        found = until(asked, seconds=CALM_SECONDS, otherwise="no broker answers")
+        assert found is not None
+        return found
 
     @property
     def admin(self) -> AdminClient:

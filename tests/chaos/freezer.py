@@ -6,7 +6,6 @@ of ours is made for the time it lasts, and the process goes back to where it was
 
 import errno
 import os
-import time
 from pathlib import Path
 
 from eventually import until
@@ -50,10 +49,7 @@ class Freezer:
 
     def _order(self, frozen: str) -> None:
         (self._group / "cgroup.freeze").write_text(frozen)
-        deadline = time.monotonic() + FREEZE_SECONDS
-        while f"frozen {frozen}" not in (self._group / "cgroup.events").read_text():
-            assert time.monotonic() < deadline, f"the kernel did not say frozen {frozen}"
-            time.sleep(0.005)
+        until((self._group / "cgroup.events").read_text, lambda said: f"frozen {frozen}" in said, FREEZE_SECONDS)
 
 
 def _root() -> Path | None:

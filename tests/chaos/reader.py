@@ -1,9 +1,9 @@
 """Everything that is in some partitions, read by another library than the one that wrote it."""
 
-import time
 from collections.abc import Iterable
 
 from chaos.ledger import Found, Place, Written
+from eventually import until
 from kafka import KafkaConsumer, TopicPartition
 
 READ_SECONDS = 180.0
@@ -24,13 +24,15 @@ def read_all(
         consumer.assign(wanted)
         ends = consumer.end_offsets(wanted)
         found: dict[Place, list[Found]] = {(each.topic, each.partition): [] for each in wanted}
-        deadline = time.monotonic() + READ_SECONDS
-        while any(consumer.position(each) < ends[each] for each in wanted):
-            assert time.monotonic() < deadline, f"the end was not reached in {READ_SECONDS:.0f} s"
+
+        def is_at_end() -> bool:
             for where, messages in consumer.poll(500).items():
                 found[where.topic, where.partition] += [
                     Found(message.offset, Written.decode(message.value)) for message in messages
                 ]
+            return all(consumer.position(each) >= ends[each] for each in wanted)
+
+        until(is_at_end, seconds=READ_SECONDS, otherwise="the end was not reached")
         return found
     finally:
         consumer.close()

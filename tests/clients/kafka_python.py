@@ -1,13 +1,13 @@
 """kafka-python, the pure Python client, as producer, assigned consumer and admin client."""
 
 import re
-import time
 from collections.abc import Mapping, Sequence
 
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
 from clients.client import EARLIEST, LATEST, WAIT_S, Record, Refused
+from eventually import collected
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 
@@ -128,14 +128,13 @@ def _send(producer: KafkaProducer, topic: str, partition: int, record: Record):
 
 
 def _poll(consumer: KafkaConsumer, where: TopicPartition, count: int) -> list[Record]:
-    records: list[Record] = []
-    deadline = time.monotonic() + WAIT_S
-    while len(records) < count and time.monotonic() < deadline:
-        for message in consumer.poll(1000).get(where, ()):
-            records.append(
-                Record(message.key, message.value, tuple(message.headers), message.timestamp, message.offset)
-            )
-    return records[:count]
+    def taken() -> list[Record]:
+        return [
+            Record(message.key, message.value, tuple(message.headers), message.timestamp, message.offset)
+            for message in consumer.poll(1000).get(where, ())
+        ]
+
+    return collected(taken, lambda records: len(records) >= count, WAIT_S)[:count]
 
 
 def _refused(error: KafkaError) -> Exception:

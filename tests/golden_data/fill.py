@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from cluster_view import records_of
-from eventually import until
+from eventually import collected, until
 from headrace.admin.admin import BROKER, TOPIC, Admin, Resource
 from headrace.admin.configs import ALL_BROKERS
 from headrace.base.bootstrap import parse_bootstrap
@@ -174,13 +174,12 @@ class Filler:
         consumer = self._consumer(group, **settings)
         consumer.subscribe(["plain"])
         read: dict[int, int] = {}
-        deadline = time.monotonic() + SECONDS
-        while count:
-            assert time.monotonic() < deadline, f"{group} was given too little"
-            message = consumer.poll(1.0)
-            if message is not None and message.error() is None:
-                read[message.partition()] = message.offset() + 1
-                count -= 1
+
+        def messages() -> list[Any]:
+            return [each for each in consumer.consume(count, 1.0) if each.error() is None]
+
+        for message in collected(messages, lambda found: len(found) >= count)[:count]:
+            read[message.partition()] = message.offset() + 1
         consumer.commit(offsets=[TopicPartition("plain", *each) for each in read.items()], asynchronous=False)
         consumer.close()
 

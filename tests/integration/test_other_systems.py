@@ -6,7 +6,6 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from eventually import collected
 from headrace.cli.run.ports import free_port
 
 TESTS = Path(__file__).parents[1]
@@ -93,13 +93,15 @@ def read(broker: DarwinBroker, count: int) -> list[str]:
     config = {"bootstrap.servers": broker.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
     consumer = Consumer(config)
     consumer.subscribe(["orders"])
-    values: list[str] = []
-    deadline = time.monotonic() + SECONDS
-    while len(values) < count and time.monotonic() < deadline:
+
+    def taken() -> list[str]:
         message: Any = consumer.poll(1)
-        if message is not None and message.error() is None:
-            values.append(message.value().decode())
-            consumer.commit(message, asynchronous=False)
+        if message is None or message.error() is not None:
+            return []
+        consumer.commit(message, asynchronous=False)
+        return [message.value().decode()]
+
+    values = collected(taken, lambda found: len(found) >= count, SECONDS)
     consumer.close()
     return values
 

@@ -1,15 +1,16 @@
 """What tests of retention and compaction share: filling segments, looking at files, reading to the end."""
 
 import re
-import time
 import urllib.request
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from random import Random
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
 from clients.client import WAIT_S, Record
+from eventually import collected
 
 SEGMENT_BYTES = 1 << 20
 VALUE_BYTES = 8 << 10
@@ -42,20 +43,13 @@ def read_all(bootstrap: str, topic: str, partition: int = 0, offset: int = OFFSE
     settings = {"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False}
     consumer = Consumer({**settings, "enable.partition.eof": True, "auto.offset.reset": "error"})
     consumer.assign([TopicPartition(topic, partition, offset)])
-    records: list[Record] = []
-    deadline = time.monotonic() + WAIT_S
     try:
-        while time.monotonic() < deadline:
-            message = consumer.poll(1)
-            if message is None:
-                continue
-            if message.error():
-                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
-                return records
-            records.append(Record(message.key(), message.value(), (), message.timestamp()[1], message.offset()))
+        found = collected(lambda: consumer.consume(500, 1.0), lambda found: any(each.error() for each in found), WAIT_S)
     finally:
         consumer.close()
-    raise AssertionError(f"no end after {len(records)} records")
+    messages = list(takewhile(lambda each: not each.error(), found))
+    assert found[len(messages)].error().code() == KafkaError._PARTITION_EOF, found[len(messages)].error()
+    return [Record(each.key(), each.value(), (), each.timestamp()[1], each.offset()) for each in messages]
 
 
 def metric(url: str, name: str) -> float:

@@ -1,6 +1,5 @@
 """Spark writes, a plain Kafka consumer reads: batch and stream, on a real broker."""
 
-import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from eventually import collected
 from headrace.testing import Broker
 
 READ_SECONDS = 60.0
@@ -38,17 +38,11 @@ def read_all(bootstrap: str, topic: str, partitions: int = 1) -> list:
 
 
 def _until_ends(consumer: Consumer, partitions: int) -> list:
-    messages, ended, deadline = [], set(), time.monotonic() + READ_SECONDS
-    while len(ended) < partitions:
-        assert time.monotonic() < deadline, f"ends of {ended} seen, {len(messages)} messages"
-        message = consumer.poll(1.0)
-        if message is None:
-            continue
-        if message.error() is None:
-            messages.append(message)
-        else:
-            ended.add(message.partition())
-    return messages
+    def ends(found: list) -> set[int]:
+        return {each.partition() for each in found if each.error() is not None}
+
+    found = collected(lambda: consumer.consume(500, 1.0), lambda found: len(ends(found)) == partitions, READ_SECONDS)
+    return [each for each in found if each.error() is None]
 
 
 def write(frame: DataFrame, broker: Broker, **options: object) -> None:

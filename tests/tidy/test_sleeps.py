@@ -16,7 +16,6 @@ ALLOWED = {
     "chaos/availability.py": 3,
     "chaos/faults.py": 3,
     "chaos/faulty_serve.py": 2,
-    "chaos/freezer.py": 1,
     "chaos/test_disk_faults.py": 2,
     "chaos/test_kill_one_broker.py": 1,
     "chaos/world.py": 1,
@@ -32,7 +31,7 @@ ALLOWED = {
     "gateway/receiver_process.py": 1,
     "gateway/test_large_replies.py": 1,
     "integration/api/test_python_asyncio.py": 2,
-    "integration/api/test_python_faults.py": 5,
+    "integration/api/test_python_faults.py": 4,
     "integration/bad_input/test_slow_clients.py": 2,
     "integration/groups/test_group_first_request.py": 1,
     "spark/kill_switch/sitecustomize.py": 1,
@@ -46,7 +45,7 @@ ALLOWED = {
     # Leases of a real store, which run out by its own clock; ages and pictures that want some time.
     "browser/test_ui_walk.py": 1,
     "golden_data/fill.py": 2,
-    "integration/etcd/etcd_world.py": 2,
+    "integration/etcd/etcd_world.py": 1,
 }
 
 

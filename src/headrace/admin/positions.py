@@ -9,6 +9,7 @@ from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import OffsetAt, offsets_in, offsets_request
 from headrace.client.connection import Disconnected
 from headrace.client.retry import insist
+from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.offsets import ListOffsetsResponse
 
 
@@ -17,18 +18,21 @@ async def list_offsets(
 ) -> dict[TopicPartition, int]:
     """EARLIEST, LATEST, or the first offset at or after a time; what has no answer is left out.
 
-    Leaders that have moved, or do not answer, are asked for again for so many seconds.
+    Partitions whose leader has moved, or does not answer, or that have none, are asked for again for so many seconds.
     """
     found: dict[TopicPartition, int] = {}
     failures: list[Refused | Disconnected] = []
 
     async def ask_missing() -> None:
         missing = {id: at for id, at in wanted.items() if id not in found}
+        leaders = await _leaders(admin, missing)
         failures[:] = [
             failure
-            for broker_id, ids in (await _leaders(admin, missing)).items()
+            for broker_id, ids in leaders.items()
             if (failure := await _ask(admin, broker_id, {id: wanted[id] for id in ids}, found))
         ]
+        if not failures and sum(map(len, leaders.values())) < len(missing):
+            failures.append(Refused(ErrorCode.LEADER_NOT_AVAILABLE, "a partition has no leader at the moment"))
         if failures:
             raise failures[0]
 

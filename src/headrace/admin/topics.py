@@ -101,5 +101,5 @@ async def offset_ranges(
     """Start and end of each partition; None where no leader answers, which is looked for this long."""
     ids = list(partitions)
     starts = await list_offsets(admin, dict.fromkeys(ids, EARLIEST), seconds_max)
-    ends = await list_offsets(admin, dict.fromkeys(ids, LATEST), seconds_max)
+    ends = await list_offsets(admin, dict.fromkeys(starts, LATEST), seconds_max)
     return {id: (starts.get(id), ends.get(id)) for id in ids}

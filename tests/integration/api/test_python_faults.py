@@ -13,6 +13,7 @@ from confluent_kafka import KafkaError
 
 import headrace
 from ended import until_ended
+from eventually import until
 from headrace.api.errors import ApiError, DeliveryFailed
 from headrace.testing import Broker, Cluster
 
@@ -43,16 +44,17 @@ def whole(cluster: Cluster) -> Iterator[Cluster]:
 
 def created(client: headrace.Client, topic: str, partitions: int) -> None:
     """On three brokers; on a busy machine one of them may have lost its lease for a moment."""
-    deadline = time.monotonic() + 60
-    while True:
+
+    def is_created() -> bool:
         try:
             client.create_topic(topic, partitions=partitions)
-            return
         except ApiError as failure:
-            is_short = failure.kafka is not None and failure.kafka.code() == KafkaError.INVALID_REPLICATION_FACTOR
-            if not is_short or time.monotonic() > deadline:
+            if failure.kafka is None or failure.kafka.code() != KafkaError.INVALID_REPLICATION_FACTOR:
                 raise
-            time.sleep(0.1)
+            return False
+        return True
+
+    until(is_created)
 
 
 def doomed(cluster: Cluster, client: headrace.Client, topic: str) -> int:

@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
+
+from eventually import until
 
 FORMAT = r"%p %o [%k] [%v] %h %K %S\n"
 
@@ -119,11 +120,9 @@ def test_follow_shows_what_comes_later(cli, bootstrap, topic) -> None:
 
 def test_count_ends_a_follow(cli, bootstrap, topic) -> None:
     with following(bootstrap, topic, "--from", "latest", "-n", "1") as process:
-        deadline = time.monotonic() + 90
         # Nobody tells when the reader has found its place, so send until it has seen one.
-        while process.poll() is None and time.monotonic() < deadline:
-            cli("produce", topic, stdin=b"x\n")
-        assert process.wait(1) == 0
+        until(lambda: cli("produce", topic, stdin=b"x\n") and process.poll() is not None, seconds=90)
+        assert process.returncode == 0
         assert process.stdout.read() == b"x\n"
 
 

@@ -1,11 +1,10 @@
 """Racks: replicas are spread over them, and a consumer that names its own reads there (KIP-392)."""
 
-import time
-
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from clients.client import Record
+from eventually import collected
 from headrace.testing import Cluster
 
 COUNT = 2_000
@@ -24,10 +23,11 @@ def consume(bootstrap: str, topic: str, rack: str) -> int:
     )
     try:
         consumer.assign([TopicPartition(topic, 0, 0)])
-        got, deadline = 0, time.monotonic() + 60
-        while got < COUNT and time.monotonic() < deadline:
-            got += sum(message.error() is None for message in consumer.consume(500, 1.0))
-        return got
+        got = collected(
+            lambda: [message for message in consumer.consume(500, 1.0) if message.error() is None],
+            lambda messages: len(messages) >= COUNT,
+        )
+        return len(got)
     finally:
         consumer.close()
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 
 from etcd_cluster import EtcdCluster
+from eventually import until_async
 from headrace.cluster.store import Lease, MetaStore
 from headrace.stores.etcd import EtcdStore
 from store_world import World
@@ -23,11 +24,12 @@ class EtcdWorld(World):
         await asyncio.sleep(seconds)
 
     async def until_run_out(self, lease: Lease, renewing: Mapping[Lease, MetaStore] | None = None) -> None:
-        store = self.opened[0]
-        while lease in (await store.leases()).values():
+        async def has_run_out() -> bool:
             for other, holder in (renewing or {}).items():
                 await holder.renew(other)
-            await asyncio.sleep(0.1)
+            return lease not in (await self.opened[0].leases()).values()
+
+        await until_async(has_run_out)
 
     async def forget_history(self) -> None:
         await asyncio.to_thread(self.cluster.compact)
