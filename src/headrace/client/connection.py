@@ -73,7 +73,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     async def ask(self, request: Request, response: type[R], version: int, seconds_max: float) -> R:
         now = self._loop.time()
         if now >= self._renew_at and request.API_KEY not in _LOGIN_KEYS:
-            await self._login_renewed()
+            await self._login_renewed(seconds_max)
             now = self._loop.time()
         if self._lost or self._transport is None:
             raise Disconnected("the connection is closed")
@@ -94,13 +94,19 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._renew_at = self._loop.time() + seconds
         self._log_in = log_in
 
-    async def _login_renewed(self) -> None:
+    async def _login_renewed(self, seconds_max: float) -> None:
         if self._renewal is None:
             self._renewal = self._loop.create_task(self._renew())
             # Whoever waits is told; if nobody does any more, the connection is closed all the same.
             self._renewal.add_done_callback(lambda task: task.cancelled() or task.exception())
+        renewal = self._renewal
         # One request that is given up does not take the login from the others.
-        await asyncio.shield(self._renewal)
+        done, _ = await asyncio.wait([renewal], timeout=seconds_max)
+        if not done:
+            late = Disconnected("the login was not renewed in time")
+            self._fail(late)
+            raise late
+        renewal.result()
 
     async def _renew(self) -> None:
         assert self._log_in is not None

@@ -123,6 +123,17 @@ def test_a_login_that_is_not_renewed_ends_the_connection() -> None:
     played(play)
 
 
+def test_a_login_that_takes_longer_than_a_request_may_ends_the_connection() -> None:
+    async def play(rig: Rig) -> None:
+        rig.connection.renew_login(0.0, rig.log_in)
+        request = DescribeProducersRequest(topics=[])
+        with pytest.raises(Disconnected, match="not renewed in time"):
+            await rig.connection.ask(request, DescribeProducersResponse, 0, 0.01)
+        assert rig.connection.is_lost
+
+    played(play)
+
+
 def test_a_connection_lost_amid_a_login_is_told_to_all_that_wait() -> None:
     async def play(rig: Rig) -> None:
         rig.connection.renew_login(0.0, rig.log_in)
