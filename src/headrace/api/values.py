@@ -47,7 +47,7 @@ def _json_bytes(value: object) -> bytes:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as failure:
         raise Unserialisable(
-            f"a {type(value).__name__} cannot be sent: {failure}",
+            f"a value of type {type(value).__name__} cannot be sent: {failure}",
             "send bytes, str, plain JSON values or a pydantic model, or pass schema= for Avro",
         ) from None
 

@@ -45,8 +45,10 @@ def _post(url: str, body: Mapping[str, object]) -> Any:
         with refusal:
             raise _told(refusal.read(), refusal.code) from None
     except OSError as failure:
+        reason = failure.reason if isinstance(failure, urllib.error.URLError) else failure
         raise ApiError(
-            f"the gateway at {url} does not answer: {failure}", "see whether it runs; pass gateway="
+            f"the gateway at {url} does not answer: {reason}",
+            'see whether it runs (headrace up starts one), and name it: connect(…, gateway="http://127.0.0.1:8080")',
         ) from None
 
 

@@ -422,7 +422,7 @@ def test_headers_may_come_more_than_once_and_be_sent_on(client: headrace.Client,
         ({"timestamp_ms": 1.5}, "timestamp_ms is 1.5"),
         ({"headers": {"a": 1}}, "are no headers"),
         ({"headers": "text"}, "are no headers"),
-        ({"key": {1, 2}}, "a set cannot be sent"),
+        ({"key": {1, 2}}, "a value of type set cannot be sent"),
         ({"key": "\ud800"}, "no UTF-8"),
     ],
 )
