@@ -171,3 +171,27 @@ def check_size(puts: Mapping[str, bytes | None], expect: Mapping[str, int]) -> N
     """Raises for a commit over the limit, the same in every adapter: a commit that works on one host works on many."""
     size = max(len(puts), len(expect))
     assert size <= OPERATIONS_MAX, f"a commit of {size} operations, at most {OPERATIONS_MAX} are allowed"
+    assert min(expect.values(), default=ABSENT) >= ABSENT, f"no revision was ever {min(expect.values())}: {expect}"
+
+
+def check_committed(revision: int, expect: Mapping[str, int]) -> int:
+    """The revision of a commit: the same in every adapter, none of its keys was written after it."""
+    assert revision >= max(expect.values(), default=ABSENT), (revision, expect)
+    return revision
+
+
+def check_loaded(snapshot: Snapshot) -> Snapshot:
+    """The map as it was read: the same in every adapter, no entry is newer than the whole."""
+    newest = max((entry.revision for entry in snapshot.entries.values()), default=ABSENT)
+    assert newest <= snapshot.revision, (newest, snapshot.revision)
+    return snapshot
+
+
+def check_followed(after: int, changes: Changes) -> Changes:
+    """What a watch is about to say: the same in every adapter, newer than what it said before, and in order."""
+    newest = after
+    for change in changes.changes:
+        assert after < change.revision and newest <= change.revision <= changes.revision, (after, newest, changes)
+        newest = change.revision
+    assert after < changes.revision, (after, changes.revision)
+    return changes

@@ -42,7 +42,7 @@ def load(disk: Disk, path: str) -> Checkpoint:
 
 
 def encode(offsets: Mapping[TopicPartition, int]) -> bytes:
-    assert min(offsets.values(), default=0) >= 0, min(offsets, key=lambda id: offsets[id])
+    _assert_offsets(offsets)
     lines = [f"{topic} {partition} {offset}\n" for (topic, partition), offset in offsets.items()]
     body = "".join(lines).encode()
     return f"{_MAGIC} {VERSION} {len(lines)} crc32c={crc32c(body):08x}\n".encode() + body
@@ -57,4 +57,9 @@ def decode(content: bytes) -> Checkpoint:
     for line in lines:
         topic, partition, offset = line.decode().split(" ")
         offsets[TopicPartition(topic, int(partition))] = int(offset)
+    _assert_offsets(offsets)
     return Checkpoint(offsets)
+
+
+def _assert_offsets(offsets: Mapping[TopicPartition, int]) -> None:
+    assert min(offsets.values(), default=0) >= 0, min(offsets, key=lambda id: offsets[id])

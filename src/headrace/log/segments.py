@@ -95,6 +95,7 @@ class LogSegments:
         del self.all[at + 1 :]
         self.active = active = self.all[at]
         active.cut(offset)
+        assert active.next_offset <= offset, (active.log_path, active.next_offset, offset)
         self.disk.unlink(active.index_path)
         self.sync.touch(active.file)
 
@@ -110,6 +111,7 @@ class LogSegments:
             gone += 1
         self.drop(self.all[:gone])
         del self.all[:gone]
+        assert self.all[-1] is self.active, self.directory
         return self.take_retired()
 
     def replace(self, old: list[Segment], new: Segment) -> None:

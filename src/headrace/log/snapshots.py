@@ -63,6 +63,7 @@ class Snapshots:
     def restore(self, end_offset: int, segments: Iterable[Segment], now_ms: int) -> tuple[int, LogState]:
         """The state at `end_offset`: the newest sound snapshot at or below it, and the headers from there on."""
         offset, state = self._newest(end_offset)
+        assert offset <= end_offset, (self._directory, offset, end_offset)
         self.batches = self._bytes = 0
         for segment in segments:
             if segment.next_offset > offset and segment.base_offset < end_offset:

@@ -72,6 +72,7 @@ class SyncState:
 
     def on_synced(self, ticket: SyncTicket) -> int:
         self._end(ticket)
+        assert ticket.truncations <= self.truncations, (ticket.truncations, self.truncations)
         # A truncation since then put other bytes, or none, below the target.
         if ticket.truncations == self.truncations and ticket.target > self.synced_end:
             self.synced_end = ticket.target

@@ -46,6 +46,7 @@ class Reads:
         except CorruptBatch as error:
             raise self._unreadable(error) from error
         if found is not None:
+            assert found.next_offset <= end_offset, (self._role.id, offset, found.next_offset, end_offset)
             if as_follower:
                 self.bytes_copied_out += found.length
             else:

@@ -19,11 +19,14 @@ def cut_for(leader_epoch: int, leader_end: int, own_epoch: int, own_end: int, hi
     return min(own_end, leader_end)
 
 
-def sound_batches(records: Bytes, expected_offset: int, leader_epoch: int) -> tuple[int, list[BatchHeader]]:
+def sound_batches(
+    records: Bytes, expected_offset: int, own_epoch: int, leader_epoch: int
+) -> tuple[int, list[BatchHeader]]:
     """The batches to append, and how many bytes they are: whole, with a good CRC, rising, of no later epoch.
 
     Stops at the first that is not; it is fetched again. A later epoch than the one we asked in comes from another
-    leader, and may be cut away by the time we would count on it.
+    leader, and may be cut away by the time we would count on it; an earlier one than `own_epoch`, the last of our log, is
+    no epoch of this history, and the CRC does not cover it.
     """
     headers: list[BatchHeader] = []
     end = 0
@@ -31,12 +34,12 @@ def sound_batches(records: Bytes, expected_offset: int, leader_epoch: int) -> tu
         for position, header in iter_headers(records):
             if (
                 header.base_offset < expected_offset
-                or header.leader_epoch > leader_epoch
+                or not own_epoch <= header.leader_epoch <= leader_epoch
                 or not crc_ok(records, position, header.size)
             ):
                 break
             headers.append(header)
-            expected_offset = header.next_offset
+            expected_offset, own_epoch = header.next_offset, header.leader_epoch
             end = position + header.size
     except CorruptBatch:
         pass

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
 from headrace.base.errors import StoreUnreachable, UserError
-from headrace.cluster.store import Changes, Lease, Snapshot, check_size
+from headrace.cluster.store import Changes, Lease, Snapshot, check_committed, check_loaded, check_size
 from headrace.stores.etcd_gateway import Gateway
 from headrace.stores.etcd_leases import EtcdLeases
 from headrace.stores.etcd_map import EtcdMap
@@ -47,14 +47,14 @@ class EtcdStore:
 
     async def load(self) -> Snapshot:
         """Reads the whole map at one revision: page by page, each with the deadline."""
-        return await self._map.load()
+        return check_loaded(await self._map.load())
 
     def watch(self, after: int) -> AsyncIterator[Changes]:
         return watch_map(self._gateway, self._map, after)
 
     async def commit(self, puts: Mapping[str, bytes | None], expect: Mapping[str, int]) -> int:
         check_size(puts, expect)
-        return await self._map.commit(puts, expect)
+        return check_committed(await self._map.commit(puts, expect), expect)
 
     async def acquire(self, name: str, holder: str, epoch: int, ttl_ms: int) -> Lease:
         return await self._leases.acquire(Lease(name, holder, epoch, ttl_ms))

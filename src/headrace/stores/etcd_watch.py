@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Final
 
-from headrace.cluster.store import Change, Changes, Compacted
+from headrace.cluster.store import Change, Changes, Compacted, check_followed
 from headrace.stores.etcd_gateway import PAUSE_S, Gateway, Stream
 from headrace.stores.etcd_map import EtcdMap
 from headrace.stores.etcd_messages import WATCH, create_watch
@@ -27,6 +27,7 @@ async def watch_map(gateway: Gateway, map_: EtcdMap, after: int) -> AsyncIterato
             async with gateway.stream(WATCH, create_watch(map_.head_key, map_.range_end, start)) as stream:
                 async with aclosing(_listen(stream, map_, after)) as listening:
                     async for changes in listening:
+                        check_followed(after, changes)
                         after = changes.revision
                         yield changes
                 gateway.turn_from(stream.connection.endpoint)

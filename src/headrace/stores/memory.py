@@ -22,6 +22,9 @@ from headrace.cluster.store import (
     LeaseLost,
     Snapshot,
     StoreWentBack,
+    check_committed,
+    check_followed,
+    check_loaded,
     check_size,
 )
 
@@ -86,7 +89,7 @@ class MemoryStore:
 
     async def load(self) -> Snapshot:
         shelf = self._reach()
-        return Snapshot(shelf.revision, dict(shelf.entries))
+        return check_loaded(Snapshot(shelf.revision, dict(shelf.entries)))
 
     async def watch(self, after: int) -> AsyncIterator[Changes]:
         woken = asyncio.Event()
@@ -95,6 +98,7 @@ class MemoryStore:
             while True:
                 woken.clear()
                 for changes in self._reach().after(after):
+                    check_followed(after, changes)
                     after = changes.revision
                     yield changes
                 await woken.wait()
@@ -103,7 +107,7 @@ class MemoryStore:
 
     async def commit(self, puts: Mapping[str, bytes | None], expect: Mapping[str, int]) -> int:
         check_size(puts, expect)
-        return self._reach().commit(puts, expect)
+        return check_committed(self._reach().commit(puts, expect), expect)
 
     async def acquire(self, name: str, holder: str, epoch: int, ttl_ms: int) -> Lease:
         shelf, mono = self._reach(), self._clock.now().mono

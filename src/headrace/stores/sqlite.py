@@ -14,7 +14,7 @@ from typing import Final
 
 from headrace.base.clock import Clock
 from headrace.base.system_clock import SystemClock
-from headrace.cluster.store import Changes, Lease, Snapshot, check_size
+from headrace.cluster.store import Changes, Lease, Snapshot, check_committed, check_followed, check_loaded, check_size
 from headrace.stores.lane import StoreLane
 from headrace.stores.sqlite_leases import SqliteLeases
 from headrace.stores.sqlite_map import TOMBSTONES_MAX, SqliteMap
@@ -63,7 +63,7 @@ class SqliteStore:
         return cls(map_lane, lease_lane, map_, leases)
 
     async def load(self) -> Snapshot:
-        return await self._map_lane.run(self._map.load)
+        return check_loaded(await self._map_lane.run(self._map.load))
 
     async def watch(self, after: int) -> AsyncIterator[Changes]:
         woken = asyncio.Event()
@@ -75,6 +75,7 @@ class SqliteStore:
                 if changes is None:
                     await woken.wait()
                 else:
+                    check_followed(after, changes)
                     after = changes.revision
                     yield changes
         finally:
@@ -84,7 +85,7 @@ class SqliteStore:
         check_size(puts, expect)
         revision = await self._map_lane.run(self._map.commit, puts, expect)
         self._map_lane.wake()
-        return revision
+        return check_committed(revision, expect)
 
     async def acquire(self, name: str, holder: str, epoch: int, ttl_ms: int) -> Lease:
         lease = await self._lease_lane.run(self._leases.acquire, Lease(name, holder, epoch, ttl_ms))

@@ -77,7 +77,6 @@ class SqliteMap:
         if floor > after:
             raise Compacted(f"revision {after} is no longer remembered")
         changes = tuple(Change(*row[2:]) for row in rows if row[2] is not None)
-        assert all(after < each.revision <= revision for each in changes), (after, revision, changes)
         return Changes(revision, changes) if changes else None
 
     def _select(self, query: str, *args: int) -> list[Any]:
@@ -103,6 +102,7 @@ class SqliteMap:
             "INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", [(key, value, revision) for key, value in puts.items()]
         )
         db.execute("UPDATE head SET revision = ?", (revision,))
+        assert db.changes() == 1, f"{self._file.path} has {db.changes()} heads"
         if None in puts.values():
             self._trim(db, revision)
         return revision

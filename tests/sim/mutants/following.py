@@ -29,7 +29,11 @@ def batches_below_the_end_are_copied(patch: MonkeyPatch) -> None:
 
 def later_epochs_are_copied(patch: MonkeyPatch) -> None:
     """A follower takes no batch of a later epoch than the one it asked in."""
-    edit(patch, follower.sound_batches, ("or header.leader_epoch > leader_epoch", ""))
+    edit(
+        patch,
+        follower.sound_batches,
+        ("not own_epoch <= header.leader_epoch <= leader_epoch", "header.leader_epoch < own_epoch"),
+    )
 
 
 def what_no_leader_knows_stays(patch: MonkeyPatch) -> None:

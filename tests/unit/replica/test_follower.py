@@ -14,8 +14,8 @@ def made(base_offset: int, epoch: int = EPOCH) -> bytes:
     return build_batch(records, base_offset=base_offset, leader_epoch=epoch)
 
 
-def taken(*batches: bytes, expected_offset: int = 10) -> list[int]:
-    end, headers = sound_batches(b"".join(batches), expected_offset, EPOCH)
+def taken(*batches: bytes, expected_offset: int = 10, own_epoch: int = -1) -> list[int]:
+    end, headers = sound_batches(b"".join(batches), expected_offset, own_epoch, EPOCH)
     assert end == sum(len(batch) for batch in batches[: len(headers)])
     return [header.base_offset for header in headers]
 
@@ -30,7 +30,7 @@ def test_a_gap_that_compaction_left_is_none() -> None:
 
 def test_a_batch_that_the_answer_cuts_off_is_not_taken() -> None:
     first, second = made(10), made(12)
-    end, headers = sound_batches(first + second[:-1], 10, EPOCH)
+    end, headers = sound_batches(first + second[:-1], 10, EPOCH, EPOCH)
     assert (end, len(headers)) == (len(first), 1)
 
 
@@ -48,6 +48,11 @@ def test_a_batch_below_the_end_is_not_taken() -> None:
 
 def test_a_batch_of_a_later_epoch_is_not_taken() -> None:
     assert taken(made(10, EPOCH - 1), made(12), made(14, EPOCH + 1)) == [10, 12]
+
+
+def test_a_batch_of_an_earlier_epoch_than_our_log_has_is_not_taken() -> None:
+    assert taken(made(10, EPOCH - 1), own_epoch=EPOCH) == []
+    assert taken(made(10), made(12, EPOCH - 1), own_epoch=EPOCH - 1) == [10]
 
 
 def test_the_cut_is_at_the_last_point_that_both_have() -> None:

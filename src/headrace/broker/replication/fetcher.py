@@ -246,7 +246,9 @@ class Fetcher:
 
     def _append(self, partition: Partition, records: memoryview, position: Position) -> int:
         """Up to where our log is now known to be the leader's."""
-        end, headers = sound_batches(records, partition.log.end_offset, position.leader_epoch)
+        end, headers = sound_batches(
+            records, partition.log.end_offset, partition.log.state.epochs.latest, position.leader_epoch
+        )
         if headers:
             self._catch_up.on_copied(partition, end)
             try:
