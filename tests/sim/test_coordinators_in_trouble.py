@@ -305,6 +305,6 @@ def test_however_many_coordinators_load_the_loop_replays_one_stretch_at_a_time(
     cluster.start()
     assert host.node is not None
     coordinators = host.node.broker.coordinators
-    cluster.until(lambda: bool(list(coordinators)) and all(each.is_active for each in coordinators))
+    cluster.until(lambda: bool(list(coordinators)) and all(each.decisions.is_active for each in coordinators))
     assert stretches.all > 10
     assert stretches.most == 1
