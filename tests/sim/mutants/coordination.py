@@ -12,6 +12,7 @@ from headrace.broker.coordinators.transaction import TransactionCoordinator
 from headrace.broker.disk import log_reading
 from headrace.broker.replication.rot import Rot
 from headrace.groups.classic.group import ClassicGroup
+from headrace.groups.consumer.decision import Decision
 from headrace.groups.consumer.group import ConsumerGroup
 from headrace.groups.offsets.committed import CommittedOffsets
 from headrace.log.producers import Producers
@@ -82,6 +83,11 @@ def generations_do_not_matter(patch: MonkeyPatch) -> None:
 def partitions_have_two_readers(patch: MonkeyPatch) -> None:
     """A partition is given to a member of a group when the one before has given it up."""
     patch.setattr(ConsumerGroup, "is_owned_by_another", lambda self, part, member_id: False)
+
+
+def decisions_leave_their_records(patch: MonkeyPatch) -> None:
+    """A decision about a consumer group is applied when it is appended, not before."""
+    patch.setattr(Decision, "__exit__", lambda self, *error: None)
 
 
 def some_offsets_are_forgotten(patch: MonkeyPatch) -> None:
@@ -220,6 +226,11 @@ COORDINATION = (
         "tests/unit/groups/test_groups_offsets.py::test_members_commit_in_their_generation",
     ),
     Mutant("partitions-have-two-readers", partitions_have_two_readers, ALL, GROUPS),
+    by_test(
+        "decisions-leave-their-records",
+        decisions_leave_their_records,
+        "tests/unit/groups/test_groups_invariants.py::test_a_decision_that_is_broken_off_leaves_no_trace",
+    ),
     Mutant("some-offsets-are-forgotten", some_offsets_are_forgotten, ALL, GROUPS),
     Mutant("markers-void-no-verification", markers_void_no_verification, (*ALL, "bounded"), HASTY, (TRANSACTIONS,)),
     by_test(
