@@ -18,7 +18,6 @@ ALLOWED = {
     "headrace.api.producer.Producer",
     "headrace.broker.coordinators.logged.LoggedCoordinator",
     "headrace.broker.partitions.Partitions",
-    "headrace.broker.replication.fetcher.Fetcher",
     "headrace.cli.supervisor.Supervisor",
     "headrace.gateway.push.hub.Hub",
     "headrace.gateway.webhooks.webhooks.Webhooks",

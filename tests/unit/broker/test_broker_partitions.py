@@ -11,7 +11,7 @@ from headrace.broker.disk.flusher import Flusher
 from headrace.broker.disk.sync_threads import SyncThreads
 from headrace.broker.disk.watch import DiskWatch
 from headrace.broker.partitions import Partitions
-from headrace.broker.replication.fetcher import Syncing
+from headrace.broker.replication.copier import Syncing
 from headrace.broker.turn import Turn
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import PartitionState, Topic
