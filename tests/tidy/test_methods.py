@@ -11,7 +11,6 @@ ALLOWED = {
     "headrace.client.cluster_client.ClusterClient",
     "headrace.client.writer_client.WriterClient",
     "headrace.partition.partition.Partition",
-    "headrace.broker.replication.fetcher.Fetcher",
 }
 
 

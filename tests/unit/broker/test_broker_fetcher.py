@@ -24,7 +24,13 @@ async def follow_through_a_change_of_state() -> list[bool]:
     rig = PartitionRig(LED)
     rig.append(batch(b"a"), acks=1)
     rig.partition.on_state(FOLLOWED, NOW)
-    broker: Any = SimpleNamespace(id=1)
+    broker: Any = SimpleNamespace(
+        id=1,
+        clock=SimpleNamespace(now=lambda: NOW),
+        partitions=SimpleNamespace(cut=None),
+        isr_keeper=SimpleNamespace(leave=None),
+        disk_room=SimpleNamespace(check_copy=None),
+    )
     fetcher = Fetcher(broker, 2, NO_CATCH_UP)
     fetcher.follow(rig.partition)
     waiting = asyncio.create_task(fetcher._until_proven())

@@ -15,7 +15,7 @@ from headrace.broker.hosting.hosting import Hosting
 from headrace.broker.hosting.log_files import LogFiles
 from headrace.broker.hosting.moved import Moved
 from headrace.broker.hosting.opener import LifeBefore
-from headrace.broker.replication.fetcher import Syncing
+from headrace.broker.replication.copier import Syncing
 from headrace.broker.turn import Turn
 from headrace.broker.upkeep.removals import Removals
 from headrace.cluster.broker_config import BrokerConfig
