@@ -86,7 +86,12 @@ def steps() -> list[Step]:
         _storms("transactions", "2,000 seeds of storms over transactions", 1, 2000, "SCENARIO=transactions"),
         *_stores(),
         _tests("kills", "one broker, kill -9 under load, 50 times", "long", KILLS),
-        _tests("faults", "each fault of processes, disks, links and etcd, again and again", "long", *_single_faults()),
+        _tests(
+            "faults",
+            "each fault of processes, disks, links and etcd, again and again, and behind TLS and rules",
+            "long",
+            *_single_faults(),
+        ),
         _tests("chaos", "20 minutes of all faults beside every kind of client", "long", STORM),
         _tests("upgrade", "one by one from the last release and back again, under load", "long", UPGRADE),
         _tests("clients", "the longer tests of client libraries", "long", "tests/integration"),

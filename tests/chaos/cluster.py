@@ -20,6 +20,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, Partit
 
 from chaos.freezer import Freezer
 from chaos.ledger import Place
+from chaos.login import NOBODY, Login
 from chaos.store_lock import writers_to
 from eventually import until
 from headrace.base.errors import UserError
@@ -63,9 +64,11 @@ class Cluster:
         store: str = "",
         settings: Mapping[str, str] | None = None,
         log_level: str = "info",
+        login: Login = NOBODY,
     ) -> None:
         hosts = list(hosts) or [Host(number) for number in (1, 2, 3)]
         self.data = data
+        self.login = login
         self._children = {
             host.id: Child(
                 ServeOptions(
@@ -73,11 +76,11 @@ class Cluster:
                     host=host.address,
                     allow_insecure_network=True,
                     rack=host.rack,
-                    port=free_port(LOOPBACK),
+                    port=(port := free_port(LOOPBACK)),
                     metrics_port=free_port(LOOPBACK),
                     data=str(data),
                     store=store,
-                    settings={**REPLICATED, **(settings or {})},
+                    settings={**REPLICATED, **(settings or {}), **self.settings_of(host.id, port)},
                     log_level=log_level,
                 ),
                 host.wrap,
@@ -87,6 +90,10 @@ class Cluster:
         self._paused: set[int] = set()
         self._frozen: dict[int, Freezer] = {}
         self._admin: AdminClient | None = None
+
+    def settings_of(self, broker: int, port: int) -> Mapping[str, str]:
+        """The settings of one broker alone, for those who have some."""
+        return {}
 
     # -- lives -----------------------------------------------------------------------------------------------------
 
@@ -265,7 +272,8 @@ class Cluster:
     def admin(self) -> AdminClient:
         if self._admin is None:
             impatient = {"reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200, "log_level": 0}
-            self._admin = AdminClient({"bootstrap.servers": self.bootstrap, **impatient})
+            brokers = {"bootstrap.servers": self.bootstrap, **self.login.librdkafka}
+            self._admin = AdminClient({**brokers, **impatient})
         return self._admin
 
 

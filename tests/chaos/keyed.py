@@ -33,6 +33,7 @@ class Keyed(Guest):
         self._producer = Producer(
             {
                 "bootstrap.servers": self.cluster.bootstrap,
+                **self.cluster.login.librdkafka,
                 "enable.idempotence": True,
                 "message.timeout.ms": 120_000,
                 "request.timeout.ms": 3_000,
@@ -70,7 +71,7 @@ class Keyed(Guest):
             self.failures.append(f"{self.name}: {left} records were not acknowledged")
 
     def check(self) -> list[str]:
-        (records,) = read_all(self.cluster.bootstrap, self._places).values()
+        (records,) = read_all(self.cluster.bootstrap, self._places, login=self.cluster.login).values()
         found: defaultdict[str, int] = defaultdict(lambda: -1)
         broken = []
         for record in records:

@@ -5,9 +5,10 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 
-from confluent_kafka import Message, Producer
+from confluent_kafka import KafkaException, Message, Producer
 
 from chaos.ledger import Ledger, Place, Written
+from chaos.login import NOBODY, Login
 
 FLUSH_SECONDS = 60.0
 PADDING = b"x" * 300
@@ -44,6 +45,7 @@ class Load:
         *,
         idempotent: bool,
         burst_seconds: float = BURST_SECONDS,
+        login: Login = NOBODY,
     ) -> None:
         self.name = name
         self.idempotent = idempotent
@@ -59,7 +61,12 @@ class Load:
         self._places = places
         self._burst_seconds = burst_seconds
         self._producer = Producer(
-            {"bootstrap.servers": bootstrap, **_PATIENT, **({"enable.idempotence": True} if idempotent else _PLAIN)}
+            {
+                "bootstrap.servers": bootstrap,
+                **_PATIENT,
+                **({"enable.idempotence": True} if idempotent else _PLAIN),
+                **login.librdkafka,
+            }
         )
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -97,9 +104,12 @@ class Load:
     def _write(self, topic: str, partition: int) -> None:
         written = Written(self.name, self.sent)
         self._waiting[topic, partition] += 1
-        self._producer.produce(
-            topic, written.encode(), PADDING, partition, on_delivery=self._delivered((topic, partition), written)
-        )
+        delivered = self._delivered((topic, partition), written)
+        try:
+            self._producer.produce(topic, written.encode(), PADDING, partition, on_delivery=delivered)
+        except KafkaException as refused:
+            self._waiting[topic, partition] -= 1
+            self.failures.append(f"{written}: {refused}")
         self.sent += 1
 
     def _delivered(self, place: Place, written: Written) -> Callable[[object, Message], None]:

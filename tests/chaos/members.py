@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
+from chaos.cluster import Cluster
 from chaos.guest import Guest
 from chaos.ledger import Place
 from eventually import until
@@ -52,6 +53,7 @@ class Members(Guest):
                 "auto.offset.reset": "earliest",
                 **self._protocol,
                 **_SOON,
+                **self.cluster.login.librdkafka,
             }
         )
         try:
@@ -110,13 +112,13 @@ class Members(Guest):
         return forgotten + skipped
 
     def _ends(self) -> dict[Place, int]:
-        with _plain_consumer(self.cluster.bootstrap, self._group) as consumer:
+        with _plain_consumer(self.cluster, self._group) as consumer:
             topic = consumer.list_topics(self._topic, timeout=CALL_SECONDS).topics[self._topic]
             places = [TopicPartition(self._topic, number) for number in topic.partitions]
             return {(each.topic, each.partition): consumer.get_watermark_offsets(each)[1] for each in places}
 
     def _stored(self) -> dict[Place, int]:
-        with _plain_consumer(self.cluster.bootstrap, self._group) as consumer:
+        with _plain_consumer(self.cluster, self._group) as consumer:
             topic = consumer.list_topics(self._topic, timeout=CALL_SECONDS).topics[self._topic]
             places = [TopicPartition(self._topic, number) for number in topic.partitions]
             try:
@@ -127,8 +129,9 @@ class Members(Guest):
 
 
 @contextlib.contextmanager
-def _plain_consumer(bootstrap: str, group: str):
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, **_SOON})
+def _plain_consumer(cluster: Cluster, group: str):
+    brokers = {"bootstrap.servers": cluster.bootstrap, **cluster.login.librdkafka}
+    consumer = Consumer({**brokers, "group.id": group, **_SOON})
     try:
         yield consumer
     finally:

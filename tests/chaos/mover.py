@@ -7,6 +7,8 @@ started it sees when a call does not come back. Ends with its standard input; en
 library, since the next of its transactional id ends what it left open.
 """
 
+import json
+import os
 import select
 import sys
 import time
@@ -16,11 +18,13 @@ from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPa
 BATCH = 50
 CALL_SECONDS = 10.0
 GAVE_UP = 3
+# The variable with the options of who it is, as JSON.
+LOGIN = "CHAOS_MOVER_LOGIN"
 SOON = {"reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200, "socket.timeout.ms": 3_000, "log_level": 0}
 
 
 def move(bootstrap: str, group: str, transactional_id: str, source: str, target: str) -> None:
-    brokers = {"bootstrap.servers": bootstrap, **SOON}
+    brokers = {"bootstrap.servers": bootstrap, **SOON, **json.loads(os.environ.get(LOGIN, "{}"))}
     producer = Producer(
         {**brokers, "transactional.id": transactional_id, "transaction.timeout.ms": 10_000, "linger.ms": 2}
     )

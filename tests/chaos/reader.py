@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from chaos.ledger import Found, Place, Written
+from chaos.login import NOBODY, Login
 from eventually import until
 from kafka import KafkaConsumer, TopicPartition
 
@@ -10,7 +11,7 @@ READ_SECONDS = 180.0
 
 
 def read_all(
-    bootstrap: str, places: Iterable[Place], isolation_level: str = "read_uncommitted"
+    bootstrap: str, places: Iterable[Place], isolation_level: str = "read_uncommitted", login: Login = NOBODY
 ) -> dict[Place, list[Found]]:
     wanted = [TopicPartition(*place) for place in places]
     consumer = KafkaConsumer(
@@ -19,6 +20,7 @@ def read_all(
         enable_auto_commit=False,
         check_crcs=True,
         isolation_level=isolation_level,
+        **login.kafka_python,
     )
     try:
         consumer.assign(wanted)

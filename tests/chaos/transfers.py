@@ -9,6 +9,8 @@ left out meanwhile, whose connection it has given up for good, and looks again o
 """
 
 import contextlib
+import json
+import os
 import select
 import subprocess
 import sys
@@ -18,6 +20,7 @@ from collections import Counter
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from chaos import mover as mover_program
+from chaos.cluster import Cluster
 from chaos.guest import Guest
 from chaos.ledger import Ledger, Place
 from chaos.load import Load
@@ -45,7 +48,13 @@ class Transfers(Guest):
         self._target = self.cluster.create_topic(TARGET, PARTITIONS, {})
         self._ledger = Ledger()
         self._load = Load(
-            "source", self.cluster.bootstrap, self._ledger, self._source, idempotent=True, burst_seconds=0.2
+            "source",
+            self.cluster.bootstrap,
+            self._ledger,
+            self._source,
+            idempotent=True,
+            burst_seconds=0.2,
+            login=self.cluster.login,
         )
         self._load.start()
 
@@ -78,10 +87,11 @@ class Transfers(Guest):
         return broken
 
     def _read(self, places: list[Place]) -> dict:
-        return read_all(self.cluster.bootstrap, places, isolation_level="read_committed")
+        return read_all(self.cluster.bootstrap, places, isolation_level="read_committed", login=self.cluster.login)
 
     def _committed(self) -> dict[Place, int]:
-        consumer = Consumer({"bootstrap.servers": self.cluster.bootstrap, "group.id": GROUP, **mover_program.SOON})
+        brokers = {"bootstrap.servers": self.cluster.bootstrap, **self.cluster.login.librdkafka}
+        consumer = Consumer({**brokers, "group.id": GROUP, **mover_program.SOON})
         try:
             wanted = [TopicPartition(*place) for place in self._source]
             found = consumer.committed(wanted, timeout=mover_program.CALL_SECONDS)
@@ -94,7 +104,7 @@ class Transfers(Guest):
     def work(self, number: int) -> None:
         """One mover after the other: of an id there is always the next."""
         while not self.stopping.is_set():
-            with _Mover(self.cluster.bootstrap, number) as mover:
+            with _Mover(self.cluster, number) as mover:
                 # Some are killed at work, for their open transaction to be ended by the next.
                 self._attend(mover, time.monotonic() + self.rng.uniform(*MOVER_SECONDS))
 
@@ -118,10 +128,12 @@ class Transfers(Guest):
 class _Mover:
     """A process that runs `mover`; killed when it is left, whatever it does then."""
 
-    def __init__(self, bootstrap: str, number: int) -> None:
-        words = [bootstrap, GROUP, f"mover-{number}", SOURCE, TARGET]
+    def __init__(self, cluster: Cluster, number: int) -> None:
+        words = [cluster.bootstrap, GROUP, f"mover-{number}", SOURCE, TARGET]
+        more = {mover_program.LOGIN: json.dumps(dict(cluster.login.librdkafka))}
         self._process = subprocess.Popen(
             [sys.executable, "-P", mover_program.__file__, *words],
+            env={**os.environ, **more},
             # What was read ahead would be hidden from `select`.
             bufsize=0,
             stdin=subprocess.PIPE,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 
 from chaos.ledger import Found, Place, Written
+from chaos.login import NOBODY, Login
 
 _PATIENT = {
     "group.id": "watch",
@@ -28,8 +29,9 @@ _PATIENT = {
 class Watch:
     """With a `rack` it asks to read from the replica that stands there (KIP-392)."""
 
-    def __init__(self, rack: str = "") -> None:
+    def __init__(self, rack: str = "", login: Login = NOBODY) -> None:
         self._rack = rack
+        self._login = login
         self.failures: list[str] = []
         self._seen: defaultdict[Place, dict[int, Written]] = defaultdict(dict)
         self._stop = threading.Event()
@@ -62,7 +64,9 @@ class Watch:
         return broken
 
     def _run(self, bootstrap: str, places: list[Place]) -> None:
-        consumer = Consumer({"bootstrap.servers": bootstrap, "client.rack": self._rack, **_PATIENT})
+        consumer = Consumer(
+            {"bootstrap.servers": bootstrap, "client.rack": self._rack, **_PATIENT, **self._login.librdkafka}
+        )
         consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for topic, partition in places])
         while not self._stop.is_set():
             for message in consumer.consume(500, timeout=0.1):

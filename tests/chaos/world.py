@@ -51,7 +51,7 @@ class World:
         self.ledger = Ledger()
         self.places: list[Place] = []
         self.loads: list[Load] = []
-        self.watches = [Watch(rack) for rack in ("", *racks)]
+        self.watches = [Watch(rack, cluster.login) for rack in ("", *racks)]
         self.guests = guests
         self._burst_seconds = burst_seconds
         self._topics = topics or {"durable": DURABLE, "relaxed": RELAXED, "rolled": ROLLED}
@@ -94,7 +94,13 @@ class World:
 
     def _load(self, name: str, places: list[Place], *, idempotent: bool) -> Load:
         return Load(
-            name, self.cluster.bootstrap, self.ledger, places, idempotent=idempotent, burst_seconds=self._burst_seconds
+            name,
+            self.cluster.bootstrap,
+            self.ledger,
+            places,
+            idempotent=idempotent,
+            burst_seconds=self._burst_seconds,
+            login=self.cluster.login,
         )
 
     def suffer(self, fault: "Callable[[World], None]") -> None:
@@ -146,7 +152,7 @@ class World:
             client.stop() if isinstance(client, Load) else client.end()
         failures = [failure for client in (*self.loads, *self.watches, *self.guests) for failure in client.failures]
         assert failures == [], _some(failures)
-        found = read_all(cluster.bootstrap, self.places)
+        found = read_all(cluster.bootstrap, self.places, login=cluster.login)
         broken = self.ledger.check(found, [load.name for load in self.loads if load.idempotent], one_leader=False)
         broken += [line for guest in self.guests for line in guest.check()]
         broken += [line for watch in self.watches for line in self._judge_watch(watch, found)]

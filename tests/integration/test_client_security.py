@@ -1,10 +1,12 @@
-"""TLS and SASL from Kafka's options, against Apache Kafka: our brokers have neither yet."""
+"""TLS and SASL from Kafka's options, against Apache Kafka."""
 
 import asyncio
 import io
 import json
 import shutil
 import subprocess
+import time
+from base64 import urlsafe_b64encode
 from pathlib import Path
 
 import pytest
@@ -16,12 +18,15 @@ from headrace.base.errors import Refused, UserError
 from headrace.cli.run.ports import free_port
 from headrace.client.cluster_client import ClusterClient
 from headrace.client.connection import Disconnected
-from headrace.client.security import Security, security_from
+from headrace.client.peer import Peer
+from headrace.client.security import Sasl, Security, security_from
 from headrace.wire.codes import ErrorCode
+from headrace.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 START_SECONDS = 90
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 USER, PASSWORD = "app", "secret-1"
+SESSION_MS = 3_000
 _LOGIN = "org.apache.kafka.common.security"
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
@@ -89,7 +94,10 @@ class SecureKafka:
             "offsets.topic.replication.factor": "1",
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(self.home / "server.pem"),
-            "sasl.enabled.mechanisms": ",".join(MECHANISMS),
+            "sasl.enabled.mechanisms": ",".join((*MECHANISMS, "OAUTHBEARER")),
+            # Kafka's own check of tokens that nobody signed, which it has for tests.
+            "listener.name.sasl.oauthbearer.sasl.jaas.config": f"{_LOGIN}.oauthbearer.OAuthBearerLoginModule required;",
+            "listener.name.sasl.connections.max.reauth.ms": str(SESSION_MS),
         }
         for listener in ("sasl", "sasltls"):
             for mechanism in MECHANISMS:
@@ -162,6 +170,52 @@ def test_every_mechanism_with_and_without_tls(kafka, mechanism):
         ask(kafka.address("SASL"), security_from(sasl("SASL_PLAINTEXT", mechanism, "wrong")))
     assert refused.value.code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert f"user {USER}" in refused.value.message
+
+
+def unsigned_token(seconds: int) -> str:
+    now = int(time.time())
+    parts = {"alg": "none"}, {"sub": USER, "iat": now, "exp": now + seconds}
+    return ".".join([*(urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=") for each in parts), ""])
+
+
+def test_a_token_of_a_file(kafka, tmp_path):
+    file = tmp_path / "token"
+    options = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER"}
+    security = security_from({**options, "sasl.oauthbearer.token.endpoint.url": file.as_uri()})
+    file.write_text(unsigned_token(600))
+    assert ask(kafka.address("SASL"), security)
+    file.write_text(unsigned_token(-600))
+    with pytest.raises(Refused) as refused:
+        ask(kafka.address("SASL"), security)
+    assert refused.value.code == ErrorCode.SASL_AUTHENTICATION_FAILED
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-512", "OAUTHBEARER"])
+def test_a_login_is_renewed_on_the_same_connection(kafka, mechanism):
+    """Kafka closes a connection whose login is over, with the next request: one that goes on was renewed."""
+    given: list[str] = []
+
+    def give() -> str:
+        given.append(unsigned_token(600))
+        return given[-1]
+
+    by_token = mechanism == "OAUTHBEARER"
+    sasl = Sasl(mechanism, "", "", give) if by_token else Sasl(mechanism, USER, PASSWORD)
+
+    async def go_on() -> None:
+        host, _, port = kafka.address("SASL").rpartition(":")
+        peer = await Peer.open((host, int(port)), "test", Security(None, sasl))
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        try:
+            while loop.time() < begun + 3 * SESSION_MS / 1000:
+                asked = [peer.ask(MetadataRequest(topics=[]), MetadataResponse) for _ in range(2)]
+                assert all(each.cluster_id for each in await asyncio.gather(*asked))
+        finally:
+            peer.connection.close()
+
+    asyncio.run(go_on())
+    assert len(given) >= 3 or not by_token
 
 
 def test_the_java_clients_spelling(kafka):
