@@ -3,7 +3,7 @@
 from pytest import MonkeyPatch
 
 from headrace.broker.handlers.fetch import ActiveFetch
-from headrace.broker.replication.copier import Copier
+from headrace.broker.replication.copier import LogCopier
 from headrace.broker.replication.fetcher import Fetcher
 from headrace.broker.replication.isr_keeper import IsrKeeper
 from headrace.cluster import elect, isr, reassign, rejoin, rewrite
@@ -33,7 +33,7 @@ def one_is_enough_to_commit(patch: MonkeyPatch) -> None:
 
 def proposed_members_count_for_the_minimum(patch: MonkeyPatch) -> None:
     """Only members that the store has committed count for min.insync.replicas, not those that are proposed."""
-    larger = "len({*self.isr, *(self._proposed.isr if self._proposed else ())})"
+    larger = "len({*self.isr, *(self.underway.proposal.isr if self.underway.proposal else ())})"
     edit(patch, LeaderReplica.has_min_isr.fget, ("len(self.isr)", larger))  # type: ignore[attr-defined]
 
 
@@ -158,7 +158,7 @@ def cuts_are_too_short(patch: MonkeyPatch) -> None:
 
 def cuts_of_other_epochs(patch: MonkeyPatch) -> None:
     """A cut that had to wait for its recovery point is done only in the epoch in which it was decided."""
-    edit(patch, Copier._cut, ("if _follows_on(partition, position):", "if True:"))
+    edit(patch, LogCopier._cut, ("if _follows_on(partition, position):", "if True:"))
 
 
 def tails_are_not_proven_first(patch: MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ async def follow_through_a_change_of_state() -> list[bool]:
     broker: Any = SimpleNamespace(
         id=1,
         clock=SimpleNamespace(now=lambda: NOW),
-        partitions=SimpleNamespace(cut=None),
+        hosting=SimpleNamespace(checkpoints=SimpleNamespace(before_cut=None)),
         isr_keeper=SimpleNamespace(leave=None),
         disk_room=SimpleNamespace(check_copy=None),
     )

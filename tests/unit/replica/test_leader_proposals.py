@@ -68,7 +68,7 @@ def test_a_joiner_counts_for_the_minimum_when_it_is_committed() -> None:
     leader = LeaderReplica(1, (1, 2, 3), (1,), 2, end_offset=10, high_watermark=10, now=0.0)
     leader.on_fetch(3, broker_epoch=7, offset=12, end_offset=12, now=1.0)
     assert leader.propose_joiner(3, now=1.0) == Proposal((1, 3), {3: 7})
-    leader.on_proposal_sent()
+    leader.underway.on_sent()
     assert not leader.has_min_isr and leader.advance(12) == 10
     leader.on_replicas((1, 2, 3), (1, 3), 2, now=2.0)
     assert leader.has_min_isr and leader.advance(12) == 12
