@@ -17,7 +17,7 @@ from headrace.base.outcome import Reply, Timer, TimerKey
 from headrace.txns.add import check_producer, decide_add, verify
 from headrace.txns.begin import decide_begin
 from headrace.txns.end import BUMPS_SINCE, AlreadyDecided, decide_end
-from headrace.txns.invariants import assert_follows
+from headrace.txns.invariants import assert_follows, assert_not_older
 from headrace.txns.outcome import Command, TxnOutcome, TxnRecord, nothing
 from headrace.txns.questions import (
     AddPartitions,
@@ -56,7 +56,7 @@ class Transactions:
     def apply(self, record: TxnRecord) -> None:
         self._unapplied = max(0, self._unapplied - 1)
         if self.is_whole:
-            assert_follows(self.known.get(record.transactional_id), record.value)
+            assert_not_older(self.known.get(record.transactional_id), record.value)
         if record.value is None:
             self.known.pop(record.transactional_id, None)
         else:

@@ -1,5 +1,7 @@
-"""The rules that every record of a transactional id keeps, given the record before it: asserted before it is appended, and
-again when it is read back or applied.
+"""The rules that every record of a transactional id keeps, given the record before it.
+
+`assert_follows` is asserted before the append. When a record is applied, `assert_not_older` is: of a compacted log that is
+read back the records between two of one id may be missing.
 
 They hold in a log that is whole. Behind damage that an unclean election gave up records are missing, and whatever is left
 has to be served.
@@ -34,5 +36,9 @@ def assert_follows(known: Transaction | None, value: Transaction | None) -> None
         assert known.state not in (_OPEN, _COMMITTING, _ABORTING), known
         return
     assert value.state in _NEXT[known.state], (known, value)
-    if known.producer_id == value.producer_id:
+    assert_not_older(known, value)
+
+
+def assert_not_older(known: Transaction | None, value: Transaction | None) -> None:
+    if known is not None and value is not None and known.producer_id == value.producer_id:
         assert value.producer_epoch >= known.producer_epoch, (known.identity, value.identity)

@@ -11,7 +11,7 @@ from types import TracebackType
 from headrace.base.clock import Now
 from headrace.base.outcome import Reply, Timer, TimerKey
 from headrace.groups.consumer.group import ConsumerGroup
-from headrace.groups.consumer.invariants import assert_consumer_follows
+from headrace.groups.consumer.invariants import assert_consumer_follows, assert_one_owner
 from headrace.groups.consumer.records import ConsumerRecord
 from headrace.groups.outcome import GroupOutcome
 from headrace.groups.settings import GroupSettings
@@ -60,6 +60,7 @@ class Decision:
         """Lets the rest of the decision build on a record."""
         if self._is_whole:
             assert_consumer_follows(self.group, record)
+            assert_one_owner(self.group, record)
         self._former.append(self.group.former(record))
         self.group.apply(record)
 

@@ -1,5 +1,8 @@
-"""The rules that every record of a consumer group keeps, given the records before it: asserted before it is appended, and
-again when it is applied. Rules about one key only: of a compacted log the records of other keys may be missing."""
+"""The rules that every record of a consumer group keeps, given the records before it.
+
+`assert_consumer_follows` is about one key, and asserted again when a record is applied. `assert_one_owner` is about several
+members, and asserted before the append only: of a compacted log that is read back the records of others may be missing.
+"""
 
 from headrace.groups.consumer.group import ConsumerGroup
 from headrace.groups.consumer.records import (
@@ -22,13 +25,12 @@ def assert_consumer_follows(group: ConsumerGroup, record: ConsumerRecord) -> Non
             assert epoch >= group.epoch, (record, group.epoch)
         case TargetEpochRecord(_, int(epoch)):
             assert epoch >= group.target_epoch, (record, group.target_epoch)
+        case CurrentMemberRecord(_, member_id, Current(epoch=epoch)) if epoch not in (LEFT_FOR_A_WHILE, _NOTHING_TOLD):
+            assert epoch >= group.current_of(member_id).epoch, (record, group.current_of(member_id))
+
+
+def assert_one_owner(group: ConsumerGroup, record: ConsumerRecord) -> None:
+    match record:
         case CurrentMemberRecord(_, member_id, Current() as current):
-            _assert_current_follows(group, member_id, current)
-
-
-def _assert_current_follows(group: ConsumerGroup, member_id: str, current: Current) -> None:
-    """The epoch of a member never falls while it is there, and a partition has one owner at any time."""
-    if current.epoch not in (LEFT_FOR_A_WHILE, _NOTHING_TOLD):
-        assert current.epoch >= group.current_of(member_id).epoch, (member_id, current, group.current_of(member_id))
-    for part in (*current.assigned, *current.revoking):
-        assert not group.is_owned_by_another(part, member_id), (member_id, part, group.owners[part])
+            for part in (*current.assigned, *current.revoking):
+                assert not group.is_owned_by_another(part, member_id), (member_id, part, group.owners[part])
