@@ -20,7 +20,6 @@ ALLOWED = {
     "headrace.broker.net.listener.Connection",
     "headrace.broker.partitions.Partitions",
     "headrace.broker.replication.fetcher.Fetcher",
-    "headrace.cli.up.supervisor.Supervisor",
     "headrace.gateway.push.hub.Hub",
     "headrace.gateway.webhooks.webhooks.Webhooks",
     "headrace.groups.consumer.ConsumerGroup",
