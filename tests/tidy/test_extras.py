@@ -27,6 +27,7 @@ NEEDS = {
     "headrace.cli.security.certificates": ("secure",),
     "headrace.cli.run.gateway_config": ("gateway",),
     "headrace.cli.run.gateway_reload": ("gateway",),
+    "headrace.cli.run.gateway_serving": ("gateway",),
     "headrace.cli.messages.group_reader": ("client",),
     "headrace.cli.messages.librdkafka": ("client",),
     "headrace.cli.messages.reader": ("client",),

@@ -7,7 +7,6 @@ from shrinking import hold
 
 METHODS_MAX = 20
 ALLOWED = {
-    "headrace.cli.up.supervisor.Supervisor",
     "headrace.client.cluster_client.ClusterClient",
     "headrace.client.writer_client.WriterClient",
     "headrace.partition.partition.Partition",

@@ -11,9 +11,7 @@ again, and the brokers are told; without one, or when the terminal is gone, SIGH
 """
 
 import contextlib
-import os
 import selectors
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -28,9 +26,8 @@ from headrace.cli.up.control import Listener, StartRequest
 from headrace.cli.up.file import ReadAgain, UpFile
 from headrace.cli.up.gateway_child import GatewayChild
 from headrace.cli.up.restarts import Restarts
+from headrace.cli.up.signals import Signals
 from headrace.cli.up.stopped_children import LOOK_SECONDS, StoppedChildren
-
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Watcher(Protocol):
@@ -80,16 +77,14 @@ class Supervisor:
         self.gateway = gateway
         self.file = file
         self.selector = selectors.DefaultSelector()
-        self.signals = 0
-        self._is_file_changed = False
-        self._had_terminal = _has_terminal()
+        self.signals = Signals(file is not None)
         self._serving = False
         self._living: set[Child] = set()
         self._asked: dict[Child, StartRequest] = {}
         self._to_start_again: set[Child] = set()
 
     def run(self) -> int:
-        with self._signals_wake_us():
+        with self.signals.waking(self.selector):
             try:
                 self._start()
                 with self._reachable():
@@ -103,10 +98,10 @@ class Supervisor:
     def _start(self) -> None:
         for child in self.children.values():
             self._launch(child)
-        while not all(child.ready for child in self.children.values()) and not self.signals:
+        while not all(child.ready for child in self.children.values()) and not self.signals.stops_asked:
             self._wait()
         # Not waited for, and not before: a web framework takes longer to load than a broker to start.
-        if self.gateway and not self.signals:
+        if self.gateway and not self.signals.stops_asked:
             self._launch(self.gateway)
 
     def _launch(self, child: Child) -> None:
@@ -117,13 +112,13 @@ class Supervisor:
 
     def _serve(self) -> int:
         self._serving = True
-        if not self.signals:
+        if not self.signals.stops_asked:
             self.watcher.on_serving(list(self.children.values()), self.gateway)
-        while not self.signals:
+        while not self.signals.stops_asked:
             self._wait(self._patience())
             self._end_stopped()
             self._restart_dead()
-            if self._is_file_changed:
+            if self.signals.takes_change():
                 self._read_file_again()
         return ExitCode.OK if self._brokers_left() else ExitCode.FAILED
 
@@ -134,7 +129,7 @@ class Supervisor:
 
     def _restart_dead(self) -> None:
         for child in self.restarts.due(time.monotonic()):
-            if not self.signals:
+            if not self.signals.stops_asked:
                 self._to_start_again.add(child)
                 self._launch(child)
 
@@ -147,7 +142,6 @@ class Supervisor:
                 child.process.kill()
 
     def _read_file_again(self) -> None:
-        self._is_file_changed = False
         assert self.file, "without a file the signal stops us"
         try:
             read = self.file.read_again()
@@ -200,11 +194,13 @@ class Supervisor:
             # Another broker of this host has ended it: it stood still in the midst of a write to the metadata store.
             self._to_start_again.add(child)
             self.watcher.on_stopped(child, self.stopped.patience_s)
-        if child in self._to_start_again and child.ready and not self.signals:
+        if child in self._to_start_again and child.ready and not self.signals.stops_asked:
             self._launch(child)
             return
         self._to_start_again.discard(child)
-        again = None if self.signals or _was_stopped(child) else self.restarts.on_death(child, time.monotonic())
+        again = (
+            None if self.signals.stops_asked or _was_stopped(child) else self.restarts.on_death(child, time.monotonic())
+        )
         self.watcher.on_death(child, cause, self._brokers_left(), again)
 
     def _cause(self, child: Child) -> UserError:
@@ -244,16 +240,16 @@ class Supervisor:
     # -- stopping ----------------------------------------------------------------------------------------------------
 
     def _stop(self) -> None:
-        if self._living and self.signals:
+        if self._living and self.signals.stops_asked:
             self.watcher.on_stopping()
         for child in self._living:
             self.selector.modify(child, selectors.EVENT_READ, partial(self._on_end, child))
-        asked, deadline = self.signals, time.monotonic() + STOP_SECONDS
+        asked, deadline = self.signals.stops_asked, time.monotonic() + STOP_SECONDS
         # The gateway has groups to leave, so the brokers go after it.
         for children in (self._living & {self.gateway}, self._living - {self.gateway}):
             for child in children:
                 child.process.terminate()
-            while self._living & children and self.signals == asked and time.monotonic() < deadline:
+            while self._living & children and self.signals.stops_asked == asked and time.monotonic() < deadline:
                 self._wait(seconds=1.0)
         for child in self._living:
             child.kill()
@@ -265,37 +261,6 @@ class Supervisor:
             self.selector.unregister(child)
             child.stop()
             self._living.discard(child)
-
-    @contextlib.contextmanager
-    def _signals_wake_us(self) -> Iterator[None]:
-        wake_read, wake_write = os.pipe()
-        os.set_blocking(wake_write, False)
-        self.selector.register(wake_read, selectors.EVENT_READ, lambda: os.read(wake_read, 4096))
-        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-        former = {number: signal.signal(number, self._on_signal) for number in STOP_SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in former.items():
-                signal.signal(number, handler)
-            signal.set_wakeup_fd(-1)
-            self.selector.close()
-            os.close(wake_read)
-            os.close(wake_write)
-
-    def _on_signal(self, number: int, _: object) -> None:
-        if number == signal.SIGHUP and self.file and _has_terminal() == self._had_terminal:
-            self._is_file_changed = True
-        else:
-            self.signals += 1
-
-
-def _has_terminal() -> bool:
-    try:
-        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
-    except OSError:
-        return False
-    return True
 
 
 def _was_stopped(child: Child) -> bool:
