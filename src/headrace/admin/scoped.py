@@ -6,7 +6,7 @@ from typing import NamedTuple
 from headrace.admin.admin import Admin
 from headrace.admin.tokens import create_token
 from headrace.base.errors import UserError
-from headrace.security.scoped_tokens import BadToken, narrowed, whole_token
+from headrace.security.scoped_tokens import BadToken, narrowed, parse_token, whole_token
 
 
 class ScopedTokenMade(NamedTuple):
@@ -19,6 +19,14 @@ class ScopedTokenMade(NamedTuple):
 
     def __repr__(self) -> str:
         return f"ScopedTokenMade({self.id!r}, ***, {self.owner!r}, {self.expires_ms}, {self.max_ms})"
+
+
+def narrower(token: str, grants: Sequence[str]) -> str:
+    """A token made of this one, which may do no more than `grants`."""
+    try:
+        return narrowed(parse_token(token), [{"may": list(grants)}]).text
+    except BadToken as error:
+        raise UserError(f"the token of this login cannot be narrowed: {error}", "log in with another one") from None
 
 
 async def make_scoped_token(

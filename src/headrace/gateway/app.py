@@ -30,6 +30,8 @@ from headrace.gateway.monitor import routes as monitor_routes
 from headrace.gateway.monitor.monitor import Monitor
 from headrace.gateway.monitor.requests import CountRequests
 from headrace.gateway.monitor.traces import TraceRequests, Traces
+from headrace.gateway.oidc.pages import OidcPages
+from headrace.gateway.oidc.provider import provider_of
 from headrace.gateway.push import routes as push_routes
 from headrace.gateway.push.hub import Hub
 from headrace.gateway.segments import Segments
@@ -50,6 +52,7 @@ ROUTERS: tuple[APIRouter, ...] = (
 
 def create_app(settings: GatewaySettings) -> FastAPI:
     gateway = Gateway(settings)
+    provider = provider_of(settings)
     if gateway.trust is None:
         gateway.add(MessageStore(gateway))
         gateway.add(Once(gateway, Memory(settings.idempotency_bytes_max)))
@@ -59,6 +62,8 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         gateway.add(Monitor(gateway))
     else:
         add_callers(gateway, gateway.trust)
+        if provider is not None:
+            gateway.add(provider)
     app = FastAPI(
         title="Headrace",
         version=__version__,
@@ -76,7 +81,10 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router)
     if gateway.trust is not None:
-        app.include_router(LoginPage(gateway.part(Callers), gateway.part(Visits)).router)
+        callers, visits = gateway.part(Callers), gateway.part(Visits)
+        app.include_router(LoginPage(callers, visits, provider).router)
+        if provider is not None:
+            app.include_router(OidcPages(provider, callers, visits).router)
         describe_logins(app, gateway.trust)
     mount(app, gateway)
     return app

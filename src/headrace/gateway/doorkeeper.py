@@ -78,7 +78,7 @@ def _is_link_to_page(scope: Scope) -> bool:
     if (b"sec-fetch-dest", b"document") not in scope["headers"] or scope.get("method") != "GET":
         return False
     path = scope["path"]
-    return bool(path in ("/", "/ui", "/docs") or path.startswith("/ui/"))
+    return bool(path in ("/", "/ui", "/docs", "/login", "/login/oidc", "/login/oidc/done") or path.startswith("/ui/"))
 
 
 def host_name(host: str) -> str:

@@ -58,6 +58,8 @@ class Gateway:
         self.has_login = identity is not None or self.trust is None or bool(settings.service_config)
         self._identity = identity or _own_identity(settings, self.trust)
         self.home = home or self
+        self.holder = ""
+        """The holder of the credential, where there is a caller: of one, many may be logged in."""
         self.intake: Intake = home.intake if home else Intake(settings)
         self._parts: dict[type, Part] = {}
         self._lacking: dict[type, str] = {}

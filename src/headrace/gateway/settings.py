@@ -35,6 +35,13 @@ class GatewaySettings(BaseSettings):
     caller_idle_seconds: float = Field(300.0, gt=0, description="After so long without a request a login's clients go.")
     ui_session_seconds: float = Field(3600.0, gt=0, description="After so long unused a log-in to the UI ends.")
     cookie_secure: bool = Field(False, description="Cookies over https only, also where a proxy ends TLS before us.")
+    oidc_issuer: str = Field("", description="URL of the OpenID provider that people log in to the UI with.")
+    oidc_client_id: str = Field("", description="The name that the provider knows this gateway by.")
+    oidc_client_secret_file: str = Field("", description="File with the secret of that client, if it has one.")
+    oidc_audience: str = Field("", description="The audience of access tokens: the one that brokers expect.")
+    oidc_redirect_url: str = Field("", description="Where the provider sends browsers back: https://…/login/oidc/done")
+    oidc_scopes: Words = Field(("openid", "profile"), description="Scopes that are asked for; openid is among them.")
+    oidc_ca: str = Field("", description="PEM file of the authorities that the provider's certificate is trusted by.")
     certificate: str = Field("", description="PEM file with the gateway's certificate and its chain: serves https.")
     certificate_key: str = Field(
         "", description="PEM file with the key of `certificate`, if it is not in the same file."
@@ -98,7 +105,9 @@ class GatewaySettings(BaseSettings):
     def is_tls(self) -> bool:
         return bool(self.certificate)
 
-    @field_validator("broker_metrics", "allowed_hosts", "allowed_origins", "webhook_networks", mode="before")
+    @field_validator(
+        "broker_metrics", "allowed_hosts", "allowed_origins", "webhook_networks", "oidc_scopes", mode="before"
+    )
     @classmethod
     def _words(cls, value: object) -> object:
         return tuple(filter(None, (word.strip() for word in value.split(",")))) if isinstance(value, str) else value

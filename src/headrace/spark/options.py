@@ -5,7 +5,19 @@ from difflib import get_close_matches
 
 from headrace.base.errors import UserError
 
+# The first is the default.
+EXECUTOR_TOKENS = ("auto", "required", "off")
+EXECUTOR_TOKEN = "executorToken"
 _SECURITY = ("kafka.security.", "kafka.sasl.", "kafka.ssl.", "kafka.enable.ssl.")
+
+
+class HiddenOptions(tuple[tuple[str, str], ...]):
+    """Names and values, passwords among them, which no error and no plan shows."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"({', '.join(name for name, _ in self)})"
 
 
 def check_names(options: Mapping[str, str], side: str, known: Collection[str], shown: Collection[str]) -> None:
@@ -26,7 +38,14 @@ def bootstrap_of(options: Mapping[str, str]) -> str:
     return bootstrap
 
 
-def security_of(options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def executor_token_of(options: Mapping[str, str]) -> str:
+    chosen = options.get(EXECUTOR_TOKEN.lower(), EXECUTOR_TOKENS[0]).lower()
+    if chosen not in EXECUTOR_TOKENS:
+        raise UserError(f"{EXECUTOR_TOKEN}={chosen} does not exist", f"use {', '.join(EXECUTOR_TOKENS)}")
+    return chosen
+
+
+def security_of(options: Mapping[str, str]) -> HiddenOptions:
     """The security options without their `kafka.`, for `security_from`."""
     chosen = ((name.removeprefix("kafka."), value) for name, value in options.items() if name.startswith(_SECURITY))
-    return tuple(sorted(chosen))
+    return HiddenOptions(sorted(chosen))

@@ -191,6 +191,16 @@ def test_what_needs_a_login_of_the_gateway_says_so(http):
     assert http.get("/metrics", headers=basic(*AL)).status_code == 200
 
 
+def test_one_holder_cannot_take_all_pages_of_the_ui(secured, tmp_path):
+    running = gateway_before(secured, tmp_path, "--set", "ui_pages_max=4").start()
+    try:
+        with running.client() as http:
+            seen = [http.get("/ui/topics", headers=basic(*who)).status_code for who in (AL, AL, BO)]
+            assert seen == [200, 429, 200]
+    finally:
+        running.stop()
+
+
 def test_one_login_for_everybody_has_to_be_asked_for(secured, tmp_path, orders):
     settings = client_file(tmp_path / "root.properties", user="root")
     words = ("--client-config", str(settings))

@@ -12,13 +12,13 @@ from headrace.broker.net.descriptors import Descriptors
 from headrace.broker.net.listener import Listener, Shared
 from headrace.broker.security.gate import GateSettings, LoginGates
 from headrace.broker.security.login import Login
-from headrace.broker.security.login_work import LoginWork
 from headrace.broker.security.mechanisms import OauthbearerExchange, PlainExchange, ScramExchange, ServerMessage
 from headrace.broker.security.token_logins import TokenLogins
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import Secret, User
 from headrace.cluster.image import Image
 from headrace.cluster.listeners import PlannedListener
+from headrace.identity.login_work import LoginWork
 from headrace.security.credentials import SHA_256, Credentials, credential_from, salted_password
 from headrace.security.refusal import LoginRefused
 from headrace.security.scoped_tokens import Caveat, narrowed, whole_token

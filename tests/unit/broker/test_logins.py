@@ -9,12 +9,13 @@ import pytest
 
 from headrace.base.errors import PeerError
 from headrace.base.probe import Probes
-from headrace.broker.security import login_work, mechanisms
+from headrace.broker.security import mechanisms
 from headrace.broker.security.logins import Logins
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.entities import Secret
 from headrace.cluster.image import Image
 from headrace.cluster.listeners import PlannedListener
+from headrace.identity import login_work
 from headrace.security.shared_secret import SALTS
 
 WRONG = b"\0al\0wrong"

@@ -12,8 +12,9 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from headrace.base.errors import UserError
-from headrace.broker.security.login_work import LoginWork
-from headrace.broker.security.signing_keys import (
+from headrace.identity.login_work import LoginWork
+from headrace.identity.signed_tokens import TokenVerifier
+from headrace.identity.signing_keys import (
     KEEP_SECONDS_MAX,
     UNKNOWN_SECONDS_MIN,
     Pauses,
@@ -21,7 +22,6 @@ from headrace.broker.security.signing_keys import (
     parse_jwks,
     reader_of,
 )
-from headrace.broker.security.tokens import TokenVerifier
 from headrace.security.refusal import LoginRefused
 from signed_tokens import EC_KEY, ED_KEY, JWKS, RSA_KEY, SMALL_RSA_KEY, STRANGE_KEY, claims, jwk, token
 

@@ -19,7 +19,6 @@ from headrace.broker.membership.view import View
 from headrace.broker.net.listener import Listener
 from headrace.broker.security.gate import LoginGates
 from headrace.broker.security.login_settings import LoginSettings, claim_rules, gate_settings
-from headrace.broker.security.login_work import LoginWork
 from headrace.broker.security.mechanisms import (
     NONCE_BYTES,
     Begin,
@@ -28,12 +27,13 @@ from headrace.broker.security.mechanisms import (
     ScramExchange,
     TokenClaims,
 )
-from headrace.broker.security.signing_keys import SigningKeys
 from headrace.broker.security.token_logins import TokenLogins
-from headrace.broker.security.tokens import TokenVerifier
 from headrace.broker.tasks import Tasks
 from headrace.cluster.entities import User
 from headrace.cluster.listeners import PlannedListener
+from headrace.identity.login_work import LoginWork
+from headrace.identity.signed_tokens import TokenVerifier
+from headrace.identity.signing_keys import SETTING, Pauses, SigningKeys, reader_of
 from headrace.security.credentials import DIGESTS, Credentials
 from headrace.security.refusal import LoginRefused
 from headrace.security.shared_secret import SALTS, SECRET_BYTES, make_secret
@@ -108,7 +108,7 @@ class Logins:
         if settings.flag(SCOPED_ONLY):
             return lambda: OauthbearerExchange(None, self._tokens)
         rules = claim_rules(settings)
-        keys = SigningKeys.from_settings(settings, self._loop)
+        keys = _signing_keys(settings, self._loop)
         self._keys.append(keys)
         await keys.load()
         self._tasks.start("signing keys", keys.run())
@@ -128,3 +128,13 @@ class Logins:
 
     def _nonce(self) -> str:
         return urlsafe_b64encode(self._rng.randbytes(NONCE_BYTES)).decode()
+
+
+def _signing_keys(settings: LoginSettings, loop: asyncio.AbstractEventLoop) -> SigningKeys:
+    url = settings.text(SETTING)
+    pauses = Pauses(
+        settings.number("sasl.oauthbearer.jwks.endpoint.refresh.ms") / 1000,
+        settings.number("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms") / 1000,
+        settings.number("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms") / 1000,
+    )
+    return SigningKeys(reader_of(url), url, pauses, loop)

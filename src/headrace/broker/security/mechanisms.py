@@ -9,9 +9,9 @@ from typing import Final, NamedTuple, Protocol
 
 from headrace.base.clock import Clock
 from headrace.broker.security.login import Login
-from headrace.broker.security.login_work import LoginWork
 from headrace.broker.security.token_logins import TokenLogins, is_scoped
 from headrace.cluster.entities import ScramCredential
+from headrace.identity.login_work import LoginWork
 from headrace.security.credentials import Credentials, is_password_of
 from headrace.security.oauthbearer import GOODBYE, REFUSAL, Bearer, ClaimRules, check_claims, parse_bearer
 from headrace.security.plain import parse_plain

@@ -25,7 +25,7 @@ from headrace.gateway.push.hub import Hub
 logger = logging.getLogger("headrace.gateway")
 
 SWEEP_SECONDS = 1.0
-# A fourth of all logins may be of one holder, who has many tokens or spells one in many ways.
+# A fourth of all logins, and of open pages, may be of one holder, who has many tokens or spells one in many ways.
 HOLDER_SHARE = 4
 # From a login to the first request that it was for.
 FIRST_REQUEST_SECONDS_MAX = 1.0
@@ -154,6 +154,7 @@ class Callers:
     async def _open(self, credential: Credential, key: bytes, identity: BrokerLogin) -> Caller:
         self._make_room(credential)
         gateway = Gateway(self._home.settings, identity, self._home)
+        gateway.holder = credential.holder
         self._furnish(gateway)
         await gateway.start()
         caller = self._callers[key] = Caller(credential, key, gateway, self._now())

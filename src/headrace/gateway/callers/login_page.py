@@ -13,8 +13,10 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from headrace.gateway.callers import credential as credentials
 from headrace.gateway.callers.callers import Callers
-from headrace.gateway.callers.reception import LOGIN, LOGOUT, is_page
+from headrace.gateway.callers.reception import LOGIN, LOGOUT, own_page
 from headrace.gateway.callers.visits import VISIT, Visits, cookie_in
+from headrace.gateway.oidc.pages import link_to
+from headrace.gateway.oidc.provider import Provider
 from headrace.gateway.problem import Problem
 
 FORM_BYTES_MAX = 64 << 10
@@ -40,7 +42,8 @@ _PAGE = """<!doctype html>
 <style nonce="{nonce}">{style}</style></head>
 <body><main><h1>Headrace</h1><p>Log in as a user of the cluster.</p>{complaint}
 <form method="post" action="{action}"><input type="hidden" name="form" value="{form}">
-<input type="hidden" name="next" value="{next}">{fields}<button type="submit">Log in</button></form></main></body></html>
+<input type="hidden" name="next" value="{next}">{fields}<button type="submit">Log in</button></form>{elsewhere}
+</main></body></html>
 """
 _PASSWORD = """<label for="name">Name</label><input id="name" name="name" autocomplete="username" autofocus>
 <label for="secret">Password</label>
@@ -51,8 +54,9 @@ _TOKEN = """<label for="secret">Token</label>
 
 
 class LoginPage:
-    def __init__(self, callers: Callers, visits: Visits) -> None:
+    def __init__(self, callers: Callers, visits: Visits, provider: Provider | None = None) -> None:
         self._callers = callers
+        self._provider = provider
         self._visits = visits
         self.router = APIRouter(include_in_schema=False)
         self.router.add_api_route(LOGIN, self.show, methods=["GET"])
@@ -60,11 +64,11 @@ class LoginPage:
         self.router.add_api_route(LOGOUT, self.log_out, methods=["POST"])
 
     async def show(self, request: Request, next: str = "/") -> Response:
-        return self._page(_own_page(next))
+        return self._page(own_page(next))
 
     async def log_in(self, request: Request) -> Response:
         form = await _form(request)
-        wanted = _own_page(form.get("next", ""))
+        wanted = own_page(form.get("next", ""))
         known = cookie_in(request.scope, self._visits.form_cookie)
         if not known or not hmac.compare_digest(known.encode(), form.get("form", "").encode("utf-8", "replace")):
             return self._page(wanted, "This form was too old. Please try again.", 403)
@@ -104,6 +108,7 @@ class LoginPage:
             action=LOGIN,
             form=form,
             next=html.escape(wanted, quote=True),
+            elsewhere=self._elsewhere(wanted),
             fields=_PASSWORD if self._callers.trust.takes_passwords else _TOKEN,
         )
         allowed = f"style-src 'nonce-{nonce}'; form-action 'self'"
@@ -112,6 +117,14 @@ class LoginPage:
         reply = HTMLResponse(text, status, headers)
         reply.headers.append("set-cookie", self._visits.cookie_text(self._visits.form_cookie, form))
         return reply
+
+    def _elsewhere(self, wanted: str) -> str:
+        if self._provider is None:
+            return ""
+        begin, end = html.escape(link_to(wanted), quote=True), html.escape(self._provider.end_session_url, quote=True)
+        there = html.escape(self._provider.name)
+        out = f'<p class="hint"><a href="{end}">Log out at {there}</a></p>' if end else ""
+        return f'<p class="hint"><a href="{begin}">Log in with {there}</a></p>{out}'
 
 
 async def _form(request: Request) -> dict[str, str]:
@@ -125,10 +138,3 @@ async def _form(request: Request) -> dict[str, str]:
             400, "Bad form", f"the form has more than {FORM_FIELDS_MAX} fields", "use the page at /login"
         ) from None
     return {name: values[0] for name, values in fields.items()}
-
-
-def _own_page(wanted: str) -> str:
-    """A page of ours to go on to; nowhere else, whatever a link says."""
-    path = wanted.partition("?")[0]
-    is_plain = wanted.isascii() and wanted.isprintable() and "\\" not in wanted and not wanted.startswith("//")
-    return wanted if is_plain and path.startswith("/") and is_page(path) and not path.startswith("/_") else "/"

@@ -20,8 +20,10 @@ from headrace.gateway.problem import Problem
 from headrace.gateway.settings import GatewaySettings
 
 LOGIN, LOGOUT = "/login", "/logout"
+# By an OpenID provider: the way there, and the way back.
+OIDC, OIDC_DONE = "/login/oidc", "/login/oidc/done"
 # Whether the process lives and brokers answer, which is nobody's secret, and where one logs in.
-OPEN = frozenset({"/health", "/ready", LOGIN, "/favicon.ico"})
+OPEN = frozenset({"/health", "/ready", LOGIN, OIDC, OIDC_DONE, "/favicon.ico"})
 _PAGES = frozenset({"/", "/docs", "/openapi.json", LOGOUT})
 # The longest form of a log-in, and all that strangers send at once: the room of callers is not theirs.
 STRANGER_BYTES_MAX = 64 << 10
@@ -78,6 +80,13 @@ class Reception:
 def is_page(path: str) -> bool:
     """Whether a browser that has logged in may ask for it by its cookie."""
     return path in _PAGES or path == "/ui" or path.startswith(_BELOW)
+
+
+def own_page(wanted: str) -> str:
+    """A page of ours to go on to; nowhere else, whatever a link says."""
+    path = wanted.partition("?")[0]
+    is_plain = wanted.isascii() and wanted.isprintable() and "\\" not in wanted and not wanted.startswith("//")
+    return wanted if is_plain and path.startswith("/") and is_page(path) and not path.startswith("/_") else "/"
 
 
 async def _turn_away(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:

@@ -25,9 +25,14 @@ VISIT = "headrace.visit"
 
 
 class Visit:
-    def __init__(self, key: bytes, credential: Credential, now: float) -> None:
+    def __init__(
+        self, key: bytes, credential: Credential, now: float, name: str = "", seconds_max: float = 0.0
+    ) -> None:
+        """`seconds_max` is how long its token lives; 0 for what does not end."""
         self.key = key
         self.credential = credential
+        self._name = name
+        self._seconds_max = min(seconds_max or VISIT_SECONDS_MAX, VISIT_SECONDS_MAX)
         self.token = secrets.token_urlsafe(24)
         self.began_at = self.used_at = now
         self.is_ended = False
@@ -39,7 +44,11 @@ class Visit:
 
     @property
     def name(self) -> str:
-        return self.credential.name or "token"
+        return self._name or self.credential.name or "token"
+
+    @property
+    def ends_at(self) -> float:
+        return self.began_at + self._seconds_max
 
     @contextlib.contextmanager
     def used(self) -> Iterator[None]:
@@ -53,7 +62,7 @@ class Visit:
 
     def is_over(self, now: float, idle_seconds: float) -> bool:
         is_unused = not self._open and now - self.used_at > idle_seconds
-        return is_unused or now - self.began_at > VISIT_SECONDS_MAX
+        return is_unused or now > self.ends_at
 
     def is_own(self, token: str) -> bool:
         return hmac.compare_digest(self.token.encode(), token.encode("utf-8", "replace"))
@@ -73,15 +82,15 @@ class Visits:
         self._visits: dict[bytes, Visit] = {}
         self.on_end: Callable[[Visit], None] = lambda _: None
 
-    def begin(self, credential: Credential) -> str:
-        """The text of the cookie."""
+    def begin(self, credential: Credential, name: str = "", seconds_max: float = 0.0) -> str:
+        """The text of the cookie; `name` is what pages show, and the visit ends after `seconds_max`, if it is not 0."""
         self._forget_old()
         own = [each for each in self._visits.values() if each.credential.holder == credential.holder]
         self._make_room(own, VISITS_PER_LOGIN_MAX)
         self._make_room(list(self._visits.values()), VISITS_MAX)
         id = secrets.token_urlsafe(32)
         key = _key(id)
-        self._visits[key] = Visit(key, credential, _now())
+        self._visits[key] = Visit(key, credential, _now(), name, seconds_max)
         return self.cookie_text(self.cookie, id)
 
     def _make_room(self, visits: list[Visit], most: int) -> None:
@@ -114,6 +123,9 @@ class Visits:
         for visit in [each for each in self._visits.values() if each.is_over(now, self._idle_seconds)]:
             self.end(visit)
 
+    def _seconds_to_next_end(self) -> float:
+        return max(1.0, min((each.ends_at for each in self._visits.values()), default=_now() + 60.0) - _now())
+
     async def start(self) -> None:
         self._sweeping = asyncio.create_task(self._run())
 
@@ -123,7 +135,7 @@ class Visits:
     async def _run(self) -> None:
         """Ends visits in time, their open pages too."""
         while True:
-            await asyncio.sleep(min(30.0, self._idle_seconds))
+            await asyncio.sleep(min(30.0, self._idle_seconds, self._seconds_to_next_end()))
             self._forget_old()
 
 

@@ -14,12 +14,13 @@ from nicegui.middlewares import RedirectWithPrefixMiddleware, SetCacheControlMid
 from starlette.routing import Match, Mount
 from starlette.types import Message, Receive, Scope, Send
 
+from headrace.gateway.callers.callers import HOLDER_SHARE
 from headrace.gateway.callers.visits import VISIT, Visit, Visits
 from headrace.gateway.gateway import CALLER, Gateway, gateway_of
 from headrace.gateway.intake import too_busy
 from headrace.gateway.problem import Problem
 from headrace.gateway.segments import is_plain
-from headrace.gateway.ui.own_pages import end_pages, hear_own_events, keep_own
+from headrace.gateway.ui.own_pages import end_pages, hear_own_events, keep_own, pages_of
 from headrace.gateway.ui.shell import shell
 from headrace.gateway.ui.watch import Describe, Watch
 
@@ -64,16 +65,19 @@ class _Pages(Mount):
                 message["headers"] = _headers(scope["path"], message, CALLER in scope)
             await send(message)
 
-        if scope["type"] == "http" and not scope["path"].startswith("/_nicegui") and self._is_full():
+        if scope["type"] == "http" and not scope["path"].startswith("/_nicegui") and self._is_full(scope):
             await too_busy("as many pages of the UI are open as may be (ui_pages_max)").response()(scope, receive, send)
             return
         if scope["path"] != _ICON:
             scope[_WATCH] = self._watch(gateway_of(scope, self.gateway))
         await super().handle(scope, receive, send_with_headers)
 
-    def _is_full(self) -> bool:
+    def _is_full(self, scope: Scope) -> bool:
         """A page costs memory until its browser is gone; one that nobody connects to, for a minute."""
-        return len(Client.instances) >= self.gateway.settings.ui_pages_max
+        pages_max = self.gateway.settings.ui_pages_max
+        if CALLER in scope and pages_of(scope[CALLER].holder) >= max(1, pages_max // HOLDER_SHARE):
+            return True
+        return len(Client.instances) >= pages_max
 
     def _watch(self, gateway: Gateway) -> Watch:
         """One for each caller who has logged in; what one of them sees is no other's."""

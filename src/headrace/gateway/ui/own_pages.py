@@ -17,6 +17,7 @@ GOODBYE_SECONDS = 0.5
 _FROM_PAGES = ("event", "javascript_response", "ack", "log")
 # The log-in of each page, by browser or by program.
 _owners: "WeakKeyDictionary[Client, object]" = WeakKeyDictionary()
+_holders: "WeakKeyDictionary[Client, str]" = WeakKeyDictionary()
 
 
 def keep_own(client: Client, scope: Scope) -> None:
@@ -25,6 +26,7 @@ def keep_own(client: Client, scope: Scope) -> None:
     if owner is None:
         return
     _owners[client] = owner
+    _holders[client] = scope[CALLER].holder
     accept = client.accept_handshake
 
     def accept_own(socket_id: str, tab_id: Any, environ: Any) -> bool:
@@ -32,6 +34,11 @@ def keep_own(client: Client, scope: Scope) -> None:
         return is_own and not _is_over(owner) and accept(socket_id, tab_id, environ)
 
     client.accept_handshake = accept_own  # type: ignore[method-assign]
+
+
+def pages_of(holder: str) -> int:
+    """The number of open pages of one holder, in however many log-ins."""
+    return sum(_holders.get(client) == holder for client in Client.instances.values())
 
 
 def _is_over(owner: object) -> bool:

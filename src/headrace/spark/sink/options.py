@@ -9,7 +9,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from headrace.base.errors import UserError
-from headrace.spark.options import bootstrap_of, check_names, security_of
+from headrace.spark.options import (
+    EXECUTOR_TOKEN,
+    HiddenOptions,
+    bootstrap_of,
+    check_names,
+    executor_token_of,
+    security_of,
+)
 
 EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
 ALL = -1
@@ -19,6 +26,7 @@ _OWN = (
     "includeHeaders",
     "includeTimestamp",
     "transactionalIdPrefix",
+    EXECUTOR_TOKEN,
     "checkpointLocation",
     "path",
 )
@@ -65,7 +73,8 @@ class SinkOptions(NamedTuple):
     delivery_seconds: float
     start_seconds: float
     transaction_timeout_ms: int
-    security: tuple[tuple[str, str], ...]
+    executor_token: str
+    security: HiddenOptions
     """Options without their `kafka.`, for `security_from`."""
 
 
@@ -97,6 +106,7 @@ def sink_options(given: Mapping[str, str], default_guarantee: str) -> SinkOption
         delivery_seconds=_number(options, "kafka.delivery.timeout.ms", 120_000, least=1) / 1000,
         start_seconds=_number(options, "kafka.max.block.ms", 30_000, least=1) / 1000,
         transaction_timeout_ms=_number(options, "kafka.transaction.timeout.ms", 300_000, least=1),
+        executor_token=executor_token_of(options),
         security=security_of(options),
     )
 

@@ -9,7 +9,7 @@ number of tasks was changed between crash and restart.
 Writers are made on the driver for every micro-batch and sent to the tasks: they hold options, no state.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -18,7 +18,9 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import StructType
 
 from headrace.base.errors import UserError
+from headrace.spark.executor_login import executor_security, writing
 from headrace.spark.frozen_modules import freeze_loaded
+from headrace.spark.plain_words import WRITING, in_plain_words
 from headrace.spark.sink.columns import Columns, columns_of
 from headrace.spark.sink.options import AT_LEAST_ONCE, EXACTLY_ONCE, SinkOptions, sink_options
 
@@ -39,7 +41,7 @@ def writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> "
     chosen = sink_options(options, AT_LEAST_ONCE)
     if chosen.guarantee == EXACTLY_ONCE:
         raise UserError("a batch write is at least once", "exactly-once is for streams: use writeStream")
-    return BatchSink(chosen, _columns(chosen, schema))
+    return BatchSink(_for_tasks(chosen, writing(chosen.topic)), _columns(chosen, schema))
 
 
 def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> "StreamSink":
@@ -48,7 +50,14 @@ def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: boo
         raise UserError("a topic cannot be overwritten", 'use .outputMode("append") or "update"')
     chosen = sink_options(options, EXACTLY_ONCE)
     freeze_loaded("plan a write")
-    return StreamSink(chosen, _columns(chosen, schema))
+    prefix = chosen.transactional_id_prefix if chosen.guarantee == EXACTLY_ONCE else ""
+    return StreamSink(_for_tasks(chosen, writing(chosen.topic, prefix)), _columns(chosen, schema))
+
+
+def _for_tasks(options: SinkOptions, grants: Sequence[str]) -> SinkOptions:
+    """The options that tasks are sent, with a login of their own."""
+    with in_plain_words(options.bootstrap, WRITING):
+        return options._replace(security=executor_security(options, grants))
 
 
 def _columns(options: SinkOptions, schema: StructType) -> Columns:

@@ -4,14 +4,16 @@ Offsets are resolved when Spark plans the read; the tasks then read fixed ranges
 tells a Python source nothing of the columns that a query uses.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
+from headrace.spark.executor_login import executor_security, reading
 from headrace.spark.frozen_modules import freeze_loaded
 from headrace.spark.loop_thread import loop_thread
+from headrace.spark.options import HiddenOptions
 from headrace.spark.plain_words import READING, in_plain_words
 from headrace.spark.source.columns import check_schema
 from headrace.spark.source.filters import Narrowed, narrow
@@ -23,14 +25,41 @@ from headrace.spark.source.subscription import PlanOffsets, find_partitions
 
 
 class RangePartition(InputPartition):
-    """The offset ranges that one task reads."""
+    """The offset ranges that one task reads, and the login by which it does."""
 
-    def __init__(self, *ranges: OffsetRange) -> None:
+    def __init__(self, *ranges: OffsetRange, security: HiddenOptions) -> None:
         super().__init__(ranges)
         self.ranges = ranges
+        self.security = security
 
 
-class BatchSource(DataSourceReader):
+class TaskReader:
+    """The half of a reader that tasks have. Spark sends it to them whole: without the login of the options."""
+
+    _options: SourceOptions
+    _schema: StructType
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_options": self._options._replace(security=HiddenOptions())}
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        # Spark turns an empty plan into one partition of nothing.
+        if isinstance(partition, RangePartition):
+            freeze_loaded("read")
+            options = self._options._replace(security=partition.security)
+            for each in partition.ranges:
+                yield from read_rows(options, self._schema, each)
+
+
+def planned(options: SourceOptions, tasks: Iterable[Sequence[OffsetRange]]) -> list[InputPartition]:
+    """A partition for each task, with a login that may read what all of them do."""
+    tasks = list(tasks)
+    topics = [each.id.topic for task in tasks for each in task]
+    security = executor_security(options, reading(topics, options.dead_letter_topic))
+    return [RangePartition(*task, security=security) for task in tasks]
+
+
+class BatchSource(TaskReader, DataSourceReader):
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self._options = source_options(options, is_streaming=False)
         self._schema = schema
@@ -39,14 +68,8 @@ class BatchSource(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         with in_plain_words(self._options.bootstrap, READING):
-            return [RangePartition(each) for each in loop_thread().run(_plan(self._options, self._narrowed))]
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        # Spark turns an empty plan into one partition of nothing.
-        if isinstance(partition, RangePartition):
-            freeze_loaded("read")
-            for each in partition.ranges:
-                yield from read_rows(self._options, self._schema, each)
+            ranges = loop_thread().run(_plan(self._options, self._narrowed))
+            return planned(self._options, ([each] for each in ranges)) if ranges else []
 
 
 class FilteringBatchSource(BatchSource):

@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import EARLIEST, LATEST
-from headrace.spark.options import bootstrap_of, check_names, security_of
+from headrace.spark.options import (
+    EXECUTOR_TOKEN,
+    HiddenOptions,
+    bootstrap_of,
+    check_names,
+    executor_token_of,
+    security_of,
+)
 from headrace.spark.source.offsets import parse_offsets, parse_partitions
 
 _SUBSCRIPTIONS = ("subscribe", "subscribePattern", "assign")
@@ -36,6 +43,7 @@ _OWN = (
     "valueFormat",
     "valueSchema",
     "deadLetterTopic",
+    EXECUTOR_TOKEN,
 )
 _KAFKA = (
     "kafka.bootstrap.servers",
@@ -111,7 +119,8 @@ class SourceOptions(NamedTuple):
     value_format: str
     value_schema: str
     dead_letter_topic: str
-    security: tuple[tuple[str, str], ...]
+    executor_token: str
+    security: HiddenOptions
     """Options without their `kafka.`, for `security_from`."""
 
     @property
@@ -159,6 +168,7 @@ def source_options(given: Mapping[str, str], *, is_streaming: bool) -> SourceOpt
         value_format=_choice(options, "valueFormat", "none", ("none", "json", "avro")),
         value_schema=options.get("valueschema", ""),
         dead_letter_topic=options.get("deadlettertopic", ""),
+        executor_token=executor_token_of(options),
         security=security_of(options),
     )
 

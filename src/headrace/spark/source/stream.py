@@ -9,7 +9,7 @@ An object of this class on the driver has state; those that Spark sends to tasks
 """
 
 import time
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -25,10 +25,9 @@ from pyspark.sql.types import StructType
 
 from headrace.base.errors import UserError
 from headrace.client.cluster_client import LATEST
-from headrace.spark.frozen_modules import freeze_loaded
 from headrace.spark.loop_thread import loop_thread
 from headrace.spark.plain_words import READING, in_plain_words
-from headrace.spark.source.batch import RangePartition
+from headrace.spark.source.batch import TaskReader, planned
 from headrace.spark.source.columns import check_schema
 from headrace.spark.source.group_progress import commit_progress, group_of, keep_start, kept_start
 from headrace.spark.source.lost_records import LostRecords, report
@@ -37,7 +36,6 @@ from headrace.spark.source.options import source_options
 from headrace.spark.source.plan import plan_ranges
 from headrace.spark.source.ranges import shared_out, take
 from headrace.spark.source.record_size import bytes_per_record
-from headrace.spark.source.rows import read_rows
 from headrace.spark.source.subscription import PlanOffsets, Subscribed, find_partitions, offsets_at
 
 POLL_SECONDS = 0.5
@@ -49,7 +47,7 @@ Told = dict[str, dict[str, int]]
 T = TypeVar("T")
 
 
-class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class StreamSource(TaskReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self._options = source_options(options, is_streaming=True)
         self._schema = schema
@@ -170,7 +168,7 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _ask(question: Coroutine[Any, Any, T]) -> T:
         return loop_thread().run(question)
 
-    # -- rows -------------------------------------------------------------------------------------------------------
+    # -- tasks ------------------------------------------------------------------------------------------------------
 
     def partitions(self, start: Told, end: Told) -> list[InputPartition]:
         starts, limits = offsets_from_json(start), offsets_from_json(end)
@@ -178,7 +176,8 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
             # A batch that died half-way is planned from the checkpoint alone.
             self._check_cluster(end)
             ranges = self._ask(plan_ranges(PlanOffsets(self._options, limits), starts, limits))
-        return [RangePartition(*each) for each in shared_out(ranges, self._is_few(starts, limits))]
+            tasks = list(shared_out(ranges, self._is_few(starts, limits)))
+            return planned(self._options, tasks) if tasks else []
 
     def _is_few(self, starts: Offsets, limits: Offsets) -> bool:
         """Whether the records are few, told from the checkpoint alone: a batch that is repeated has to have the same
@@ -187,9 +186,3 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._options.min_partitions or self._options.max_records_per_partition:
             return False
         return sum(limit - starts.get(id, 0) for id, limit in limits.items()) <= FEW_RECORDS
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        if isinstance(partition, RangePartition):
-            freeze_loaded("read")
-            for each in partition.ranges:
-                yield from read_rows(self._options, self._schema, each)

@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from headrace.base.errors import UserError
-from headrace.broker.security.login_settings import LoginSettings
 
 logger = logging.getLogger("headrace.login")
 
@@ -57,24 +56,14 @@ class SigningKeys:
         self._read_at = self._tried_at = float("-inf")
         self._reading: asyncio.Future[Mapping[str, Jwk]] | None = None
 
-    @classmethod
-    def from_settings(cls, settings: LoginSettings, loop: asyncio.AbstractEventLoop) -> "SigningKeys":
-        url = settings.text(SETTING)
-        pauses = Pauses(
-            settings.number("sasl.oauthbearer.jwks.endpoint.refresh.ms") / 1000,
-            settings.number("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms") / 1000,
-            settings.number("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms") / 1000,
-        )
-        return cls(reader_of(url), url, pauses, loop)
-
-    async def load(self) -> None:
+    async def load(self, fix: str = f"see to {SETTING}, or take OAUTHBEARER off sasl.enabled.mechanisms") -> None:
         """Reads the keys for the first time; raises UserError when there are none."""
         try:
             await self._refresh()
         except _UNREADABLE as error:
             raise UserError(
                 f"the keys that tokens are signed with cannot be read from {self._where}: {error}",
-                f"see to {SETTING}, or take OAUTHBEARER off sasl.enabled.mechanisms",
+                fix,
             ) from None
 
     async def run(self) -> None:
@@ -165,7 +154,7 @@ def _file(path: str) -> bytes:
 
 def _fetched(url: str) -> bytes:
     # Loaded when it is needed: most brokers have no use for an HTTP client.
-    from headrace.broker.security.https_reader import fetch
+    from headrace.identity.https_reader import fetch
 
     return fetch(url, READ_SECONDS_MAX, JWKS_BYTES_MAX)
 

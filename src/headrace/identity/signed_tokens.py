@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any, Final, cast
 
 from headrace.base.extras import explained
-from headrace.broker.security.login_work import LoginWork
-from headrace.broker.security.signing_keys import Jwk, SigningKeys
+from headrace.identity.login_work import LoginWork
+from headrace.identity.signing_keys import Jwk, SigningKeys
 from headrace.security.refusal import LoginRefused
 
 _KINDS: Final[Mapping[str, tuple[str, str]]] = {
