@@ -32,8 +32,8 @@ class Created(NamedTuple):
     """Parts of the cluster that no backup holds."""
 
 
-class Contents(NamedTuple):
-    """The backup that was asked for."""
+class Extent(NamedTuple):
+    """The parts of a cluster that a backup is asked to hold, and the patience with what is still open."""
 
     topics: Collection[str] = ()
     """All, if none is named; then with what belongs to the cluster."""
@@ -43,7 +43,7 @@ class Contents(NamedTuple):
     """How long open transactions may take to end."""
 
 
-async def create(admin: Admin, client: ClusterClient, folder: Folder, asked: Contents, tally: Tally) -> Created:
+async def create(admin: Admin, client: ClusterClient, folder: Folder, asked: Extent, tally: Tally) -> Created:
     with folder.locked():
         earlier, is_all = _readable(folder)
         with_access = asked.access and not asked.topics

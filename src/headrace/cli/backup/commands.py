@@ -24,10 +24,10 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Save topics, settings, group offsets, users, rules and data; of data only what the folder does not have yet."""
-    from headrace.backup.create import Contents
+    from headrace.backup.create import Extent
     from headrace.cli.backup.runs import create, names_of
 
-    create(bootstrap, folder, Contents(names_of(topics), not no_users, wait), as_json)
+    create(bootstrap, folder, Extent(names_of(topics), not no_users, wait), as_json)
 
 
 @app.command("list")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import typer
 
 from headrace.admin.admin import Admin
-from headrace.backup.create import Contents, Created
+from headrace.backup.create import Created, Extent
 from headrace.backup.create import create as create_backup
 from headrace.backup.folder import Folder, make_folder, open_folder
 from headrace.backup.manifest import Backup
@@ -29,7 +29,7 @@ from headrace.client.writer_client import WriterClient
 T = TypeVar("T")
 
 
-def create(bootstrap: str, where: str, asked: Contents, as_json: bool) -> None:
+def create(bootstrap: str, where: str, asked: Extent, as_json: bool) -> None:
     folder = make_folder(where)
     tally = Tally()
 
