@@ -24,7 +24,7 @@ _PURPOSE: Final = b"headrace revoked token 1\0"
 
 
 def fingerprints(token: ScopedToken, key: bytes) -> tuple[str, ...]:
-    """Those of the token and of all that it was narrowed from, the widest first; none of one without caveats."""
+    """The fingerprints of the token and of all that it was narrowed from, the widest first; none of one without caveats."""
     return tuple(hashlib.sha256(_PURPOSE + signature).hexdigest()[:32] for signature in signatures(token, key)[1:])
 
 

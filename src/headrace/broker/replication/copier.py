@@ -34,7 +34,7 @@ class Cut(Protocol):
         """Cuts what is at `offset` and above, after that was written down, and the new start of a log that begins anew."""
 
 
-class Home(NamedTuple):
+class CopyHome(NamedTuple):
     """The broker that the copies are on."""
 
     id: int
@@ -46,8 +46,8 @@ class Home(NamedTuple):
     """Takes this replica out of the in-sync set."""
 
 
-class Copier:
-    def __init__(self, leader_id: int, home: Home, session: FollowSession, catch_up: CatchUp) -> None:
+class ReplicaCopier:
+    def __init__(self, leader_id: int, home: CopyHome, session: FollowSession, catch_up: CatchUp) -> None:
         self._leader_id = leader_id
         self._home = home
         self._session = session

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from headrace.base.ids import TopicPartition
 from headrace.broker.replication.catch_up import CatchUp
-from headrace.broker.replication.copier import PARTITION_BACKOFF_SECONDS, Copier, Home, Syncing
+from headrace.broker.replication.copier import PARTITION_BACKOFF_SECONDS, CopyHome, ReplicaCopier, Syncing
 from headrace.client.connection import ClientConnection, Disconnected
 from headrace.partition.follow_session import FollowSession
 from headrace.partition.partition import Partition
@@ -52,10 +52,10 @@ class Fetcher:
         self._unproven: dict[Partition, None] = {}
         self._changed = asyncio.Event()
         self._stopped = False
-        home = Home(
+        home = CopyHome(
             broker.id, broker.clock.now, broker.disk_room.check_copy, broker.partitions.cut, broker.isr_keeper.leave
         )
-        self._copier = Copier(leader_id, home, self._session, catch_up)
+        self._copier = ReplicaCopier(leader_id, home, self._session, catch_up)
 
     def start(self) -> None:
         self._broker.tasks.start(f"fetch from {self.leader_id}", self._run())

@@ -14,4 +14,4 @@ class Login(NamedTuple):
     scope: Scope | None = None
     """The part of the user's rights that the token leaves."""
     fingerprints: tuple[str, ...] = ()
-    """Those of a narrowed token, and of what it was narrowed from."""
+    """The fingerprints of a narrowed token, and of what it was narrowed from."""

@@ -25,7 +25,7 @@ class Rights:
     """The delegation token that a session logged in by, if it did."""
 
     fingerprints: tuple[str, ...] = ()
-    """Those of the narrowed token, and of what it was narrowed from."""
+    """The fingerprints of the narrowed token, and of what it was narrowed from."""
 
     def may(self, operation: Operation, kind: ResourceType, name: str) -> bool:
         return True
