@@ -116,7 +116,7 @@ async def end_tokens(admin: Admin, ids: Sequence[str], owners: Sequence[str] = (
 async def end_narrowed(admin: Admin, name: str) -> None:
     """Ends a narrowed token alone, by its name: what stands before its last dot."""
     ended = await admin.ask(ExpireDelegationTokenRequest(name.encode(), -1), ExpireDelegationTokenResponse)
-    check(ended.error_code, _TOLD.get(ended.error_code))
+    check(ended.error_code, _TOLD_OF_NARROWED.get(ended.error_code))
 
 
 async def _described(admin: Admin, owners: Sequence[str]) -> list[DescribedDelegationToken]:
@@ -142,4 +142,11 @@ def _listed(token: DescribedDelegationToken) -> ListedToken:
 _TOLD = {
     int(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED): "tokens are given to who has logged in, and not by a token",
     int(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED): "this cluster has no tokens: none of its listeners asks for a login",
+}
+_TOLD_OF_NARROWED = {
+    **_TOLD,
+    int(ErrorCode.POLICY_VIOLATION): "too many narrowed from it are revoked alone already; revoke all of it by its id",
+    int(
+        ErrorCode.DELEGATION_TOKEN_NOT_FOUND
+    ): "what it was narrowed from was revoked, or has expired, or there was none",
 }

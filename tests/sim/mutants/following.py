@@ -3,7 +3,7 @@
 from pytest import MonkeyPatch
 
 from headrace.broker.replication import copier
-from headrace.broker.replication.copier import LogCopier
+from headrace.broker.replication.copier import ReplicaCopier
 from headrace.broker.replication.fetcher import Fetcher
 from headrace.partition.follow_session import FollowSession
 from headrace.partition.following import Following
@@ -64,7 +64,7 @@ def answers_of_other_epochs_are_taken(patch: MonkeyPatch) -> None:
 
 def every_refusal_starts_a_log_over(patch: MonkeyPatch) -> None:
     """A follower drops its log only if it ends before the leader's begins, or has lost its own beginning."""
-    patch.setattr(LogCopier, "_must_start_over", lambda self, partition, start: True)
+    patch.setattr(ReplicaCopier, "_must_start_over", lambda self, partition, start: True)
 
 
 def logs_start_over_for_former_leaders(patch: MonkeyPatch) -> None:
@@ -75,31 +75,31 @@ def logs_start_over_for_former_leaders(patch: MonkeyPatch) -> None:
 
 def logs_are_not_started_over(patch: MonkeyPatch) -> None:
     """A follower whose log ends before the leader's begins starts over where that begins."""
-    patch.setattr(LogCopier, "_must_start_over", lambda self, partition, start: False)
+    patch.setattr(ReplicaCopier, "_must_start_over", lambda self, partition, start: False)
 
 
 def lost_heads_stay_lost(patch: MonkeyPatch) -> None:
     """A follower that has lost the beginning of its log, and on which nobody counts, starts over."""
-    patch.setattr(LogCopier, "_has_our_head", lambda self, partition, part: False)
+    patch.setattr(ReplicaCopier, "_has_our_head", lambda self, partition, part: False)
 
 
 def heads_of_replicas_in_sync_are_dropped(patch: MonkeyPatch) -> None:
     """A follower that counts as in sync keeps what it has, though the beginning of its log is lost."""
-    edit(patch, LogCopier._lacks_head, (" and self._home.id not in partition.state.isr", ""))
+    edit(patch, ReplicaCopier._lacks_head, (" and self._home.id not in partition.state.isr", ""))
 
 
 def logs_begin_inside_batches(patch: MonkeyPatch) -> None:
     """A replica that begins in the midst of a batch takes that batch whole."""
 
-    async def never(self: LogCopier, *part: object) -> bool:
+    async def never(self: ReplicaCopier, *part: object) -> bool:
         return False
 
-    patch.setattr(LogCopier, "_began_inside_a_batch", never)
+    patch.setattr(ReplicaCopier, "_began_inside_a_batch", never)
 
 
 def copies_ask_for_no_room(patch: MonkeyPatch) -> None:
     """Copies leave an eighth of the reserve, so that what is deleted can be written down."""
-    edit(patch, LogCopier._append, ("self._home.check_room(end)", "pass"))
+    edit(patch, ReplicaCopier._append, ("self._home.check_room(end)", "pass"))
 
 
 def starts_are_not_followed(patch: MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from pytest import MonkeyPatch
 
-from headrace.broker.replication.copier import LogCopier
+from headrace.broker.replication.copier import ReplicaCopier
 from headrace.broker.replication.isr_keeper import IsrKeeper
 from headrace.partition.role import Role
 from headrace.replica.leader import LeaderReplica
@@ -108,7 +108,7 @@ def dead_joiners_are_committed(patch: MonkeyPatch) -> None:
 
 def full_followers_stay(patch: MonkeyPatch) -> None:
     """A follower whose disk is full takes itself out of the in-sync set."""
-    edit(patch, LogCopier._on_disk_full, ("self._home.leave(partition)", "pass"))
+    edit(patch, ReplicaCopier._on_disk_full, ("self._home.leave(partition)", "pass"))
 
 
 def waiters_are_not_told_of_too_few(patch: MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from pytest import MonkeyPatch
 
 from headrace.broker.handlers.fetch import ActiveFetch
-from headrace.broker.replication.copier import LogCopier
+from headrace.broker.replication.copier import ReplicaCopier
 from headrace.broker.replication.fetcher import Fetcher
 from headrace.broker.replication.isr_keeper import IsrKeeper
 from headrace.cluster import elect, isr, reassign, rejoin, rewrite
@@ -158,7 +158,7 @@ def cuts_are_too_short(patch: MonkeyPatch) -> None:
 
 def cuts_of_other_epochs(patch: MonkeyPatch) -> None:
     """A cut that had to wait for its recovery point is done only in the epoch in which it was decided."""
-    edit(patch, LogCopier._cut, ("if _follows_on(partition, position):", "if True:"))
+    edit(patch, ReplicaCopier._cut, ("if _follows_on(partition, position):", "if True:"))
 
 
 def tails_are_not_proven_first(patch: MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ class CopyHome(NamedTuple):
     """Takes this replica out of the in-sync set."""
 
 
-class LogCopier:
+class ReplicaCopier:
     def __init__(self, leader_id: int, home: CopyHome, session: FollowSession, catch_up: CatchUp) -> None:
         self._leader_id = leader_id
         self._home = home

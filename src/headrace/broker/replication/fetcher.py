@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from headrace.base.ids import TopicPartition
 from headrace.broker.replication.catch_up import CatchUp
-from headrace.broker.replication.copier import PARTITION_BACKOFF_SECONDS, CopyHome, LogCopier, Syncing
+from headrace.broker.replication.copier import PARTITION_BACKOFF_SECONDS, CopyHome, ReplicaCopier, Syncing
 from headrace.client.connection import ClientConnection, Disconnected
 from headrace.partition.follow_session import FollowSession
 from headrace.partition.partition import Partition
@@ -59,7 +59,7 @@ class Fetcher:
             broker.hosting.checkpoints.before_cut,
             broker.isr_keeper.leave,
         )
-        self._copier = LogCopier(leader_id, home, self._session, catch_up)
+        self._copier = ReplicaCopier(leader_id, home, self._session, catch_up)
 
     def start(self) -> None:
         self._broker.tasks.start(f"fetch from {self.leader_id}", self._run())
