@@ -157,16 +157,15 @@ def test_others_webhooks_are_nobodys_affair_but_the_administrators(http, receive
     assert http.delete(one, headers=ROOT).status_code == 204
 
 
-def test_a_token_makes_no_webhook(ruled, http, receiver, orders, tmp_path, capsys):
+def test_a_token_makes_no_webhook_and_leaves_no_group(ruled, admin, http, receiver, orders, tmp_path, capsys):
     settings = client_file(tmp_path / "al.properties", user="al")
     asked = ["token", "create", "--everything", "--bootstrap", ruled.bootstrap, "--client-config", str(settings)]
     assert run(asked) == 0
     token = capsys.readouterr().out.strip()
-    made = http.post(
-        PATH,
-        json={"topic": orders, "callback_url": receiver.url},
-        headers={"Authorization": f"Bearer {token}"},
-    )
+    asked = {"topic": orders, "callback_url": receiver.url, "group": "webhook.al.left-over"}
+    made = http.post(PATH, json=asked, headers={"Authorization": f"Bearer {token}"})
+    groups = admin.list_consumer_groups().result(SECONDS).valid
+    assert "webhook.al.left-over" not in {each.group_id for each in groups}
     assert made.status_code == 403 and "token" in made.json()["detail"]
 
 

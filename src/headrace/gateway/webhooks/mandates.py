@@ -128,6 +128,9 @@ class Mandates:
                 return "ended"
             if refusal.code in _DENIED:
                 return "denied"
+            if refusal.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                # It may come back, and nobody took a right away.
+                return None
             raise
 
     async def _prolong(self, mandate: Mandate) -> None:

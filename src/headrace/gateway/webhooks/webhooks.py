@@ -13,6 +13,7 @@ from typing import Any
 
 from headrace.admin.lag import lag_of
 from headrace.base.errors import Refused, UserError
+from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import LATEST
 from headrace.client.connection import Disconnected
 from headrace.gateway.gateway import Gateway
@@ -22,7 +23,7 @@ from headrace.gateway.webhooks.deliveries import Deliveries
 from headrace.gateway.webhooks.mandates import require_rights
 from headrace.gateway.webhooks.reservations import Reservations, group_in_use
 from headrace.gateway.webhooks.signature import new_secret
-from headrace.gateway.webhooks.subscribe import Wanted, check_url, ensure_dead_letters, fix_start, require_topic
+from headrace.gateway.webhooks.subscribe import Start, Wanted, check_url, ensure_dead_letters, fix_start, require_topic
 from headrace.gateway.webhooks.subscription import Change, Offsets, State, Subscription, holder_of, own_group
 from headrace.gateway.webhooks.target import Network, parse_networks
 from headrace.wire.codes import ErrorCode
@@ -107,8 +108,8 @@ class Webhooks:
             await check_url(wanted.callback_url, self._networks)
             partitions = await require_topic(self._gateway, wanted.topic)
             await ensure_dead_letters(self._gateway, subscription.dead_letter_topic, len(partitions))
-            await fix_start(self._gateway, subscription.group, partitions, wanted.start)
-            subscription = await self._put(subscription)
+            subscription = await self._mandated(subscription)
+            await self._put(subscription, partitions, wanted.start)
         holder = holder_of(subscription, self._registry.subscriptions.values())
         if holder is not None:
             # Another gateway was asked for the same group at the same time, and wrote first.
@@ -116,15 +117,13 @@ class Webhooks:
             raise group_in_use(holder, is_told=not owner or holder.owner == owner)
         return subscription
 
-    async def _put(self, subscription: Subscription) -> Subscription:
-        mandated = await self._mandated(subscription)
+    async def _put(self, subscription: Subscription, partitions: Sequence[TopicPartition], start: Start) -> None:
         try:
-            await self._registry.put(mandated)
+            await fix_start(self._gateway, subscription.group, partitions, start)
+            await self._registry.put(subscription)
         except BaseException:
-            if mandated.mandate is not None:
-                await self._deliveries.mandates.end(mandated.mandate)
+            await self._end_mandate(subscription)
             raise
-        return mandated
 
     async def _mandated(self, subscription: Subscription) -> Subscription:
         """With a new mandate of the caller, where there are callers."""
@@ -170,8 +169,11 @@ class Webhooks:
     async def delete(self, id: str) -> None:
         subscription = await self.get(id)
         await self._registry.delete(subscription.id)
+        # At once; if that fails, it is tried again with what else is left over.
+        await self._end_mandate(subscription)
+
+    async def _end_mandate(self, subscription: Subscription) -> None:
         if subscription.mandate is not None:
-            # At once; if that fails, it is tried again with what else is left over.
             with contextlib.suppress(Refused, Disconnected):
                 await self._deliveries.mandates.end(subscription.mandate)
 
