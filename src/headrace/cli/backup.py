@@ -67,22 +67,19 @@ def restore(
     """Bring what a backup holds, or some topics of it, into a cluster, after showing the plan and asking."""
     from headrace.backup.plan import Wish
     from headrace.cli.backup_runs import names_of, restore
+
+    _refuse_contradictions(replace and skip_existing, as_json and not (yes or dry_run))
+    names, parts = frozenset(names_of(topics)), (not no_groups, not no_settings, not no_users)
+    wish = Wish(names, prefix, replication_factor, replace, skip_existing, *parts)
+    restore(bootstrap, folder, backup, wish, yes, dry_run, as_json)
+
+
+def _refuse_contradictions(is_both: bool, asks_nobody: bool) -> None:
     from headrace.cli.failure import ExitCode, Failure
 
-    if replace and skip_existing:
+    if is_both:
         raise Failure("--replace and --skip-existing contradict each other", "give one of them", ExitCode.USAGE)
-    if as_json and not (yes or dry_run):
+    if asks_nobody:
         raise Failure(
             "restore asks first, and with --json there is nobody to ask", "add --yes, or --dry-run", ExitCode.USAGE
         )
-    wish = Wish(
-        frozenset(names_of(topics)),
-        prefix,
-        replication_factor,
-        replace,
-        skip_existing,
-        not no_groups,
-        not no_settings,
-        not no_users,
-    )
-    restore(bootstrap, folder, backup, wish, yes, dry_run, as_json)
