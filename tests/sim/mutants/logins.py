@@ -3,7 +3,7 @@
 from headrace.broker.net import sweep
 from headrace.broker.security import certificates
 from headrace.broker.security.gate import Gate, LoginSession
-from headrace.broker.security.tokens import TokenVerifier
+from headrace.identity.signed_tokens import TokenVerifier
 from headrace.security import credentials, oauthbearer, plain
 from headrace.security.credentials import Credentials
 from headrace.security.scram import ScramServer
