@@ -28,7 +28,7 @@ from headrace.api.inbox import Inbox
 from headrace.api.loop import POLL_SECONDS, Loop
 from headrace.api.message import Message, message_of
 from headrace.api.options import kafka_config, made
-from headrace.api.outputs import Outlet, Outputs
+from headrace.api.outputs import LoopOutput, Outputs
 from headrace.api.positions import Places, Seek
 from headrace.api.process import OfThisProcess
 from headrace.api.seeking import ASK_SECONDS, places_for
@@ -64,7 +64,7 @@ class Consumer(OfThisProcess):
         super().__init__(self._consumer)
         self._stopping = stopping or threading.Event()
         self._outputs = outputs or Outputs()
-        self._sent_before: dict[Outlet, int] = {}
+        self._sent_before: dict[LoopOutput, int] = {}
         self._finished = Finished(self._store)
         # Nobody may close the consumer while another thread is inside it.
         self._turn = threading.RLock()

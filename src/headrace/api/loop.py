@@ -14,7 +14,7 @@ from headrace.api.message import Message
 POLL_SECONDS, OUTAGE_SECONDS = 0.1, 30.0
 
 
-class Member(Protocol):
+class LoopMember(Protocol):
     """The part of a consumer that its loop uses."""
 
     inbox: Inbox
@@ -49,7 +49,7 @@ class Member(Protocol):
 
 class Loop:
     def __init__(
-        self, member: Member, messages_max: int, wait_seconds: float, idle_seconds: float | None = None
+        self, member: LoopMember, messages_max: int, wait_seconds: float, idle_seconds: float | None = None
     ) -> None:
         check_whole("messages_max", messages_max, 1)
         self._member = member

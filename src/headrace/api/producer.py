@@ -26,7 +26,7 @@ from headrace.api.process import OfThisProcess
 from headrace.api.room import SETTING, Room, room_seconds, still_full
 from headrace.api.sending import Inject, Prepared, SendOptions, prepared
 
-POLL_SECONDS = 0.1
+PRODUCER_POLL_SECONDS = 0.1
 CLOSE_SECONDS, EXIT_SECONDS, PURGE_SECONDS = 60.0, 10.0, 5.0
 # Calls made again when they meet the news of a fatal error.
 STRANGE_MAX = 100
@@ -176,7 +176,7 @@ class Producer(OfThisProcess):
             if time.monotonic() > deadline:
                 raise still_full(message.topic, self.room_seconds)
             with self.room.awaited() as told, suppress(TimeoutError):
-                told.result(POLL_SECONDS)
+                told.result(PRODUCER_POLL_SECONDS)
         return message.delivery
 
     def _on_delivery(self, delivery: Delivery, error: KafkaError | None, sent: confluent_kafka.Message) -> None:
@@ -246,7 +246,7 @@ class Producer(OfThisProcess):
     def _poll(self) -> None:
         while not self._is_closed.is_set():
             try:
-                is_served = self._served(lambda: self._producer.poll(POLL_SECONDS)) > 0
+                is_served = self._served(lambda: self._producer.poll(PRODUCER_POLL_SECONDS)) > 0
             except (
                 BaseException
             ):  # of a callback in the config; without this thread nothing would be delivered any more

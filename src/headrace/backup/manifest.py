@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
 from headrace.base.other_format import other_format
-from headrace.client.cluster_client import Aborted
+from headrace.client.cluster_client import AbortedRecords
 
 VERSION: Final = 1
 HOLDS: Final = ("settings", "features", "topics", "groups")
@@ -31,7 +31,7 @@ class SavedFile(NamedTuple):
     next: int
     bytes: int
     sha256: str
-    aborted: tuple[Aborted, ...] = ()
+    aborted: tuple[AbortedRecords, ...] = ()
 
 
 class SavedPartition(NamedTuple):
@@ -165,4 +165,4 @@ def _topic(told: Any) -> SavedTopic:
 
 
 def _file(told: Any) -> SavedFile:
-    return SavedFile(**{**told, "aborted": tuple(Aborted(**each) for each in told["aborted"])})
+    return SavedFile(**{**told, "aborted": tuple(AbortedRecords(**each) for each in told["aborted"])})

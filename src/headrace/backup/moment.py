@@ -39,7 +39,7 @@ RESTORING: Final = "headrace.restoring"
 _OFFSETS_TOPIC: Final = "__consumer_offsets"
 # They name brokers, and are gone when the move is done.
 _OF_A_MOVE: Final = frozenset({"follower.replication.throttled.replicas", "leader.replication.throttled.replicas"})
-AGAIN_SECONDS_MAX: Final = 60.0
+MOVING_SECONDS_MAX: Final = 60.0
 _PASSING: Final = COME_AGAIN | {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 ASKED_AT_ONCE: Final = 16
 
@@ -76,7 +76,9 @@ async def look(admin: Admin, client: ClusterClient, wanted: Collection[str], pat
 
     Begins again when a broker dies, a coordinator moves or a topic goes in the midst of it.
     """
-    return await insist(lambda: _look(admin, client, wanted, patience_seconds), AGAIN_SECONDS_MAX, passes=_begins_again)
+    return await insist(
+        lambda: _look(admin, client, wanted, patience_seconds), MOVING_SECONDS_MAX, passes=_begins_again
+    )
 
 
 def _begins_again(error: Refused | Disconnected) -> bool:

@@ -6,10 +6,10 @@ import pytest
 
 from headrace.backup.manifest import Backup, SavedGroup, SavedOffset, SavedPartition, SavedTopic
 from headrace.backup.plan import (
-    Cluster,
+    ClusterNow,
     Existing,
-    Plan,
-    Wish,
+    RestorePlan,
+    RestoreWish,
     plan_restore,
     settings_to_end_with,
     settings_to_fill_with,
@@ -35,11 +35,13 @@ BACKUP = Backup(
 FEATURES = {"transaction.version": (0, 2)}
 
 
-def planned(topics: dict[str, Existing] | None = None, brokers: int = 3, members: Any = None, **wish: Any) -> Plan:
-    return plan_restore(BACKUP, Cluster(brokers, topics or {}, members or {}, FEATURES), Wish(**wish))
+def planned(
+    topics: dict[str, Existing] | None = None, brokers: int = 3, members: Any = None, **wish: Any
+) -> RestorePlan:
+    return plan_restore(BACKUP, ClusterNow(brokers, topics or {}, members or {}, FEATURES), RestoreWish(**wish))
 
 
-def actions(plan: Plan) -> dict[str, str]:
+def actions(plan: RestorePlan) -> dict[str, str]:
     return {each.name: each.action for each in plan.topics}
 
 
@@ -50,7 +52,7 @@ def test_into_an_empty_cluster_all_of_it() -> None:
 
 
 def test_some_topics_with_their_groups_and_nothing_of_the_cluster() -> None:
-    plan = plan_restore(BACKUP, Cluster(3, {}, {}), Wish(topics=frozenset({"bills"})))
+    plan = plan_restore(BACKUP, ClusterNow(3, {}, {}), RestoreWish(topics=frozenset({"bills"})))
     assert actions(plan) == {"bills": "create"} and plan.settings == {}
     assert plan.groups == (GROUP._replace(offsets=GROUP.offsets[1:]),)
 
@@ -58,10 +60,10 @@ def test_some_topics_with_their_groups_and_nothing_of_the_cluster() -> None:
 def test_feature_levels_go_with_a_whole_backup_where_they_are_known() -> None:
     assert planned().features == {"transaction.version": 1}
     assert planned().left_out == ["metadata.version at level 29"]
-    too_low = plan_restore(BACKUP, Cluster(3, {}, {}, {"transaction.version": (2, 3)}), Wish())
+    too_low = plan_restore(BACKUP, ClusterNow(3, {}, {}, {"transaction.version": (2, 3)}), RestoreWish())
     assert too_low.features == {} and too_low.left_out[0] == "transaction.version at level 1"
     for part in (
-        plan_restore(BACKUP, Cluster(3, {}, {}, FEATURES), Wish(topics=frozenset({"bills"}))),
+        plan_restore(BACKUP, ClusterNow(3, {}, {}, FEATURES), RestoreWish(topics=frozenset({"bills"}))),
         planned(settings=False),
         planned(prefix="old."),
     ):
@@ -101,7 +103,7 @@ def test_too_few_brokers_and_groups_with_members_are_told_before() -> None:
         planned(members={"billing": 2})
     assert planned(members={"billing": 2}, groups=False).groups == ()
     with pytest.raises(UserError, match="no topic missing"):
-        plan_restore(BACKUP, Cluster(3, {}, {}), Wish(topics=frozenset({"missing"})))
+        plan_restore(BACKUP, ClusterNow(3, {}, {}), RestoreWish(topics=frozenset({"missing"})))
 
 
 def test_with_fewer_copies_it_asks_for_fewer_in_sync() -> None:

@@ -96,5 +96,5 @@ class Producer:
                 return
             with self.sync.room.awaited() as told:
                 woken = asyncio.wrap_future(told)
-                await asyncio.wait([woken], timeout=threaded.POLL_SECONDS)
+                await asyncio.wait([woken], timeout=threaded.PRODUCER_POLL_SECONDS)
                 woken.cancel()

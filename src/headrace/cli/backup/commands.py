@@ -62,7 +62,7 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Bring topics, settings and group offsets of a backup into a cluster, after showing the plan and asking."""
-    from headrace.backup.plan import Wish
+    from headrace.backup.plan import RestoreWish
     from headrace.cli.backup.runs import names_of, restore
     from headrace.cli.failure import ExitCode, Failure
 
@@ -72,7 +72,7 @@ def restore(
         raise Failure(
             "restore asks first, and with --json there is nobody to ask", "add --yes, or --dry-run", ExitCode.USAGE
         )
-    wish = Wish(
+    wish = RestoreWish(
         frozenset(names_of(topics)), prefix, replication_factor, replace, skip_existing, not no_groups, not no_settings
     )
     restore(bootstrap, folder, backup, wish, yes, dry_run, as_json)

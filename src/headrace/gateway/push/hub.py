@@ -33,7 +33,7 @@ from headrace.gateway.settings import GatewaySettings
 logger = logging.getLogger("headrace.gateway.push")
 
 SWEEP_SECONDS = 1.0
-LOOK_SECONDS = 60.0
+HUB_LOOK_SECONDS = 60.0
 BEHIND_READS_MAX = 8
 # For whatever is no listener: requests, brokers, files.
 DESCRIPTORS_KEPT = 200
@@ -47,7 +47,7 @@ class Kept(Protocol):
     def end(self, reason: str) -> None: ...
 
 
-class Member(Kept, Protocol):
+class GroupListener(Kept, Protocol):
     """A listener that belongs to a group from its start until it is closed."""
 
     def start(self) -> None: ...
@@ -82,7 +82,7 @@ class Hub:
         self.readings = Readings()
         self._feeds: dict[str, Feed] = {}
         self._listeners: dict[Kept, None] = {}
-        self._members: set[Member] = set()
+        self._members: set[GroupListener] = set()
         self._leaving: set[asyncio.Task[None]] = set()
         self._reader: ConsumerThread | None = None
         self._rounds: list[asyncio.Task[None]] = []
@@ -131,7 +131,7 @@ class Hub:
             self._give_place_back(listener)
 
     @contextmanager
-    def keeping_member(self, member: Member) -> Iterator[None]:
+    def keeping_member(self, member: GroupListener) -> Iterator[None]:
         """The same, for one that joins a group here. Its place is free again when it has left."""
         if self.places.in_groups >= self.gateway.settings.push_groups_max:
             raise too_busy(f"there are {self.places.in_groups} listeners in groups already (push_groups_max)")
@@ -159,7 +159,7 @@ class Hub:
         del self._listeners[listener]
         self.places.listeners -= 1
 
-    async def _leave(self, member: Member) -> None:
+    async def _leave(self, member: GroupListener) -> None:
         try:
             await member.close()
         finally:
@@ -180,7 +180,7 @@ class Hub:
 
     async def _run_looks(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(HUB_LOOK_SECONDS)
             try:
                 await self._look_for_partitions()
             except (Refused, Disconnected) as error:
