@@ -6,7 +6,7 @@ python looking_gateway.py gateway --bootstrap …
 if __name__ == "__main__":
     from headrace.gateway.push import hub
 
-    hub.LOOK_SECONDS = 1.0
+    hub.HUB_LOOK_SECONDS = 1.0
 
     from headrace.cli import main
 

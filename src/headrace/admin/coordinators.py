@@ -11,7 +11,7 @@ from headrace.client.retry import insist
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.coordinators import FindCoordinatorRequest, FindCoordinatorResponse
 
-SECONDS_MAX = 5.0
+MOVED_COORDINATOR_SECONDS_MAX = 5.0
 COME_AGAIN = frozenset(
     {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR}
 )
@@ -42,7 +42,7 @@ async def at_coordinator(admin: Admin, key: str, ask: Callable[[int], Awaitable[
         about = f"group {key}" if kind == GROUP else key
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no broker coordinates {about} at the moment")
 
-    return await insist(attempt, SECONDS_MAX, passes=is_moving)
+    return await insist(attempt, MOVED_COORDINATOR_SECONDS_MAX, passes=is_moving)
 
 
 def is_moving(error: Refused | Disconnected) -> bool:

@@ -10,13 +10,13 @@ from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.replicas import ElectionType
 
 
-class Election(NamedTuple):
+class PlannedElection(NamedTuple):
     partition: PartitionSeen
     then: int
     """The broker that the election would make leader."""
 
 
-def plan_elections(seen: Survey, topics: Sequence[str], unclean: bool) -> list[Election]:
+def plan_elections(seen: Survey, topics: Sequence[str], unclean: bool) -> list[PlannedElection]:
     """Elections for these topics, or for all: where the preferred replica does not lead; with `unclean`, where no
     replica does.
     """
@@ -30,24 +30,24 @@ def plan_elections(seen: Survey, topics: Sequence[str], unclean: bool) -> list[E
     return [each for each in elections if each is not None]
 
 
-def _preferred(each: PartitionSeen, alive: set[int]) -> Election | None:
+def _preferred(each: PartitionSeen, alive: set[int]) -> PlannedElection | None:
     first = each.replicas[0]
-    return Election(each, first) if each.leader != first and first in each.isr and first in alive else None
+    return PlannedElection(each, first) if each.leader != first and first in each.isr and first in alive else None
 
 
-def _unclean(each: PartitionSeen, alive: set[int]) -> Election | None:
+def _unclean(each: PartitionSeen, alive: set[int]) -> PlannedElection | None:
     able = [replica for replica in each.replicas if replica in alive]
-    return Election(each, able[0]) if each.leader is None and able else None
+    return PlannedElection(each, able[0]) if each.leader is None and able else None
 
 
-async def hold_elections(admin: Admin, elections: Sequence[Election], unclean: bool) -> list[Refused | None]:
+async def hold_elections(admin: Admin, elections: Sequence[PlannedElection], unclean: bool) -> list[Refused | None]:
     """The outcomes in the order of the elections: None for a new leader."""
     kind = ElectionType.UNCLEAN if unclean else ElectionType.PREFERRED
     outcomes = await admin.elect(kind, [each.partition.id for each in elections])
     return [outcomes.get(each.partition.id) for each in elections]
 
 
-def election_view(election: Election) -> dict[str, Any]:
+def election_view(election: PlannedElection) -> dict[str, Any]:
     """The JSON form of an election."""
     each = election.partition
     return {

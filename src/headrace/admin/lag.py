@@ -28,7 +28,7 @@ from headrace.wire.messages.group_offsets import (
 )
 
 
-class Commit(NamedTuple):
+class CommittedOffset(NamedTuple):
     offset: int
     metadata: str
 
@@ -76,14 +76,14 @@ async def lag_of(admin: Admin, group: str) -> list[PartitionLag]:
 
 async def committed_by(
     admin: Admin, group: str, names: Mapping[bytes, str] | None = None
-) -> Mapping[TopicPartition, Commit]:
+) -> Mapping[TopicPartition, CommittedOffset]:
     """`names` of topics by their ids are asked for, unless who asks for many groups knows them."""
     return await at_coordinator(admin, group, lambda coordinator: _fetch(admin, coordinator, group, names))
 
 
 async def _fetch(
     admin: Admin, broker_id: int, group: str, names: Mapping[bytes, str] | None
-) -> dict[TopicPartition, Commit]:
+) -> dict[TopicPartition, CommittedOffset]:
     # Both layouts in one request: each version writes the one that it knows.
     request = OffsetFetchRequest(group, None, [OffsetFetchRequestGroup(group, topics=None)])
     answer = await admin.ask_broker(broker_id, request, OffsetFetchResponse)
@@ -93,7 +93,9 @@ async def _fetch(
     if names is None:
         names = {topic.topic_id: topic.name or "" for topic in (await admin.metadata()).topics}
     return {
-        TopicPartition(_name(topic, names), part.partition_index): Commit(part.committed_offset, part.metadata or "")
+        TopicPartition(_name(topic, names), part.partition_index): CommittedOffset(
+            part.committed_offset, part.metadata or ""
+        )
         for topic in found.topics
         for part in topic.partitions
         if part.committed_offset >= 0 and not part.error_code

@@ -24,7 +24,7 @@ class NothingToShift(Refused):
     """A refusal of ours, not of the cluster: the reset asked for makes no sense for this group."""
 
 
-class Target(NamedTuple):
+class ResetTarget(NamedTuple):
     kind: Literal["earliest", "latest", "offset", "time", "shift", "each"]
     number: int = 0
     offsets: Mapping[TopicPartition, int] = {}
@@ -73,7 +73,7 @@ class Reset(NamedTuple):
         }
 
 
-async def plan_reset(admin: Admin, group: str, chosen: Chosen, target: Target) -> list[Reset]:
+async def plan_reset(admin: Admin, group: str, chosen: Chosen, target: ResetTarget) -> list[Reset]:
     """The resets of the chosen partitions, or of all that the group has committed; a group that does not exist begins
     with them.
     """
@@ -98,7 +98,7 @@ async def _is_known(admin: Admin, group: str) -> bool:
 
 
 async def _wanted(
-    admin: Admin, chosen: Chosen, target: Target, before: Collection[TopicPartition]
+    admin: Admin, chosen: Chosen, target: ResetTarget, before: Collection[TopicPartition]
 ) -> list[TopicPartition]:
     named: set[TopicPartition] = set()
     for topic, partitions in chosen.items():
@@ -121,7 +121,7 @@ async def _partitions_of(admin: Admin, topic: str, partitions: Collection[int] |
 
 
 async def _resets(
-    admin: Admin, wanted: Sequence[TopicPartition], before: Mapping[TopicPartition, int], target: Target
+    admin: Admin, wanted: Sequence[TopicPartition], before: Mapping[TopicPartition, int], target: ResetTarget
 ) -> list[Reset]:
     ranges = await offset_ranges(admin, wanted)
     at_time = await list_offsets(admin, dict.fromkeys(wanted, target.number)) if target.kind == "time" else {}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from headrace.admin.admin import Admin, check
-from headrace.admin.coordinators import COME_AGAIN, SECONDS_MAX, at_coordinator, is_moving
+from headrace.admin.coordinators import COME_AGAIN, MOVED_COORDINATOR_SECONDS_MAX, at_coordinator, is_moving
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.kafka_cluster import TRANSACTION
@@ -35,7 +35,7 @@ from headrace.wire.messages.transactions import (
 )
 
 
-class Listed(NamedTuple):
+class ListedTransaction(NamedTuple):
     transactional_id: str
     coordinator: int
     producer_id: int
@@ -56,9 +56,9 @@ class OpenTransaction(NamedTuple):
 
 async def list_transactions(
     admin: Admin, states: Sequence[str] = (), producer_ids: Sequence[int] = (), longer_than_ms: int = -1
-) -> list[Listed]:
+) -> list[ListedTransaction]:
     """Transactions of all live brokers, since each lists those that it coordinates."""
-    listed: list[Listed] = []
+    listed: list[ListedTransaction] = []
     live = [each for each in (await admin.describe_cluster()).brokers if not each.is_fenced]
     for broker in live:
         request = ListTransactionsRequest(list(states), list(producer_ids), longer_than_ms)
@@ -67,8 +67,8 @@ async def list_transactions(
     return sorted(listed)
 
 
-def _listed(each: ListedTransactionState, broker_id: int) -> Listed:
-    return Listed(each.transactional_id, broker_id, each.producer_id, each.transaction_state)
+def _listed(each: ListedTransactionState, broker_id: int) -> ListedTransaction:
+    return ListedTransaction(each.transactional_id, broker_id, each.producer_id, each.transaction_state)
 
 
 async def _ask_until_ready(admin: Admin, broker_id: int, request: ListTransactionsRequest) -> ListTransactionsResponse:
@@ -80,7 +80,7 @@ async def _ask_until_ready(admin: Admin, broker_id: int, request: ListTransactio
         check(answer.error_code, f"broker {broker_id} does not list its transactions")
         return answer
 
-    return await insist(ask, SECONDS_MAX, passes=is_moving)
+    return await insist(ask, MOVED_COORDINATOR_SECONDS_MAX, passes=is_moving)
 
 
 async def describe_transaction(admin: Admin, transactional_id: str) -> tuple[int, TransactionState]:

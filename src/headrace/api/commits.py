@@ -13,7 +13,7 @@ from headrace.api.finished import Batch, Finished
 from headrace.api.group_member import GroupMember
 from headrace.api.inbox import Inbox
 from headrace.api.message import Message
-from headrace.api.outputs import Outlet, Outputs
+from headrace.api.outputs import LoopOutput, Outputs
 from headrace.api.positions import Places
 
 # How long the end of a member, or of its hold on a partition, waits for what its bodies sent.
@@ -28,7 +28,7 @@ class MemberCommits:
         self._inbox = inbox
         self._outputs = outputs
         self._is_automatic = is_automatic
-        self._sent_before: dict[Outlet, int] = {}
+        self._sent_before: dict[LoopOutput, int] = {}
         self._finished = Finished(self._store)
         # What the next commit by itself would commit.
         self._stored: Places = {}

@@ -7,7 +7,7 @@ two would lose it. A producer numbers what it takes; a span is the numbers that 
 from typing import NamedTuple, Protocol
 
 
-class Outlet(Protocol):
+class LoopOutput(Protocol):
     """The part of a producer that is used here."""
 
     @property
@@ -26,7 +26,7 @@ class Outlet(Protocol):
 
 
 class Span(NamedTuple):
-    outlet: Outlet
+    outlet: LoopOutput
     after: int
     to: int
 
@@ -35,15 +35,15 @@ class Outputs:
     """The producers of one client; not transactional ones, whose blocks end when all is stored."""
 
     def __init__(self) -> None:
-        self._outlets: list[Outlet] = []
+        self._outlets: list[LoopOutput] = []
 
-    def add(self, outlet: Outlet) -> None:
+    def add(self, outlet: LoopOutput) -> None:
         self._outlets = [each for each in self._outlets if not each.is_closed] + [outlet]
 
-    def numbers(self) -> dict[Outlet, int]:
+    def numbers(self) -> dict[LoopOutput, int]:
         return {each: each.last_number for each in self._outlets}
 
-    def since(self, before: dict[Outlet, int]) -> list[Span]:
+    def since(self, before: dict[LoopOutput, int]) -> list[Span]:
         """The spans of messages taken since `before` was noted."""
         now = self.numbers()
         return [Span(each, before.get(each, 0), to) for each, to in now.items() if to > before.get(each, 0)]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from headrace.client.aborted_transactions import AbortedTransactions
-from headrace.client.cluster_client import Aborted
+from headrace.client.cluster_client import AbortedRecords
 from headrace.wire.batch import HEADER, HEADER_SIZE, LENGTH_END, MAGIC, TRANSACTIONAL, BatchHeader, Identity, seal
 
 SPAN_MAX: Final = (1 << 31) - 1
@@ -43,7 +43,7 @@ class Restorable(NamedTuple):
 
 
 def restorable(
-    batches: Iterable[tuple[BatchHeader, bytes]], aborted: Iterable[Aborted], end: int
+    batches: Iterable[tuple[BatchHeader, bytes]], aborted: Iterable[AbortedRecords], end: int
 ) -> Iterator[Restorable]:
     """Batches that together take all offsets from 0 to `end`."""
     held: Restorable | None = None
@@ -60,7 +60,7 @@ def restorable(
 
 
 def visible(
-    batches: Iterable[tuple[BatchHeader, bytes]], aborted: Iterable[Aborted]
+    batches: Iterable[tuple[BatchHeader, bytes]], aborted: Iterable[AbortedRecords]
 ) -> Iterator[tuple[BatchHeader, bytes]]:
     transactions = AbortedTransactions(aborted)
     for header, content in batches:

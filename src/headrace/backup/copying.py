@@ -14,11 +14,11 @@ from headrace.backup.moment import Bounds
 from headrace.backup.tally import Tally
 from headrace.base.errors import Refused, UserError
 from headrace.base.ids import TopicPartition
-from headrace.client.cluster_client import EARLIEST, Aborted, ClusterClient, Fetched
+from headrace.client.cluster_client import EARLIEST, AbortedRecords, ClusterClient, Fetched
 from headrace.wire.batch import BatchHeader, CorruptBatch, crc_ok, iter_headers, parse_header
 from headrace.wire.codes import ErrorCode
 
-FILE_BYTES: Final = 256 << 20
+BACKUP_FILE_BYTES: Final = 256 << 20
 FETCH_BYTES: Final = 8 << 20
 # A new leader may not know at once how far its log counts.
 SILENT_SECONDS_MAX: Final = 60.0
@@ -32,7 +32,7 @@ class PartitionCopy:
         self._prefix = f"data/{topic_id}/{id.partition}"
         self._tally = tally
         self._file: BatchFile | None = None
-        self._aborted: dict[Aborted, None] = {}
+        self._aborted: dict[AbortedRecords, None] = {}
         self._position = 0
         self._done: list[SavedFile] = []
 
@@ -104,14 +104,14 @@ class PartitionCopy:
         if header.next_offset <= self._position:
             raise self._damaged(f"it claims offsets up to {header.last_offset}, which came before")
 
-    def _write(self, data: memoryview, aborted: tuple[Aborted, ...]) -> None:
+    def _write(self, data: memoryview, aborted: tuple[AbortedRecords, ...]) -> None:
         if self._file is None:
             begins = parse_header(data).base_offset
             self._file = BatchFile(self._folder, self._prefix, begins)
         self._file.add(data)
         self._aborted.update(dict.fromkeys(aborted))
         self._tally.add(bytes=len(data))
-        if self._file.bytes >= FILE_BYTES:
+        if self._file.bytes >= BACKUP_FILE_BYTES:
             self._seal()
 
     def _seal(self) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
 from headrace.base.other_format import other_format
-from headrace.client.cluster_client import Aborted
+from headrace.client.cluster_client import AbortedRecords
 from headrace.cluster.entities import Acl, ScramCredential
 
 VERSION: Final = 1
@@ -35,7 +35,7 @@ class SavedFile(NamedTuple):
     next: int
     bytes: int
     sha256: str
-    aborted: tuple[Aborted, ...] = ()
+    aborted: tuple[AbortedRecords, ...] = ()
 
 
 class SavedPartition(NamedTuple):
@@ -208,4 +208,4 @@ def _topic(told: Any) -> SavedTopic:
 
 
 def _file(told: Any) -> SavedFile:
-    return SavedFile(**{**told, "aborted": tuple(Aborted(**each) for each in told["aborted"])})
+    return SavedFile(**{**told, "aborted": tuple(AbortedRecords(**each) for each in told["aborted"])})

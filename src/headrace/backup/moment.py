@@ -41,7 +41,7 @@ RESTORING: Final = "headrace.restoring"
 _OFFSETS_TOPIC: Final = "__consumer_offsets"
 # They name brokers, and are gone when the move is done.
 _OF_A_MOVE: Final = frozenset({"follower.replication.throttled.replicas", "leader.replication.throttled.replicas"})
-AGAIN_SECONDS_MAX: Final = 60.0
+MOVING_SECONDS_MAX: Final = 60.0
 _PASSING: Final = COME_AGAIN | {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 ASKED_AT_ONCE: Final = 16
 
@@ -87,7 +87,7 @@ async def look(
         access = await access_of(admin) if with_access else Access((), (), ())
         return await _look(admin, client, wanted, patience_seconds, access)
 
-    return await insist(once, AGAIN_SECONDS_MAX, passes=_begins_again)
+    return await insist(once, MOVING_SECONDS_MAX, passes=_begins_again)
 
 
 def _begins_again(error: Refused | Disconnected) -> bool:

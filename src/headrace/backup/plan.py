@@ -26,7 +26,7 @@ WHILE_RESTORING: Final[Mapping[str, str]] = {
 }
 
 
-class Wish(NamedTuple):
+class RestoreWish(NamedTuple):
     """The restore that was asked for."""
 
     topics: frozenset[str] = frozenset()
@@ -50,7 +50,7 @@ class Existing(NamedTuple):
     """The backup that it is being filled from."""
 
 
-class Cluster(NamedTuple):
+class ClusterNow(NamedTuple):
     brokers: int
     topics: Mapping[str, Existing]
     members: Mapping[str, int]
@@ -84,7 +84,7 @@ class UserPlan(NamedTuple):
     saved: SavedUser
 
 
-class Plan(NamedTuple):
+class RestorePlan(NamedTuple):
     backup: Backup
     topics: tuple[TopicPlan, ...]
     groups: tuple[SavedGroup, ...]
@@ -124,7 +124,7 @@ class Plan(NamedTuple):
         return sum(each.saved.bytes for each in self.to_fill)
 
 
-def plan_restore(backup: Backup, cluster: Cluster, wish: Wish) -> Plan:
+def plan_restore(backup: Backup, cluster: ClusterNow, wish: RestoreWish) -> RestorePlan:
     chosen = _chosen(backup, wish)
     topics = tuple(_plan_topic(backup.id, each, cluster, wish) for each in chosen)
     names = {each.saved.name: each.name for each in topics if each.action != "skip"}
@@ -133,12 +133,14 @@ def plan_restore(backup: Backup, cluster: Cluster, wish: Wish) -> Plan:
     # Settings of the whole cluster belong to a restore of the whole backup.
     is_whole = wish.settings and not wish.topics and not wish.prefix
     features = {name: level for name, level in backup.features.items() if _is_known(cluster, name, level)}
-    plan = Plan(backup, topics, groups, backup.settings if is_whole else {}, features if is_whole else {}, is_whole)
+    plan = RestorePlan(
+        backup, topics, groups, backup.settings if is_whole else {}, features if is_whole else {}, is_whole
+    )
     with_access = wish.access and not wish.topics and not wish.prefix
     return _with_access(plan, cluster, wish) if with_access else plan
 
 
-def _with_access(plan: Plan, cluster: Cluster, wish: Wish) -> Plan:
+def _with_access(plan: RestorePlan, cluster: ClusterNow, wish: RestoreWish) -> RestorePlan:
     """A user who is there keeps the password unless told otherwise: it may be that of the administrator who restores."""
     backup = plan.backup
     there: UserAction = "replace" if wish.replace else "keep"
@@ -148,19 +150,19 @@ def _with_access(plan: Plan, cluster: Cluster, wish: Wish) -> Plan:
     return plan._replace(users=users, acls=tuple(each for each in backup.acls if each not in cluster.acls))
 
 
-def _is_known(cluster: Cluster, name: str, level: int) -> bool:
+def _is_known(cluster: ClusterNow, name: str, level: int) -> bool:
     lowest, highest = cluster.features.get(name, (1, 0))
     return lowest <= level <= highest
 
 
-def _chosen(backup: Backup, wish: Wish) -> list[SavedTopic]:
+def _chosen(backup: Backup, wish: RestoreWish) -> list[SavedTopic]:
     there = {topic.name for topic in backup.topics}
     for name in sorted(wish.topics - there):
         raise UserError(f"backup {backup.id} has no topic {name}", f"it has {', '.join(sorted(there)) or 'none'}")
     return [topic for topic in backup.topics if not wish.topics or topic.name in wish.topics]
 
 
-def _plan_topic(backup_id: str, saved: SavedTopic, cluster: Cluster, wish: Wish) -> TopicPlan:
+def _plan_topic(backup_id: str, saved: SavedTopic, cluster: ClusterNow, wish: RestoreWish) -> TopicPlan:
     name = f"{wish.prefix}{saved.name}"
     copies = wish.replication_factor or saved.replication_factor
     action = _action(backup_id, name, saved, cluster.topics.get(name), wish)
@@ -172,7 +174,7 @@ def _plan_topic(backup_id: str, saved: SavedTopic, cluster: Cluster, wish: Wish)
     return TopicPlan(name, action, copies, saved)
 
 
-def _action(backup_id: str, name: str, saved: SavedTopic, existing: Existing | None, wish: Wish) -> Action:
+def _action(backup_id: str, name: str, saved: SavedTopic, existing: Existing | None, wish: RestoreWish) -> Action:
     if existing is None:
         return "create"
     if wish.replace:

@@ -18,7 +18,14 @@ from headrace.backup.features import feature_levels, set_feature_levels
 from headrace.backup.folder import Folder, read_batches
 from headrace.backup.manifest import Backup, SavedFile, SavedPartition
 from headrace.backup.moment import RESTORING
-from headrace.backup.plan import Cluster, Existing, Plan, TopicPlan, settings_to_end_with, settings_to_fill_with
+from headrace.backup.plan import (
+    ClusterNow,
+    Existing,
+    RestorePlan,
+    TopicPlan,
+    settings_to_end_with,
+    settings_to_fill_with,
+)
 from headrace.backup.tally import Tally
 from headrace.backup.turns import in_turns
 from headrace.base.errors import Refused, UserError
@@ -32,11 +39,11 @@ from headrace.wire.codes import ErrorCode
 
 FILLED_AT_ONCE: Final = 8
 CHECKED_AT_ONCE: Final = 2
-SECONDS_MAX: Final = 120.0
+RESTORE_SECONDS_MAX: Final = 120.0
 ALL: Final = -1
 
 
-async def look_at(admin: Admin, backup: Backup) -> Cluster:
+async def look_at(admin: Admin, backup: Backup) -> ClusterNow:
     """The cluster as a plan needs it; about users and rules it is asked only for a backup that has some."""
     brokers = [each for each in (await admin.describe_cluster()).brokers if not each.is_fenced]
     seen = {each.name or "": len(each.partitions) for each in (await admin.metadata()).topics}
@@ -50,10 +57,10 @@ async def look_at(admin: Admin, backup: Backup) -> Cluster:
     users = await names_of_users(admin) if backup.users else frozenset()
     rules = await rules_of(admin) if backup.acls else []
     acls = None if rules is None else frozenset(each._replace(revision=0) for each in rules)
-    return Cluster(len(brokers), topics, members, known, users, acls)
+    return ClusterNow(len(brokers), topics, members, known, users, acls)
 
 
-async def check_files(folder: Folder, plan: Plan, tally: Tally) -> None:
+async def check_files(folder: Folder, plan: RestorePlan, tally: Tally) -> None:
     """Checks all files before anything is made: a damaged backup changes nothing."""
 
     async def check(file: SavedFile) -> None:
@@ -63,18 +70,18 @@ async def check_files(folder: Folder, plan: Plan, tally: Tally) -> None:
     await in_turns([check(file) for file in files_of(plan)], CHECKED_AT_ONCE)
 
 
-def files_of(plan: Plan) -> list[SavedFile]:
+def files_of(plan: RestorePlan) -> list[SavedFile]:
     return [file for topic in plan.to_fill for partition in topic.saved.partitions for file in partition.files]
 
 
-async def restore(admin: Admin, client: WriterClient, folder: Folder, plan: Plan, tally: Tally) -> None:
+async def restore(admin: Admin, client: WriterClient, folder: Folder, plan: RestorePlan, tally: Tally) -> None:
     await put_rules(admin, plan.acls)
     if plan.settings:
         await admin.alter_configs({Resource(BROKER, ALL_BROKERS): dict(plan.settings)})
     await set_feature_levels(admin, plan.features)
     for topic in plan.to_fill:
         await _make(admin, topic, plan.backup.id)
-    producer = await client.producer_id(SECONDS_MAX)
+    producer = await client.producer_id(RESTORE_SECONDS_MAX)
     work = [
         _Filling(client, folder, TopicPartition(topic.name, number), saved, producer, tally).run()
         for topic in plan.to_fill
@@ -106,12 +113,12 @@ async def _make(admin: Admin, topic: TopicPlan, backup_id: str) -> None:
     async def make() -> None:
         await create_topic(admin, topic.name, partitions, topic.replication_factor, settings)
 
-    await insist(make, SECONDS_MAX, passes=is_not_gone_yet)
+    await insist(make, RESTORE_SECONDS_MAX, passes=is_not_gone_yet)
 
 
 async def _finish(admin: Admin, client: WriterClient, topic: TopicPlan) -> None:
     ids = {TopicPartition(topic.name, number): saved for number, saved in enumerate(topic.saved.partitions)}
-    await client.delete_records({id: saved.start for id, saved in ids.items() if saved.start}, SECONDS_MAX)
+    await client.delete_records({id: saved.start for id, saved in ids.items() if saved.start}, RESTORE_SECONDS_MAX)
     ends = await client.offsets(dict.fromkeys(ids, LATEST))
     starts = await client.offsets(dict.fromkeys(ids, EARLIEST))
     for id, saved in ids.items():
@@ -161,7 +168,9 @@ class _Filling:
 
     async def _send(self, batch: Restorable, sequence: int) -> None:
         content = memoryview(batch.to_bytes(self._producer, sequence))
-        offset = await self._client.produce(self._id, content, acks=ALL, transactional_id=None, seconds_max=SECONDS_MAX)
+        offset = await self._client.produce(
+            self._id, content, acks=ALL, transactional_id=None, seconds_max=RESTORE_SECONDS_MAX
+        )
         if offset != batch.first:
             raise _disturbed(self._id, f"gave offset {offset} to the batch at {batch.first}")
 

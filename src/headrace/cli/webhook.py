@@ -14,7 +14,7 @@ app = typer.Typer(
 )
 
 DEFAULT_GATEWAY = "http://127.0.0.1:8080"
-SECONDS_MAX = 60.0
+GATEWAY_SECONDS_MAX = 60.0
 
 GatewayUrl = Annotated[
     str, typer.Option("--gateway", metavar="URL", envvar="HEADRACE_GATEWAY", help="A gateway; any of them will do.")
@@ -166,7 +166,7 @@ def _ask(gateway: str, method: str, path: str, body: dict[str, Any] | None = Non
     try:
         # Straight to the gateway: a proxy would have no business with it.
         request = Request(url, data, {"Content-Type": "application/json"}, method=method)
-        with build_opener(ProxyHandler({})).open(request, timeout=SECONDS_MAX) as reply:
+        with build_opener(ProxyHandler({})).open(request, timeout=GATEWAY_SECONDS_MAX) as reply:
             return json.loads(reply.read() or b"null")
     except HTTPError as refusal:
         with refusal:

@@ -6,13 +6,13 @@ says. So batches are asked about in their order, each once.
 
 from collections.abc import Iterable
 
-from headrace.client.cluster_client import Aborted
+from headrace.client.cluster_client import AbortedRecords
 from headrace.wire.batch import CONTROL, TRANSACTIONAL, BatchHeader, Bytes
 from headrace.wire.records import read_marker
 
 
 class AbortedTransactions:
-    def __init__(self, aborted: Iterable[Aborted]) -> None:
+    def __init__(self, aborted: Iterable[AbortedRecords]) -> None:
         self._to_come = sorted(aborted, key=lambda each: each.first_offset, reverse=True)
         self._open: set[int] = set()
         """Producers whose batches are of an aborted transaction now."""

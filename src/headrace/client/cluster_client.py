@@ -31,7 +31,7 @@ from headrace.wire.messages.offsets import (
 )
 
 EARLIEST, LATEST = -2, -1
-SECONDS_MAX = 30.0
+LEADER_SECONDS_MAX = 30.0
 # The last version that names topics: one request then says all that is needed.
 FETCH_BY_NAME = 12
 _CONSUMER = -1
@@ -44,7 +44,7 @@ class OffsetAt(NamedTuple):
     """Both -1 when no record is that late."""
 
 
-class Aborted(NamedTuple):
+class AbortedRecords(NamedTuple):
     producer_id: int
     first_offset: int
 
@@ -55,7 +55,7 @@ class Fetched(NamedTuple):
     high_watermark: int
     last_stable_offset: int
     log_start_offset: int
-    aborted: tuple[Aborted, ...]
+    aborted: tuple[AbortedRecords, ...]
     next_offset: int
     """Where to go on: behind the last batch."""
 
@@ -64,7 +64,7 @@ class ClusterClient(KafkaCluster):
     # -- offsets ------------------------------------------------------------------------------------------------------
 
     async def offsets(
-        self, at: Mapping[TopicPartition, int], *, read_committed: bool = True, seconds_max: float = SECONDS_MAX
+        self, at: Mapping[TopicPartition, int], *, read_committed: bool = True, seconds_max: float = LEADER_SECONDS_MAX
     ) -> dict[TopicPartition, OffsetAt]:
         """EARLIEST, LATEST, or a time in ms: the first offset at or after it. To a read_committed reader the latest
         offset is where the first open transaction begins."""
@@ -108,7 +108,7 @@ class ClusterClient(KafkaCluster):
         wait_ms: int = 500,
         bytes_min: int = 1,
         read_committed: bool = True,
-        seconds_max: float = SECONDS_MAX,
+        seconds_max: float = LEADER_SECONDS_MAX,
     ) -> Fetched:
         """Batches from this offset on: at least one if there is any, however large; none after `wait_ms` without."""
         asked = FetchPartition(partition.partition, fetch_offset=offset, partition_max_bytes=bytes_max)
@@ -132,7 +132,7 @@ class ClusterClient(KafkaCluster):
 
         forget = partial(self.forget_leaders, [partition])
         part = await insist(ask_leader, seconds_max, passes=_may_pass_reading, forget=forget)
-        aborted = [Aborted(each.producer_id, each.first_offset) for each in part.aborted_transactions or ()]
+        aborted = [AbortedRecords(each.producer_id, each.first_offset) for each in part.aborted_transactions or ()]
         batches, last = whole_batches(memoryview(part.records or b""))
         return Fetched(
             batches,
@@ -150,7 +150,7 @@ def offsets_request(wanted: Mapping[TopicPartition, int], *, read_committed: boo
     for (topic, index), when in wanted.items():
         asked = ListOffsetsPartition(index, timestamp=when)
         topics.setdefault(topic, ListOffsetsTopic(topic, [])).partitions.append(asked)
-    return ListOffsetsRequest(_CONSUMER, int(read_committed), list(topics.values()), int(SECONDS_MAX * 1000))
+    return ListOffsetsRequest(_CONSUMER, int(read_committed), list(topics.values()), int(LEADER_SECONDS_MAX * 1000))
 
 
 def offsets_in(answer: ListOffsetsResponse) -> dict[TopicPartition, OffsetAt | int]:

@@ -15,7 +15,7 @@ from headrace.base.ids import TopicPartition
 from headrace.client.cluster_metadata import ClusterMetadata, TopicMetadata, cluster_metadata
 from headrace.client.connection import Disconnected
 from headrace.client.metadata_cache import Leader, MetadataCache
-from headrace.client.peer import Address, Peers
+from headrace.client.peer import Address, PeerConnections
 from headrace.client.retry import insist, may_pass
 from headrace.client.security import Security
 from headrace.wire.codes import CODES, ErrorCode
@@ -24,7 +24,7 @@ from headrace.wire.messages.metadata import MetadataRequest, MetadataRequestTopi
 from headrace.wire.schema import Request, Response
 
 GROUP, TRANSACTION = 0, 1
-REQUEST_SECONDS_MAX = 30.0
+CLUSTER_REQUEST_SECONDS_MAX = 30.0
 # A topic that was made a moment ago may be news to the broker that is asked.
 NEWS_SECONDS_MAX = 5.0
 
@@ -44,7 +44,7 @@ class KafkaCluster:
         self._bootstrap = parse_bootstrap(bootstrap) if isinstance(bootstrap, str) else list(bootstrap)
         self._answered: tuple[Address, ...] = ()
         """The broker that answered last, if any has."""
-        self._peers = Peers(client_id, security)
+        self._peers = PeerConnections(client_id, security)
         self._cache = MetadataCache()
         self._coordinators: dict[tuple[int, str], Address] = {}
         self._looking = asyncio.Lock()
@@ -163,7 +163,7 @@ class KafkaCluster:
 
         async def ask() -> R:
             address = await self._coordinator(kind, key)
-            answer = await self._peers.ask(address, request, response, REQUEST_SECONDS_MAX, version_max)
+            answer = await self._peers.ask(address, request, response, CLUSTER_REQUEST_SECONDS_MAX, version_max)
             check(answer)
             return answer
 

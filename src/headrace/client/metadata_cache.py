@@ -11,7 +11,7 @@ from headrace.client.cluster_metadata import ClusterMetadata, TopicMetadata
 from headrace.client.peer import Address
 
 # How long more partitions, or none, may take to be noticed.
-KNOWN_SECONDS = 30.0
+TOPIC_KNOWN_SECONDS = 30.0
 
 
 class Leader(NamedTuple):
@@ -30,7 +30,7 @@ class MetadataCache:
         for topic in seen.topics.values():
             self.forget_topic(topic.name)
             if not topic.error_code:
-                self._topics[topic.name] = topic, now + KNOWN_SECONDS
+                self._topics[topic.name] = topic, now + TOPIC_KNOWN_SECONDS
             for index, part in topic.partitions.items():
                 if part.leader in self.brokers:
                     leader = Leader(self.brokers[part.leader], part.leader_epoch)

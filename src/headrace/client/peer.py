@@ -16,7 +16,7 @@ from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from headrace.wire.schema import Request, Response
 
-CONNECT_SECONDS_MAX = 3.0
+PEER_CONNECT_SECONDS_MAX = 3.0
 REPLY_SECONDS_MAX = 40.0
 
 R = TypeVar("R", bound=Response)
@@ -31,7 +31,7 @@ class Peer:
     @classmethod
     async def open(cls, address: Address, client_id: str, security: Security | None = None) -> "Peer":
         tls = security.tls if security else None
-        connection = await ClientConnection.open(*address, client_id, CONNECT_SECONDS_MAX, tls)
+        connection = await ClientConnection.open(*address, client_id, PEER_CONNECT_SECONDS_MAX, tls)
         try:
             # Kafka answers this one before it has authenticated anybody.
             known = await connection.ask(ApiVersionsRequest(), ApiVersionsResponse, 0, REPLY_SECONDS_MAX)
@@ -58,7 +58,7 @@ class Peer:
         return await self.connection.ask(request, response, version, seconds_max)
 
 
-class Peers:
+class PeerConnections:
     """Connections by address, opened when they are needed and kept.
 
     A broker answers a connection's requests in order, so one that waits for data would hold up all that follow it:

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaException, Message
 
 logger = logging.getLogger("headrace.client")
 
-CLOSE_SECONDS_MAX = 15.0
+CONSUMER_CLOSE_SECONDS_MAX = 15.0
 Order = Callable[[Consumer], object]
 
 
@@ -61,7 +61,7 @@ class PolledConsumer:
         if not self._thread.is_alive():
             return
         try:
-            async with asyncio.timeout(CLOSE_SECONDS_MAX):
+            async with asyncio.timeout(CONSUMER_CLOSE_SECONDS_MAX):
                 await self._ended.wait()
         except TimeoutError:
             pass

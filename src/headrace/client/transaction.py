@@ -43,7 +43,7 @@ ABORT_SECONDS_MAX = 10.0
 _INIT, _ADD, _ADD_OFFSETS, _COMMIT_OFFSETS, _END, _FETCH_BY_NAME = 4, 3, 3, 4, 4, 9
 
 
-class Transaction:
+class BatchTransaction:
     def __init__(self, client: KafkaCluster, name: str, timeout_ms: int, seconds_max: float, note: str) -> None:
         """`note` stands beside the number, for who looks at the group."""
         self.name = name

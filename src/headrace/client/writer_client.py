@@ -9,7 +9,7 @@ from functools import partial
 
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import ClusterClient
-from headrace.client.kafka_cluster import REQUEST_SECONDS_MAX, MissingTopic, check
+from headrace.client.kafka_cluster import CLUSTER_REQUEST_SECONDS_MAX, MissingTopic, check
 from headrace.client.peer import Address
 from headrace.client.retry import insist
 from headrace.wire.batch import Identity
@@ -65,11 +65,11 @@ class WriterClient(ClusterClient):
         self, id: TopicPartition, batch: memoryview, *, acks: int, transactional_id: str | None, seconds_max: float
     ) -> int:
         """The offset that the batch was given; -1 where that is not known."""
-        request = _produce_request(id.topic, {id.partition: batch}, acks, REQUEST_SECONDS_MAX, transactional_id)
+        request = _produce_request(id.topic, {id.partition: batch}, acks, CLUSTER_REQUEST_SECONDS_MAX, transactional_id)
 
         async def send() -> int:
             leader = await self.leader(id)
-            seconds = REQUEST_SECONDS_MAX + GRACE_SECONDS
+            seconds = CLUSTER_REQUEST_SECONDS_MAX + GRACE_SECONDS
             answer = await self._peers.ask(leader.address, request, ProduceResponse, seconds, PRODUCE_EXPLICIT)
             (part,) = answer.responses[0].partition_responses
             if part.error_code != ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
@@ -92,9 +92,9 @@ class WriterClient(ClusterClient):
 
         async def delete(id: TopicPartition) -> None:
             wanted = DeleteRecordsTopic(id.topic, [DeleteRecordsPartition(id.partition, before[id])])
-            request = DeleteRecordsRequest([wanted], int(REQUEST_SECONDS_MAX * 1000))
+            request = DeleteRecordsRequest([wanted], int(CLUSTER_REQUEST_SECONDS_MAX * 1000))
             leader = await self.leader(id)
-            seconds = REQUEST_SECONDS_MAX + GRACE_SECONDS
+            seconds = CLUSTER_REQUEST_SECONDS_MAX + GRACE_SECONDS
             answer = await self._peers.ask(leader.address, request, DeleteRecordsResponse, seconds)
             check(answer.topics[0].partitions[0].error_code, str(id))
 

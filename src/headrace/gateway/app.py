@@ -29,7 +29,7 @@ from headrace.gateway.messages.store import MessageStore
 from headrace.gateway.monitor import routes as monitor_routes
 from headrace.gateway.monitor.monitor import Monitor
 from headrace.gateway.monitor.requests import CountRequests
-from headrace.gateway.monitor.traces import TraceRequests, Traces
+from headrace.gateway.monitor.traces import GatewayTraces, TraceRequests
 from headrace.gateway.oidc.pages import OidcPages
 from headrace.gateway.oidc.provider import provider_of
 from headrace.gateway.push import routes as push_routes
@@ -99,7 +99,7 @@ def front_door(app: FastAPI) -> ASGIApp:
         layers = Reception(layers, gateway.part(Callers), gateway.part(Visits), settings)
     layers = CountRequests(layers, gateway.part(Monitor).requests)
     if settings.otel_endpoint:
-        gateway.add(traces := Traces(settings.otel_endpoint))
+        gateway.add(traces := GatewayTraces(settings.otel_endpoint))
         layers = TraceRequests(layers, traces.provider)
     if settings.allowed_origins:
         layers = CORSMiddleware(layers, list(settings.allowed_origins), allow_methods=["*"], allow_headers=["*"])

@@ -15,7 +15,7 @@ from starlette.types import Scope
 
 from headrace.admin.admin import Admin
 from headrace.base.bootstrap import parse_bootstrap
-from headrace.client.produce.producer import ALL, Producer
+from headrace.client.produce.producer import ALL, BatchingProducer
 from headrace.client.properties import read_properties
 from headrace.client.security import security_from
 from headrace.client.writer_client import WriterClient
@@ -27,24 +27,24 @@ from headrace.gateway.settings import GatewaySettings
 from headrace.wire.compression import CODEC_NAMES
 
 CLIENT_ID = "headrace-gateway"
-CLOSE_SECONDS_MAX = 5.0
+GATEWAY_CLOSE_SECONDS_MAX = 5.0
 # In the scope of a request: the gateway that acts as its caller.
 CALLER = "headrace.caller"
 
 
-class Part(Protocol):
+class GatewayPart(Protocol):
     def start(self) -> Awaitable[None]: ...
 
     def stop(self) -> Awaitable[None]: ...
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=GatewayPart)
 
 
 class Gateway:
     client: WriterClient
     admin: Admin
-    producer: Producer
+    producer: BatchingProducer
     """acks=all, and no message twice or out of order by its own retries."""
 
     rights: ClusterRights
@@ -61,7 +61,7 @@ class Gateway:
         self.holder = ""
         """The holder of the credential, where there is a caller: of one, many may be logged in."""
         self.intake: Intake = home.intake if home else Intake(settings)
-        self._parts: dict[type, Part] = {}
+        self._parts: dict[type, GatewayPart] = {}
         self._lacking: dict[type, str] = {}
 
     @property
@@ -69,7 +69,7 @@ class Gateway:
         """Whether it acts as somebody who has logged in."""
         return self.home is not self
 
-    def add(self, part: Part) -> None:
+    def add(self, part: GatewayPart) -> None:
         self._parts[type(part)] = part
 
     def lack(self, kind: type, sentence: str) -> None:
@@ -96,13 +96,13 @@ class Gateway:
     async def stop(self) -> None:
         for part in reversed(self._parts.values()):
             await part.stop()
-        await self.producer.close(CLOSE_SECONDS_MAX)
+        await self.producer.close(GATEWAY_CLOSE_SECONDS_MAX)
         self.admin.close()
         await self.client.close()
 
-    def new_producer(self, acks: int) -> Producer:
+    def new_producer(self, acks: int) -> BatchingProducer:
         codec = CODEC_NAMES.index(self.settings.kafka.get("compression.type", "none"))
-        return Producer(self.client, acks=acks, seconds_max=self.settings.delivery_seconds_max, codec=codec)
+        return BatchingProducer(self.client, acks=acks, seconds_max=self.settings.delivery_seconds_max, codec=codec)
 
     def kafka_config(self) -> dict[str, Any]:
         """The settings of every confluent-kafka client of this process."""

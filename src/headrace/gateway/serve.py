@@ -21,7 +21,7 @@ from headrace.gateway.settings import GatewaySettings
 from headrace.gateway.socket_protocol import LingeringSocketProtocol
 from headrace.gateway.tls import Certificate
 
-STOP_SECONDS_MAX = 3
+GATEWAY_STOP_SECONDS_MAX = 3
 FAREWELL_SECONDS = 0.1
 KEEP_ALIVE_SECONDS = 75
 BACKLOG = 2048
@@ -60,7 +60,7 @@ def _config(app: FastAPI) -> uvicorn.Config:
         proxy_headers=False,
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=STOP_SECONDS_MAX,
+        timeout_graceful_shutdown=GATEWAY_STOP_SECONDS_MAX,
     )
 
 

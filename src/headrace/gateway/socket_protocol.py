@@ -7,7 +7,7 @@ the client has, or after LINGER_SECONDS.
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-LINGER_SECONDS = 10.0
+SOCKET_LINGER_SECONDS = 10.0
 
 
 class LingeringSocketProtocol(WebSocketsSansIOProtocol):
@@ -25,6 +25,6 @@ class LingeringSocketProtocol(WebSocketsSansIOProtocol):
         self.close_sent = self.disconnected = self._is_lingering = True
         self.stop_keepalive()
         # uvicorn closes when the application has returned, unless this timer runs.
-        self.close_timer = self.loop.call_later(LINGER_SECONDS, self.transport.close)
+        self.close_timer = self.loop.call_later(SOCKET_LINGER_SECONDS, self.transport.close)
         if self.transport.can_write_eof():
             self.transport.write_eof()

@@ -17,13 +17,13 @@ import pyarrow as pa
 from headrace.base.dead_letters import CLEAN_REASON, Origin, dead_letter_headers, former_headers
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
-from headrace.client.transaction import Transaction
+from headrace.client.transaction import BatchTransaction
 from headrace.pipelines.checks import Schema, check_of, read_schema
 from headrace.pipelines.columns import HEADERS
 from headrace.pipelines.copying import known_positions, send, sink_of, write_once
 from headrace.pipelines.kafka import DEFAULT_BOOTSTRAP, Kafka, look_at
 from headrace.pipelines.lag_group import show_progress
-from headrace.pipelines.progress import Clock, Listener, ignore
+from headrace.pipelines.progress import Listener, ProgressClock, ignore
 from headrace.pipelines.ranges import end_of, lag_of, plan_batch
 from headrace.pipelines.records import read_records
 from headrace.pipelines.resume import resume
@@ -35,7 +35,7 @@ from headrace.spark.source.ranges import OffsetRange
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BATCH_ROWS = 200_000
+CLEAN_BATCH_ROWS = 200_000
 FOLLOW_SECONDS = 2.0
 TABLE_ROWS_MAX = 1_000_000
 REASONS_MAX = 10
@@ -52,7 +52,7 @@ Kind = Literal["json", "avro", "avro-framed"]
 Table = dict[str, dict[str, Any]]
 
 
-class CleanReport(NamedTuple):
+class CleanedTopic(NamedTuple):
     topic: str
     good_topic: str
     bad_topic: str
@@ -100,12 +100,12 @@ def clean(
     bootstrap: str = DEFAULT_BOOTSTRAP,
     options: Mapping[str, str] | None = None,
     follow: bool = False,
-    batch_rows: int = BATCH_ROWS,
+    batch_rows: int = CLEAN_BATCH_ROWS,
     allow_data_loss: bool = False,
     spark: "SparkSession | None" = None,
     master: str = "local[*]",
     on_progress: Listener = ignore,
-) -> CleanReport:
+) -> CleanedTopic:
     """Sorts `topic` into `good` (TOPIC.clean) and `bad` (TOPIC.dead); with `follow`, until it is interrupted.
 
     `join` is a table (.parquet, .csv or .json) whose column `on` is looked up by the value's field of that name; the other
@@ -132,7 +132,7 @@ def clean(
         spark = session(master, name=f"headrace clean {topic}")
     table = read_table(spark, join, on) if join else None
     work = CleanWork(kafka, good_topic, bad_topic, rules, on, table)
-    run = _Run(spark, work, topic, Clock("clean", on_progress))
+    run = _Run(spark, work, topic, ProgressClock("clean", on_progress))
     try:
         run.catch_up(batch_rows, allow_data_loss)
         while follow:
@@ -146,7 +146,7 @@ def clean(
 
 
 class _Run:
-    def __init__(self, spark: "SparkSession", work: CleanWork, topic: str, clock: Clock) -> None:
+    def __init__(self, spark: "SparkSession", work: CleanWork, topic: str, clock: ProgressClock) -> None:
         self.spark, self.work, self.topic, self.clock = spark, work, topic, clock
         self.good = self.bad = self.lost = 0
         self.reasons: Counter[str] = Counter()
@@ -166,9 +166,9 @@ class _Run:
             show_progress(self.work.kafka, f"headrace-clean-{self.topic}", self.topic, start)
             self.clock.on_batch(sum(each.good + each.bad for each in outcomes), lag_of(start, view.end))
 
-    def report(self) -> CleanReport:
+    def report(self) -> CleanedTopic:
         clock = self.clock
-        return CleanReport(
+        return CleanedTopic(
             self.topic,
             self.work.good_topic,
             self.work.bad_topic,
@@ -199,7 +199,7 @@ def read_table(spark: "SparkSession", path: str | Path, on: str) -> Table:
 def _sort_range(work: CleanWork, range: OffsetRange) -> Sorted:
     sink, reasons = sink_of(work.kafka), Counter[str]()
 
-    def write(transaction: Transaction, position: int) -> Written:
+    def write(transaction: BatchTransaction, position: int) -> Written:
         reasons.clear()
         records = read_records(work.kafka, range._replace(first=max(range.first, position)))
         return send(sink, transaction, SORTED, sort_rows(work, records, reasons))

@@ -12,18 +12,20 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from headrace.pipelines.columns import RAW
-from headrace.pipelines.day_files import FILE_BYTES, DayFiles
+from headrace.pipelines.day_files import DAY_FILE_BYTES, DayFiles
 from headrace.pipelines.spark_tasks import run_tasks
-from headrace.pipelines.tables.table import Place, Table, TableFile
+from headrace.pipelines.tables.table import FilePlace, Table, TableFile
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FILES_MIN = 8
+COMPACTED_FILES_MIN = 8
 READ_ROWS = 16_384
 
 
-def compact(spark: "SparkSession", table: Table, files_min: int = FILES_MIN, bytes_max: int = FILE_BYTES) -> int:
+def compact(
+    spark: "SparkSession", table: Table, files_min: int = COMPACTED_FILES_MIN, bytes_max: int = DAY_FILE_BYTES
+) -> int:
     """Makes small files into large ones; returns the number of files replaced."""
     groups = small_files(table.files(), files_min, bytes_max)
     schema = pa.schema([*RAW, *table.columns()])
@@ -51,7 +53,7 @@ def small_files(files: Sequence[TableFile], files_min: int, bytes_max: int) -> l
     return [group for group in groups if len(group) >= files_min]
 
 
-def _merge(place: Place, schema: pa.Schema, files: list[TableFile]) -> list[TableFile]:
+def _merge(place: FilePlace, schema: pa.Schema, files: list[TableFile]) -> list[TableFile]:
     merged = DayFiles(place, schema)
     for file in files:
         # One by one, in order: rows of a partition stay in the order of their offsets.

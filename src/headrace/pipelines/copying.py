@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
-from headrace.client.transaction import Transaction
+from headrace.client.transaction import BatchTransaction
 from headrace.pipelines.columns import RAW
 from headrace.pipelines.kafka import Kafka
 from headrace.pipelines.ranges import Offsets
@@ -37,7 +37,9 @@ def known_positions(options: SinkOptions, names: Mapping[int, str]) -> Offsets:
     return {partition: offset for partition, offset in found.items() if offset >= 0}
 
 
-def write_once(options: SinkOptions, name: str, limit: int, write: Callable[[Transaction, int], Written]) -> Written:
+def write_once(
+    options: SinkOptions, name: str, limit: int, write: Callable[[BatchTransaction, int], Written]
+) -> Written:
     """`write` is given the offset to go on from, and writes what there is up to `limit`. Nothing when that is there."""
     run = loop_thread().run
     transaction = transaction_of(options, name)
@@ -56,7 +58,9 @@ def write_once(options: SinkOptions, name: str, limit: int, write: Callable[[Tra
         return written
 
 
-def send(options: SinkOptions, transaction: Transaction, schema: pa.Schema, rows: Iterable[pa.RecordBatch]) -> Written:
+def send(
+    options: SinkOptions, transaction: BatchTransaction, schema: pa.Schema, rows: Iterable[pa.RecordBatch]
+) -> Written:
     """Rows of this schema; their columns are found by name."""
 
     def at(name: str) -> int | None:

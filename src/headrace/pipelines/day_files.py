@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 
 from headrace.base.file_sync import full_sync
 from headrace.pipelines.columns import RAW
-from headrace.pipelines.tables.table import Place, TableFile
+from headrace.pipelines.tables.table import FilePlace, TableFile
 
 ROW_GROUP_BYTES = 64 << 20
-FILE_BYTES = 128 << 20
+DAY_FILE_BYTES = 128 << 20
 OPEN_DAYS_MAX = 4
 # Values are rarely alike, and their least and greatest say nothing: no dictionary, no statistics for them.
 _ALIKE = ["topic", "partition", "timestamp_type", "key"]
@@ -27,7 +27,7 @@ _MEASURED = ["partition", "kafka_offset", "timestamp"]
 class DayFiles:
     """`add` batches, then `close` for the files. Nothing of an object that was not closed counts."""
 
-    def __init__(self, place: Place, schema: pa.Schema) -> None:
+    def __init__(self, place: FilePlace, schema: pa.Schema) -> None:
         self._place, self._schema = place, schema
         self._open: OrderedDict[datetime.date, _File] = OrderedDict()
         self._done: list[TableFile] = []
@@ -61,7 +61,7 @@ class DayFiles:
 
 
 class _File:
-    def __init__(self, place: Place, day: datetime.date, schema: pa.Schema) -> None:
+    def __init__(self, place: FilePlace, day: datetime.date, schema: pa.Schema) -> None:
         self._day = day
         self._path = place.file(day, uuid.uuid4().hex)
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ class _File:
 
     @property
     def is_full(self) -> bool:
-        return self._sink.tell() >= FILE_BYTES
+        return self._sink.tell() >= DAY_FILE_BYTES
 
     def add(self, rows: pa.RecordBatch) -> None:
         self._waiting.append(rows)

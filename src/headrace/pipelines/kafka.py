@@ -41,7 +41,7 @@ class Kafka(NamedTuple):
         }
 
 
-class TopicView(NamedTuple):
+class TopicBounds(NamedTuple):
     cluster_id: str
     topic: str
     topic_id: str
@@ -50,14 +50,14 @@ class TopicView(NamedTuple):
     """Where a reader of committed records has to stop: before the first open transaction."""
 
 
-def look_at(kafka: Kafka, topic: str) -> TopicView:
+def look_at(kafka: Kafka, topic: str) -> TopicBounds:
     return _asked(kafka, partial(_view, topic), topic)
 
 
-def look_at_all(kafka: Kafka, topic: str, seconds: float) -> TopicView:
+def look_at_all(kafka: Kafka, topic: str, seconds: float) -> TopicBounds:
     """A look like `look_at`, once all that is written now is committed or aborted."""
 
-    async def ask(client: ClusterClient) -> TopicView:
+    async def ask(client: ClusterClient) -> TopicBounds:
         view = await _view(topic, client)
         ids = [TopicPartition(topic, partition) for partition in view.end]
         try:
@@ -72,7 +72,7 @@ def look_at_all(kafka: Kafka, topic: str, seconds: float) -> TopicView:
     return _asked(kafka, ask, topic)
 
 
-async def _view(topic: str, client: ClusterClient) -> TopicView:
+async def _view(topic: str, client: ClusterClient) -> TopicBounds:
     seen = await client.metadata([topic])
     found = seen.topics[topic]
     if found.error_code:
@@ -80,7 +80,7 @@ async def _view(topic: str, client: ClusterClient) -> TopicView:
     ids = [TopicPartition(topic, partition) for partition in found.partitions]
     start = await client.offsets(dict.fromkeys(ids, EARLIEST))
     end = await client.offsets(dict.fromkeys(ids, LATEST))
-    return TopicView(
+    return TopicBounds(
         seen.cluster_id,
         topic,
         format_id(found.id),

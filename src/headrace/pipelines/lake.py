@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, NamedTuple
 from headrace.base.errors import UserError
 from headrace.pipelines.columns import grown
 from headrace.pipelines.compaction import compact
-from headrace.pipelines.kafka import DEFAULT_BOOTSTRAP, Kafka, TopicView, look_at
+from headrace.pipelines.kafka import DEFAULT_BOOTSTRAP, Kafka, TopicBounds, look_at
 from headrace.pipelines.lag_group import show_progress
-from headrace.pipelines.lake_rows import LakeWork, Written, write_range
-from headrace.pipelines.progress import Clock, Listener, ignore
+from headrace.pipelines.lake_rows import LakeWork, WrittenFiles, write_range
+from headrace.pipelines.progress import Listener, ProgressClock, ignore
 from headrace.pipelines.ranges import Offsets, end_of, lag_of, plan_batch
 from headrace.pipelines.records import first_values
 from headrace.pipelines.resume import resume
 from headrace.pipelines.spark_tasks import parallelism, run_tasks
 from headrace.pipelines.tables.open import Format, create_table, find_table
-from headrace.pipelines.tables.table import Source, Table
+from headrace.pipelines.tables.table import Table, TableSource
 from headrace.pipelines.values import Decode, chosen, first_columns
 from headrace.spark.source.ranges import OffsetRange, split_ranges
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BATCH_ROWS = 2_000_000
+LAKE_BATCH_ROWS = 2_000_000
 COMMIT_SECONDS = 30.0
 COMPACT_EVERY = 20
 FORGET_HOURS = 24.0
@@ -58,7 +58,7 @@ class LakeReport(NamedTuple):
 class Lake:
     """One run over one table."""
 
-    def __init__(self, spark: "SparkSession", kafka: Kafka, table: Table, topic: str, clock: Clock) -> None:
+    def __init__(self, spark: "SparkSession", kafka: Kafka, table: Table, topic: str, clock: ProgressClock) -> None:
         self.spark, self.kafka, self.table, self.topic, self.clock = spark, kafka, table, topic, clock
         self.group = f"headrace-lake-{topic}-{table.path.name}"
         self.undecoded = self.lost = self.compacted = 0
@@ -72,7 +72,7 @@ class Lake:
             self._batch(ranges, after=end_of(start, ranges), end=view.end)
             start = end_of(start, ranges)
 
-    def _look(self) -> TopicView:
+    def _look(self) -> TopicBounds:
         view, source = look_at(self.kafka, self.topic), self.table.source
         if (view.cluster_id, view.topic_id) != (source.cluster_id, source.topic_id):
             raise UserError(
@@ -91,7 +91,7 @@ class Lake:
         self.undecoded += sum(each.undecoded for each in written)
         self.clock.on_batch(sum(each.rows for each in written), lag_of(after, end))
 
-    def _write(self, pieces: list[OffsetRange]) -> list[Written]:
+    def _write(self, pieces: list[OffsetRange]) -> list[WrittenFiles]:
         known = self.table.columns()
         written = self._run(pieces)
         columns = grown(known, [each.columns for each in written])
@@ -102,7 +102,7 @@ class Lake:
             Path(file.path).unlink()
         return self._run(pieces)
 
-    def _run(self, pieces: list[OffsetRange]) -> list[Written]:
+    def _run(self, pieces: list[OffsetRange]) -> list[WrittenFiles]:
         work = LakeWork(self.kafka, self.table.place, self.table.decode, self.table.columns())
         return run_tasks(self.spark, partial(write_range, work), pieces)
 
@@ -136,7 +136,7 @@ def lake(
     decode: Decode = "auto",
     schema_file: str | Path | None = None,
     follow: bool = False,
-    batch_rows: int = BATCH_ROWS,
+    batch_rows: int = LAKE_BATCH_ROWS,
     allow_data_loss: bool = False,
     forget_hours: float = FORGET_HOURS,
     spark: "SparkSession | None" = None,
@@ -155,7 +155,7 @@ def lake(
         from headrace.spark import session
 
         spark = session(master, name=f"headrace lake {topic}")
-    run = Lake(spark, kafka, table, topic, Clock("lake", on_progress))
+    run = Lake(spark, kafka, table, topic, ProgressClock("lake", on_progress))
     try:
         run.catch_up(batch_rows, allow_data_loss)
         while follow:
@@ -173,11 +173,11 @@ def lake(
 
 
 def _created(
-    to: str | Path, format: Format, kafka: Kafka, view: TopicView, decode: Decode, schema_file: str | Path | None
+    to: str | Path, format: Format, kafka: Kafka, view: TopicBounds, decode: Decode, schema_file: str | Path | None
 ) -> Table:
     sample = first_values(kafka, view)
     how = chosen(decode, schema_file, sample)
-    table = create_table(to, format, Source(view.cluster_id, view.topic, view.topic_id), how)
+    table = create_table(to, format, TableSource(view.cluster_id, view.topic, view.topic_id), how)
     # Most fields are in the first records; without them the whole first batch would be read to find them, and again.
     table.grow(first_columns(how, sample))
     return table

@@ -13,7 +13,7 @@ from headrace.pipelines.columns import RAW, grown
 from headrace.pipelines.day_files import DayFiles
 from headrace.pipelines.kafka import Kafka
 from headrace.pipelines.records import read_records
-from headrace.pipelines.tables.table import Place, TableFile
+from headrace.pipelines.tables.table import FilePlace, TableFile
 from headrace.pipelines.values import decoder_of
 from headrace.spark.source.ranges import OffsetRange
 
@@ -22,12 +22,12 @@ class LakeWork(NamedTuple):
     """The same for every task of a batch."""
 
     kafka: Kafka
-    place: Place
+    place: FilePlace
     decode: str
     columns: pa.Schema
 
 
-class Written(NamedTuple):
+class WrittenFiles(NamedTuple):
     files: list[TableFile]
     rows: int
     undecoded: int
@@ -35,7 +35,7 @@ class Written(NamedTuple):
     """The table's columns, and new ones that were seen."""
 
 
-def write_range(work: LakeWork, range: OffsetRange) -> Written:
+def write_range(work: LakeWork, range: OffsetRange) -> WrittenFiles:
     files = DayFiles(work.place, pa.schema([*RAW, *work.columns]))
     rows = undecoded = 0
     columns = work.columns
@@ -44,7 +44,7 @@ def write_range(work: LakeWork, range: OffsetRange) -> Written:
         rows += batch.num_rows
         undecoded += batch.num_rows - batch.column("decode_error").null_count
         columns = columns if seen is None else grown(columns, [seen])
-    return Written(files.close(), rows, undecoded, columns)
+    return WrittenFiles(files.close(), rows, undecoded, columns)
 
 
 def _decoded(work: LakeWork, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, pa.Schema | None]]:

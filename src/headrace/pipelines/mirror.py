@@ -15,13 +15,13 @@ import pyarrow as pa
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_client import LATEST, ClusterClient
-from headrace.client.transaction import Transaction
+from headrace.client.transaction import BatchTransaction
 from headrace.pipelines.copying import RECORD, known_positions, send, sink_of, write_once
-from headrace.pipelines.kafka import Kafka, TopicView, look_at
+from headrace.pipelines.kafka import Kafka, TopicBounds, look_at
 from headrace.pipelines.lag_group import show_progress
 from headrace.pipelines.mirrored_groups import NOTES, carry_over
 from headrace.pipelines.offset_runs import OffsetRuns
-from headrace.pipelines.progress import Clock, Listener, ignore
+from headrace.pipelines.progress import Listener, ProgressClock, ignore
 from headrace.pipelines.ranges import Offsets, end_of, lag_of, plan_batch
 from headrace.pipelines.records import read_records
 from headrace.pipelines.resume import resume
@@ -36,7 +36,7 @@ from headrace.spark.source.ranges import OffsetRange
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BATCH_ROWS = 500_000
+MIRROR_BATCH_ROWS = 500_000
 FOLLOW_SECONDS = 2.0
 _NOTE = pa.schema([("key", pa.string()), ("value", pa.string())])
 
@@ -73,7 +73,7 @@ class MirrorWork(NamedTuple):
 
 
 class Mirror:
-    def __init__(self, spark: "SparkSession", work: MirrorWork, topics: Sequence[str], clock: Clock) -> None:
+    def __init__(self, spark: "SparkSession", work: MirrorWork, topics: Sequence[str], clock: ProgressClock) -> None:
         self.spark, self.work, self.topics, self.clock = spark, work, topics, clock
         self.bytes = self.lost = 0
 
@@ -89,7 +89,7 @@ class Mirror:
                 self.bytes += sum(each.bytes for each in copied)
                 self.clock.on_batch(sum(each.rows for each in copied), lag_of(start, view.end))
 
-    def _positions(self, view: TopicView) -> Offsets:
+    def _positions(self, view: TopicBounds) -> Offsets:
         sink = sink_of(self.work.target, self.work.prefix + view.topic)
         names = {p: self.work.name_of(TopicPartition(view.topic, p)) for p in view.end}
         return known_positions(sink, names)
@@ -105,7 +105,7 @@ def mirror(
     prefix: str = "",
     groups: Iterable[str] = (),
     follow: bool = False,
-    batch_rows: int = BATCH_ROWS,
+    batch_rows: int = MIRROR_BATCH_ROWS,
     allow_data_loss: bool = False,
     spark: "SparkSession | None" = None,
     master: str = "local[*]",
@@ -123,7 +123,7 @@ def mirror(
 
         spark = session(master, name="headrace mirror")
     work = MirrorWork(here, there, cluster_id, target_cluster_id, prefix)
-    run = Mirror(spark, work, topics, Clock("mirror", on_progress))
+    run = Mirror(spark, work, topics, ProgressClock("mirror", on_progress))
     carried = 0
     try:
         while True:
@@ -159,7 +159,7 @@ def _copy(work: MirrorWork, range: OffsetRange) -> Written:
     there = work.target_of(range.id)
     options = sink_of(work.target, there.topic)
 
-    def write(transaction: Transaction, position: int) -> Written:
+    def write(transaction: BatchTransaction, position: int) -> Written:
         runs = OffsetRuns(_end(options, there))
         rows = read_records(work.source, range._replace(first=max(range.first, position)))
         written = send(options, transaction, RECORD, runs.noted(rows))

@@ -16,7 +16,7 @@ from headrace.base.ids import TopicPartition
 from headrace.client.retry import insist
 from headrace.pipelines.copying import sink_of
 from headrace.pipelines.kafka import Kafka, ask_admin, look_at_all
-from headrace.pipelines.offset_runs import Run, runs_in, target_offset
+from headrace.pipelines.offset_runs import OffsetRun, runs_in, target_offset
 from headrace.pipelines.records import read_records
 from headrace.spark.source.ranges import OffsetRange
 from headrace.wire.codes import ErrorCode
@@ -49,7 +49,7 @@ def carry_over(
 
 def mirrored_runs(
     notes: Sequence[tuple[bytes, bytes]], cluster_id: str, topic: str, partition: int, prefix: str = ""
-) -> list[Run]:
+) -> list[OffsetRun]:
     about = {"cluster": cluster_id, "topic": topic, "partition": str(partition), "prefix": prefix}
     return runs_in(notes, about)
 

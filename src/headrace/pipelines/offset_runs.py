@@ -15,7 +15,7 @@ import pyarrow as pa
 RUNS_PER_NOTE = 1_000
 
 
-class Run(NamedTuple):
+class OffsetRun(NamedTuple):
     source: int
     target: int
     rows: int
@@ -26,7 +26,7 @@ class OffsetRuns:
 
     def __init__(self, target: int) -> None:
         self.target_end = target
-        self.runs: list[Run] = []
+        self.runs: list[OffsetRun] = []
 
     def noted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -43,7 +43,7 @@ class OffsetRuns:
         if last is not None and last.source + last.rows == source:
             self.runs[-1] = last._replace(rows=last.rows + count)
         else:
-            self.runs.append(Run(source, self.target_end, count))
+            self.runs.append(OffsetRun(source, self.target_end, count))
         self.target_end += count
 
     def notes(self, about: dict[str, str], runs_each: int = RUNS_PER_NOTE) -> dict[str, list[str]]:
@@ -55,17 +55,17 @@ class OffsetRuns:
         }
 
 
-def runs_in(notes: Iterable[tuple[bytes, bytes]], about: dict[str, str]) -> list[Run]:
+def runs_in(notes: Iterable[tuple[bytes, bytes]], about: dict[str, str]) -> list[OffsetRun]:
     """The runs that notes hold of one partition, in the order of its offsets."""
     runs = []
     for key, value in notes:
         said = json.loads(key)
         if all(said.get(name) == text for name, text in about.items()):
-            runs += [Run(*run) for run in json.loads(value)]
+            runs += [OffsetRun(*run) for run in json.loads(value)]
     return sorted(runs)
 
 
-def target_offset(runs: list[Run], source: int) -> int | None:
+def target_offset(runs: list[OffsetRun], source: int) -> int | None:
     """Where a reader that would go on at `source` goes on in the target; None before the first run."""
     index = bisect_right(runs, source, key=lambda run: run.source) - 1
     if index < 0:

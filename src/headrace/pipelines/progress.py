@@ -29,7 +29,7 @@ def ignore(_: Progress) -> None:
     """Drops a report of progress: the default of callers who want the final report only."""
 
 
-class Clock:
+class ProgressClock:
     """Counts batches and rows against the time since it was made."""
 
     def __init__(self, pipeline: str, listener: Listener) -> None:

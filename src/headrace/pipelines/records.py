@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from headrace.base.ids import TopicPartition
 from headrace.pipelines.columns import RAW
-from headrace.pipelines.kafka import Kafka, TopicView
+from headrace.pipelines.kafka import Kafka, TopicBounds
 from headrace.spark.source.options import source_options
 from headrace.spark.source.ranges import OffsetRange
 from headrace.spark.source.read import read_range
@@ -32,7 +32,7 @@ def read_records(kafka: Kafka, range: OffsetRange) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays(columns, schema=_RECORD)
 
 
-def first_values(kafka: Kafka, view: TopicView) -> pa.Array:
+def first_values(kafka: Kafka, view: TopicBounds) -> pa.Array:
     """Values of every partition, a few from its beginning."""
     samples = []
     for partition, start in view.start.items():

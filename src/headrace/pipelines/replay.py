@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.client.transaction import Transaction
+from headrace.client.transaction import BatchTransaction
 from headrace.pipelines.copying import RECORD, known_positions, send, sink_of, write_once
 from headrace.pipelines.kafka import DEFAULT_BOOTSTRAP, Kafka
-from headrace.pipelines.progress import Clock, Listener, ignore
+from headrace.pipelines.progress import Listener, ProgressClock, ignore
 from headrace.pipelines.ranges import end_of, lag_of, plan_batch
 from headrace.pipelines.spark_tasks import run_tasks
 from headrace.pipelines.table_rows import read_rows
@@ -25,7 +25,7 @@ from headrace.spark.source.ranges import OffsetRange
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BATCH_ROWS = 1_000_000
+REPLAY_BATCH_ROWS = 1_000_000
 
 
 class ReplayReport(NamedTuple):
@@ -58,7 +58,7 @@ def replay(
     bootstrap: str = DEFAULT_BOOTSTRAP,
     options: Mapping[str, str] | None = None,
     name: str = "replay",
-    batch_rows: int = BATCH_ROWS,
+    batch_rows: int = REPLAY_BATCH_ROWS,
     spark: "SparkSession | None" = None,
     master: str = "local[*]",
     on_progress: Listener = ignore,
@@ -75,7 +75,7 @@ def replay(
 
         spark = session(master, name=f"headrace replay {to}")
     work = ReplayWork(target, to, f"headrace-{name}-{topic_id}-{to}", table.files())
-    clock, copied_bytes = Clock("replay", on_progress), 0
+    clock, copied_bytes = ProgressClock("replay", on_progress), 0
     written = known_positions(sink_of(target, to), {partition: work.name_of(partition) for partition in end})
     start = dict.fromkeys(end, 0) | written
     while ranges := plan_batch(to, start, end, batch_rows):
@@ -98,7 +98,7 @@ def replay(
 def _copy(work: ReplayWork, range: OffsetRange) -> Written:
     options, partition = sink_of(work.target, work.topic), range.id.partition
 
-    def write(transaction: Transaction, position: int) -> Written:
+    def write(transaction: BatchTransaction, position: int) -> Written:
         rows = read_rows(work.files, partition, max(range.first, position), range.limit)
         return send(options, transaction, RECORD, rows)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from headrace.base.errors import UserError
-from headrace.pipelines.kafka import TopicView
+from headrace.pipelines.kafka import TopicBounds
 from headrace.pipelines.ranges import Offsets
 
 
@@ -17,7 +17,7 @@ class Resumed(NamedTuple):
     """Offsets that retention had deleted before they were read."""
 
 
-def resume(view: TopicView, known: Mapping[int, int], allow_loss: bool) -> Resumed:
+def resume(view: TopicBounds, known: Mapping[int, int], allow_loss: bool) -> Resumed:
     """`known` are the next offsets by the job's own account; partitions it does not know begin where they begin."""
     start = {partition: known.get(partition, first) for partition, first in view.start.items()}
     for partition, end in view.end.items():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.base.errors import UserError
 from headrace.pipelines.kafka import DEFAULT_BOOTSTRAP, Kafka, look_at
-from headrace.pipelines.progress import Clock, Listener, ignore
+from headrace.pipelines.progress import Listener, ProgressClock, ignore
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -56,7 +56,7 @@ def traffic(
         from headrace.spark import session
 
         spark = session(master, name=f"headrace traffic {topic}")
-    clock = Clock("traffic", on_progress)
+    clock = ProgressClock("traffic", on_progress)
     records = _measured(spark, kafka, topic, event_time).persist()
     try:
         partitions = [row.asDict() for row in _by_partition(records).collect()]

@@ -19,13 +19,13 @@ Decode = Literal["auto", "none", "json", "avro", "avro-framed"]
 _MOST = 0.9
 
 
-class Decoder(Protocol):
+class ValueDecoder(Protocol):
     columns: pa.Schema
 
     def decode(self, values: pa.Array) -> Decoded: ...
 
 
-def decoder_of(decode: str, columns: pa.Schema) -> Decoder | None:
+def decoder_of(decode: str, columns: pa.Schema) -> ValueDecoder | None:
     kind, _, schema = decode.partition(":")
     if kind == "none":
         return None

@@ -20,7 +20,7 @@ from pyspark.sql.streaming.listener import (
 
 from headrace.base.ids import TopicPartition
 from headrace.spark.loop_thread import loop_thread
-from headrace.spark.source.group_progress import Group, commit_progress
+from headrace.spark.source.group_progress import ProgressGroup, commit_progress
 from headrace.spark.source.offsets import Offsets, cluster_of, offsets_from_json
 
 
@@ -42,7 +42,7 @@ class QueryProgress(StreamingQueryListener):
     def __init__(
         self, bootstrap: str, *, group: str = "", query: str | None = None, security: Mapping[str, str] | None = None
     ) -> None:
-        self._group = Group(group, bootstrap, tuple(sorted((security or {}).items())))
+        self._group = ProgressGroup(group, bootstrap, tuple(sorted((security or {}).items())))
         self._query = query
         self.lags: dict[str, dict[TopicPartition, int]] = {}
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from headrace.base.errors import StoreUnreachable, UserError
 from headrace.cluster.store import Changes, Lease, Snapshot, check_committed, check_loaded, check_size
-from headrace.stores.etcd_gateway import Gateway
+from headrace.stores.etcd_gateway import EtcdGateway
 from headrace.stores.etcd_leases import EtcdLeases
 from headrace.stores.etcd_map import EtcdMap
 from headrace.stores.etcd_replies import Refusal
@@ -25,7 +25,7 @@ DEADLINE_S: Final = 5.0
 
 
 class EtcdStore:
-    def __init__(self, gateway: Gateway, map_: EtcdMap, leases: EtcdLeases) -> None:
+    def __init__(self, gateway: EtcdGateway, map_: EtcdMap, leases: EtcdLeases) -> None:
         self._gateway = gateway
         self._map = map_
         self._leases = leases
@@ -34,7 +34,7 @@ class EtcdStore:
     async def open(cls, url: str, *, deadline_s: float = DEADLINE_S) -> "EtcdStore":
         """Opens the store of a URL; `UserError` if URL, credentials or prefix are wrong, or nobody answers."""
         parsed = parse_etcd_url(url)
-        gateway = Gateway(parsed, deadline_s)
+        gateway = EtcdGateway(parsed, deadline_s)
         map_ = EtcdMap(gateway, parsed.prefix)
         try:
             await map_.claim()

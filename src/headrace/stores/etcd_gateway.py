@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 
 from headrace.base.errors import StoreUnreachable
 from headrace.stores.etcd_http import HttpConnection
-from headrace.stores.etcd_replies import Json, NotNow, TokenExpired, read_error, read_reply
+from headrace.stores.etcd_replies import EtcdBusy, Json, TokenExpired, read_error, read_reply
 from headrace.stores.etcd_url import Endpoint, EtcdUrl
 
 AUTHENTICATE: Final = "/v3/auth/authenticate"
@@ -32,7 +32,7 @@ _Answer = TypeVar("_Answer")
 _Attempt = Callable[[Endpoint, bool], Awaitable[_Answer]]
 
 
-class Stream:
+class EtcdStream:
     """The messages that etcd sends until one side ends the stream."""
 
     def __init__(self, connection: HttpConnection) -> None:
@@ -51,11 +51,11 @@ class Stream:
             raise ConnectionError("the stream ended")
         try:
             return read_reply(line)
-        except NotNow as error:
+        except EtcdBusy as error:
             raise ConnectionError(f"the stream ended: {error}") from error
 
 
-class Gateway:
+class EtcdGateway:
     def __init__(self, url: EtcdUrl, deadline_s: float) -> None:
         self.url = url
         self._deadline_s = deadline_s
@@ -76,10 +76,10 @@ class Gateway:
         return await self._anywhere(attempt)
 
     @asynccontextmanager
-    async def stream(self, path: str, body: Json) -> AsyncIterator[Stream]:
+    async def stream(self, path: str, body: Json) -> AsyncIterator[EtcdStream]:
         """Opens a stream: etcd's first message, which says only that it is open, has been read."""
 
-        async def attempt(endpoint: Endpoint, _: bool) -> Stream:
+        async def attempt(endpoint: Endpoint, _: bool) -> EtcdStream:
             return await self._open_stream(endpoint, path, body)
 
         stream = await self._anywhere(attempt)
@@ -131,7 +131,7 @@ class Gateway:
             try:
                 async with asyncio.timeout(self._attempt_s) as patience:
                     return await attempt(endpoint, is_first)
-            except (OSError, NotNow) as error:
+            except (OSError, EtcdBusy) as error:
                 troubles[endpoint] = "no answer" if patience.expired() else str(error)
                 if isinstance(error, TokenExpired):
                     self._token = ""
@@ -154,12 +154,12 @@ class Gateway:
         self._keep(connection)
         return reply
 
-    async def _open_stream(self, endpoint: Endpoint, path: str, body: Json) -> Stream:
+    async def _open_stream(self, endpoint: Endpoint, path: str, body: Json) -> EtcdStream:
         connection = await self._send(endpoint, path, body, _REQUIRE_LEADER)
-        stream = Stream(connection)
+        stream = EtcdStream(connection)
         try:
             if await stream.next(self._attempt_s) is None:
-                raise NotNow("no answer")
+                raise EtcdBusy("no answer")
         except BaseException:
             self._drop(connection)
             raise

@@ -17,7 +17,7 @@ from typing import Final
 
 from headrace.base.other_format import other_format
 from headrace.cluster.store import Lease, LeaseHeld, LeaseLost
-from headrace.stores.etcd_gateway import PAUSE_S, Gateway, Stream
+from headrace.stores.etcd_gateway import PAUSE_S, EtcdGateway, EtcdStream
 from headrace.stores.etcd_messages import (
     GRANT,
     KEEP_ALIVE,
@@ -46,7 +46,7 @@ FORMAT: Final = 1
 
 
 class EtcdLeases:
-    def __init__(self, gateway: Gateway, prefix: str) -> None:
+    def __init__(self, gateway: EtcdGateway, prefix: str) -> None:
         self._gateway = gateway
         self._folder = f"{prefix}/leases"
         self._ids: dict[Lease, str] = {}
@@ -141,7 +141,7 @@ class EtcdLeases:
             except OSError:
                 await asyncio.sleep(random.uniform(*PAUSE_S))
 
-    async def _next_other(self, stream: Stream, seen: Mapping[str, Lease]) -> Mapping[str, Lease] | None:
+    async def _next_other(self, stream: EtcdStream, seen: Mapping[str, Lease]) -> Mapping[str, Lease] | None:
         """The live leases once they differ from `seen`; None if the stream was silent about it: do not trust its member."""
         while True:
             message = await stream.next(SILENCE_S)

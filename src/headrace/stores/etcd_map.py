@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from headrace.base.errors import StoreUnreachable, UserError
 from headrace.base.other_format import other_format
 from headrace.cluster.store import Compacted, Conflict, Entry, Snapshot, StoreWentBack
-from headrace.stores.etcd_gateway import Gateway
+from headrace.stores.etcd_gateway import EtcdGateway
 from headrace.stores.etcd_messages import (
     NO_KV,
     RANGE,
@@ -37,7 +37,7 @@ from headrace.stores.etcd_messages import (
     was_created_at,
 )
 from headrace.stores.etcd_pages import read_pages
-from headrace.stores.etcd_receipts import COMMITTED, REFUSED, Receipt, Receipts
+from headrace.stores.etcd_receipts import COMMITTED, REFUSED, EtcdReceipt, Receipts
 from headrace.stores.etcd_replies import NOT_FOUND, OUT_OF_RANGE, Json, Refusal
 
 FORMAT: Final = b"headrace 1"
@@ -50,7 +50,7 @@ class Head(NamedTuple):
 
 
 class EtcdMap:
-    def __init__(self, gateway: Gateway, prefix: str) -> None:
+    def __init__(self, gateway: EtcdGateway, prefix: str) -> None:
         self._gateway = gateway
         self._prefix = prefix
         self._created = 0
@@ -164,7 +164,7 @@ class EtcdMap:
             return self._tell(self._outcome(reply, expect, receipt), told)
 
     def _commit_txn(
-        self, puts: Mapping[str, bytes | None], expect: Mapping[str, int], receipt: Receipt, decide: bool = False
+        self, puts: Mapping[str, bytes | None], expect: Mapping[str, int], receipt: EtcdReceipt, decide: bool = False
     ) -> Json:
         """The transaction of a commit. With `decide`, its failure also makes earlier attempts fail, or reports one that
         did not."""
@@ -177,7 +177,7 @@ class EtcdMap:
             failure.append(in_txn_txn(txn([is_open], [in_txn_put(receipt.key, REFUSED, receipt.lease)])))
         return txn(compare, success, failure)
 
-    def _outcome(self, reply: Json, expect: Mapping[str, int], receipt: Receipt) -> int:
+    def _outcome(self, reply: Json, expect: Mapping[str, int], receipt: EtcdReceipt) -> int:
         if reply.get("succeeded"):
             receipt.decided_at(revision_of(reply))
             return receipt.revision
@@ -208,7 +208,7 @@ class EtcdMap:
         return [in_txn_get(key, keys_only=True) for key in keys]
 
 
-def _earlier_outcome(found: Kv, receipt: Receipt, conflict: Conflict) -> int:
+def _earlier_outcome(found: Kv, receipt: EtcdReceipt, conflict: Conflict) -> int:
     if found == NO_KV:
         raise StoreUnreachable(f"{receipt.key} was removed while a commit was under way")
     receipt.decided_at(found.revision)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Final
 
-from headrace.stores.etcd_gateway import Gateway
+from headrace.stores.etcd_gateway import EtcdGateway
 from headrace.stores.etcd_messages import RANGE, Kv, get, revision_of
 
 PAGE_KEYS: Final = 5_000
@@ -16,7 +16,7 @@ DECODE_KEYS: Final = 1_000
 """Keys decoded between two turns of the event loop."""
 
 
-async def read_pages(gateway: Gateway, key: str, end: str) -> AsyncGenerator[list[Kv], None]:
+async def read_pages(gateway: EtcdGateway, key: str, end: str) -> AsyncGenerator[list[Kv], None]:
     """Yields the pages in order of the keys. `Refusal` (out of range) if etcd compacts the revision meanwhile."""
     revision = 0
     while True:

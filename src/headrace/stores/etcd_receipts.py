@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from headrace.base.errors import StoreUnreachable
-from headrace.stores.etcd_gateway import Gateway
+from headrace.stores.etcd_gateway import EtcdGateway
 from headrace.stores.etcd_messages import GRANT
 
 AT_ONCE_MAX: Final = 8
@@ -30,7 +30,7 @@ REFUSED: Final = b"1 refused"
 
 
 @dataclass(slots=True)
-class Receipt:
+class EtcdReceipt:
     key: str
     lease: str
     revision: int = 0
@@ -41,10 +41,10 @@ class Receipt:
 
 
 class Receipts:
-    def __init__(self, gateway: Gateway, folder: str) -> None:
+    def __init__(self, gateway: EtcdGateway, folder: str) -> None:
         self._gateway = gateway
         self._folder = folder
-        self._free: list[Receipt] = []
+        self._free: list[EtcdReceipt] = []
         self._places = asyncio.Semaphore(AT_ONCE_MAX)
         self._waiting = 0
         self._granting = asyncio.Lock()
@@ -53,7 +53,7 @@ class Receipts:
         self._made = 0
 
     @asynccontextmanager
-    async def one(self) -> AsyncIterator[Receipt]:
+    async def one(self) -> AsyncIterator[EtcdReceipt]:
         if self._waiting >= WAITING_MAX:
             raise StoreUnreachable(f"{self._waiting} commits are waiting for etcd")
         self._waiting += 1
@@ -61,7 +61,7 @@ class Receipts:
             await self._places.acquire()
         finally:
             self._waiting -= 1
-        receipt: Receipt | None = None
+        receipt: EtcdReceipt | None = None
         try:
             receipt = await self._take()
             yield receipt
@@ -74,7 +74,7 @@ class Receipts:
         """Forgets the lease, which ran out early: this machine slept."""
         self._lease = ""
 
-    async def _take(self) -> Receipt:
+    async def _take(self) -> EtcdReceipt:
         lease = await self._current_lease()
         while self._free:
             receipt = self._free.pop()
@@ -82,7 +82,7 @@ class Receipts:
                 receipt.is_decided = False
                 return receipt
         self._made += 1
-        return Receipt(f"{self._folder}/{lease}/{self._made}", lease)
+        return EtcdReceipt(f"{self._folder}/{lease}/{self._made}", lease)
 
     async def _current_lease(self) -> str:
         async with self._granting:

@@ -27,11 +27,11 @@ class Refusal(StoreUnreachable):
         self.message = message
 
 
-class NotNow(Exception):
+class EtcdBusy(Exception):
     """A member of etcd that cannot answer at the moment."""
 
 
-class TokenExpired(NotNow):
+class TokenExpired(EtcdBusy):
     """An expired token: authenticate again."""
 
 
@@ -39,7 +39,7 @@ def read_reply(body: bytes) -> Json:
     """The reply in a body; one that comes wrapped, as a stream of one message, is unwrapped."""
     reply = _object(body, 200)
     if "error" in reply:
-        raise NotNow(str(reply["error"]))
+        raise EtcdBusy(str(reply["error"]))
     result: Json = reply.get("result", reply)
     return result
 
@@ -48,12 +48,12 @@ def read_error(status: int, body: bytes) -> Exception:
     try:
         reply = _object(body, status)
         code, message = int(reply["code"]), str(reply["message"])
-    except (NotNow, KeyError, TypeError, ValueError):
-        return NotNow(f"{_FOREIGN}: HTTP {status}")
+    except (EtcdBusy, KeyError, TypeError, ValueError):
+        return EtcdBusy(f"{_FOREIGN}: HTTP {status}")
     if code == UNAUTHENTICATED or _OLD_TOKEN in message:
         return TokenExpired(message)
     if code in _PASSING or _TOO_BUSY in message:
-        return NotNow(message)
+        return EtcdBusy(message)
     return Refusal(code, message)
 
 
@@ -63,5 +63,5 @@ def _object(body: bytes, status: int) -> Json:
     except ValueError:
         reply = None
     if not isinstance(reply, dict):
-        raise NotNow(f"{_FOREIGN}: HTTP {status}")
+        raise EtcdBusy(f"{_FOREIGN}: HTTP {status}")
     return reply

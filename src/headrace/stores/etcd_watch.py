@@ -12,7 +12,7 @@ from contextlib import aclosing
 from typing import Final
 
 from headrace.cluster.store import Change, Changes, Compacted, check_followed
-from headrace.stores.etcd_gateway import PAUSE_S, Gateway, Stream
+from headrace.stores.etcd_gateway import PAUSE_S, EtcdGateway, EtcdStream
 from headrace.stores.etcd_map import EtcdMap
 from headrace.stores.etcd_messages import WATCH, create_watch
 from headrace.stores.etcd_replies import Json
@@ -20,7 +20,7 @@ from headrace.stores.etcd_replies import Json
 SILENCE_S: Final = 1.0
 
 
-async def watch_map(gateway: Gateway, map_: EtcdMap, after: int) -> AsyncIterator[Changes]:
+async def watch_map(gateway: EtcdGateway, map_: EtcdMap, after: int) -> AsyncIterator[Changes]:
     while True:
         start = await _start(map_, after)
         try:
@@ -44,7 +44,7 @@ async def _start(map_: EtcdMap, after: int) -> int:
     return after + 1
 
 
-async def _listen(stream: Stream, map_: EtcdMap, after: int) -> AsyncGenerator[Changes, None]:
+async def _listen(stream: EtcdStream, map_: EtcdMap, after: int) -> AsyncGenerator[Changes, None]:
     """Yields changes until the stream ends (`OSError`), or has been silent while there was something to say."""
     commits = WholeCommits(map_)
     announced = after

@@ -28,7 +28,7 @@ BUSY_TIMEOUT_MS: Final = 100
 _Answer = TypeVar("_Answer")
 
 
-class Layout(NamedTuple):
+class FileLayout(NamedTuple):
     """The format of one kind of file."""
 
     application_id: int
@@ -50,7 +50,7 @@ def check_library(version: str = apsw.sqlite_lib_version()) -> None:
 
 
 class SqliteFile:
-    def __init__(self, path: Path, layout: Layout, deadline_s: float) -> None:
+    def __init__(self, path: Path, layout: FileLayout, deadline_s: float) -> None:
         check_library()
         self.path = path
         self._deadline_s = deadline_s
@@ -65,7 +65,7 @@ class SqliteFile:
     def _found(self) -> list[tuple[int, int] | None]:
         return [_identity(self.path.with_name(self.path.name + suffix)) for suffix in ("", "-wal", "-shm")]
 
-    def _open(self, layout: Layout) -> apsw.Connection:
+    def _open(self, layout: FileLayout) -> apsw.Connection:
         with self._in_our_words():
             # Its log and its index get the same mode. What is wrong with the place SQLite says better.
             with suppress(OSError):
@@ -79,7 +79,7 @@ class SqliteFile:
             raise
         return db
 
-    def _prepare(self, db: apsw.Connection, layout: Layout) -> None:
+    def _prepare(self, db: apsw.Connection, layout: FileLayout) -> None:
         # Before anything is changed: switching someone else's file to WAL would already be damage. In one read
         # transaction, since another broker may be setting the file up between two statements.
         with _transaction(db, "BEGIN"):
@@ -96,7 +96,7 @@ class SqliteFile:
             db.pragma("application_id", layout.application_id)
             db.pragma("user_version", layout.format_version)
 
-    def _check_owner(self, db: apsw.Connection, layout: Layout) -> bool:
+    def _check_owner(self, db: apsw.Connection, layout: FileLayout) -> bool:
         """Whether the file is set up; raises when it is not ours, or of another version. An empty file is nobody's."""
         owner, version = db.pragma("application_id"), db.pragma("user_version")
         if owner != layout.application_id:

@@ -24,9 +24,9 @@ from headrace.base.clock import Clock
 from headrace.base.errors import DiskFailed, StoreUnreachable, UserError
 from headrace.cluster.store import Lease, LeaseHeld, LeaseLost
 from headrace.stores.process_life import ProcessLife, is_over, sweep
-from headrace.stores.sqlite_file import Layout, SqliteFile
+from headrace.stores.sqlite_file import FileLayout, SqliteFile
 
-_LAYOUT: Final = Layout(
+_LAYOUT: Final = FileLayout(
     application_id=0x48524C31,
     format_version=1,
     schema="""

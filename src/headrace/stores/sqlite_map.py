@@ -12,11 +12,11 @@ import apsw
 
 from headrace.base.errors import UserError
 from headrace.cluster.store import Change, Changes, Compacted, Conflict, Entry, Snapshot, StoreWentBack
-from headrace.stores.sqlite_file import Layout, SqliteFile
+from headrace.stores.sqlite_file import FileLayout, SqliteFile
 
 TOMBSTONES_MAX: Final = 10_000
 
-_LAYOUT: Final = Layout(
+_LAYOUT: Final = FileLayout(
     application_id=0x48524D31,
     format_version=1,
     schema="""

@@ -22,7 +22,7 @@ def _die() -> None:
 def _arm(request_name: str, moment: str) -> None:
     from headrace.client import peer
 
-    asked = peer.Peers.ask
+    asked = peer.PeerConnections.ask
 
     async def ask(self, address, request, *others, **named):
         if type(request).__name__ != request_name:
@@ -37,7 +37,7 @@ def _arm(request_name: str, moment: str) -> None:
         _die()
         return answer
 
-    peer.Peers.ask = ask
+    peer.PeerConnections.ask = ask
 
 
 if "KILL_AT" in os.environ and "KILL_GROUP" in os.environ:

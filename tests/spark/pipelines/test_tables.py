@@ -13,9 +13,9 @@ from headrace.pipelines.columns import RAW
 from headrace.pipelines.compaction import small_files
 from headrace.pipelines.day_files import DayFiles
 from headrace.pipelines.tables.open import FORMATS, create_table, find_table, open_table
-from headrace.pipelines.tables.table import Overtaken, Source, TableFile, parse_source, source_text
+from headrace.pipelines.tables.table import TableFile, TableOvertaken, TableSource, parse_source, source_text
 
-SOURCE = Source("cluster", "orders", "id")
+SOURCE = TableSource("cluster", "orders", "id")
 NOON = datetime.datetime(2026, 11, 16, 12, tzinfo=datetime.UTC)
 
 
@@ -84,14 +84,14 @@ def test_of_two_runs_that_wrote_the_same_batch_one_counts(table):
     other = open_table(table.path)
     mine, others = write(table, rows_of(0, 5)), write(other, rows_of(0, 5))
     table.commit(mine, {}, {0: 5})
-    with pytest.raises(Overtaken):
+    with pytest.raises(TableOvertaken):
         other.commit(others, {}, {0: 5})
     assert offsets_in(open_table(table.path)) == [0, 1, 2, 3, 4]
 
 
 def test_a_batch_that_begins_elsewhere_is_refused(table):
     table.commit(write(table, rows_of(0, 5)), {}, {0: 5})
-    with pytest.raises(Overtaken):
+    with pytest.raises(TableOvertaken):
         table.commit(write(table, rows_of(3, 5)), {0: 3}, {0: 8})
     assert table.offsets() == {0: 5}
 

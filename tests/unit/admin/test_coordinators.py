@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headrace.admin.admin import Admin
-from headrace.admin.coordinators import SECONDS_MAX, at_coordinator
+from headrace.admin.coordinators import MOVED_COORDINATOR_SECONDS_MAX, at_coordinator
 from headrace.base.errors import Refused
 from headrace.client.connection import Disconnected
 from headrace.client.kafka_cluster import TRANSACTION
@@ -66,7 +66,7 @@ def test_a_coordinator_that_is_never_found_is_given_up(error: Exception, kind: i
     answer, seconds = asked(repeat(error), kind)
     assert isinstance(answer, Refused) and answer.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert answer.message == f"no broker coordinates {about} at the moment"
-    assert SECONDS_MAX - 1.0 <= seconds <= SECONDS_MAX
+    assert MOVED_COORDINATOR_SECONDS_MAX - 1.0 <= seconds <= MOVED_COORDINATOR_SECONDS_MAX
 
 
 def test_a_refusal_that_stays_and_a_cluster_that_is_gone_are_told_at_once() -> None:

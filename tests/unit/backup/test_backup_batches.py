@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headrace.backup.batches import SPAN_MAX, Restorable, next_sequence, restorable
 from headrace.base.clock import Now
-from headrace.client.cluster_client import Aborted
+from headrace.client.cluster_client import AbortedRecords
 from headrace.cluster.broker_config import BrokerConfig
 from headrace.cluster.topic_config import default_topic_config, topic_config
 from headrace.partition.admission import SPAN_MAX as SPAN_ADMITTED
@@ -69,7 +69,7 @@ def test_what_was_never_committed_goes_and_leaves_its_offsets() -> None:
         marker(6, 1, commit=True),
         batch(7, b"end of it is behind the backup", producer_id=3, transactional=True),
     ]
-    batches = list(restorable(log, [Aborted(1, 1), Aborted(3, 7)], end=8))
+    batches = list(restorable(log, [AbortedRecords(1, 1), AbortedRecords(3, 7)], end=8))
     assert written(batches) == [(0, b"plain"), (2, b"committed"), (4, b"committed later")]
     assert batches[-1].next == 8
 
@@ -109,7 +109,7 @@ def test_any_log_is_restored_to_what_a_committed_reader_saw(log: list[Step], tai
             batch(offset, *values, producer_id=number if is_transactional else -1, transactional=is_transactional)
         )
         if step.fate == "aborted":
-            aborted.append(Aborted(number, offset))
+            aborted.append(AbortedRecords(number, offset))
         else:
             seen += [(offset + each, value) for each, value in enumerate(values)]
         offset += step.records

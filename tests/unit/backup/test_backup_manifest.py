@@ -17,10 +17,10 @@ from headrace.backup.manifest import (
     encode,
 )
 from headrace.base.errors import UserError
-from headrace.client.cluster_client import Aborted
+from headrace.client.cluster_client import AbortedRecords
 from headrace.cluster.entities import Acl, ScramCredential
 
-FILE = SavedFile("data/id/0/00-07.batches", 0, 7, 123, "f00d", (Aborted(1, 2), Aborted(3, 4)))
+FILE = SavedFile("data/id/0/00-07.batches", 0, 7, 123, "f00d", (AbortedRecords(1, 2), AbortedRecords(3, 4)))
 BACKUP = Backup(
     "20261118T211214Z-147934",
     1_790_000_000_000,

@@ -6,10 +6,10 @@ import pytest
 
 from headrace.backup.manifest import Backup, SavedGroup, SavedOffset, SavedPartition, SavedTopic, SavedUser
 from headrace.backup.plan import (
-    Cluster,
+    ClusterNow,
     Existing,
-    Plan,
-    Wish,
+    RestorePlan,
+    RestoreWish,
     plan_restore,
     settings_to_end_with,
     settings_to_fill_with,
@@ -36,11 +36,13 @@ BACKUP = Backup(
 FEATURES = {"transaction.version": (0, 2)}
 
 
-def planned(topics: dict[str, Existing] | None = None, brokers: int = 3, members: Any = None, **wish: Any) -> Plan:
-    return plan_restore(BACKUP, Cluster(brokers, topics or {}, members or {}, FEATURES), Wish(**wish))
+def planned(
+    topics: dict[str, Existing] | None = None, brokers: int = 3, members: Any = None, **wish: Any
+) -> RestorePlan:
+    return plan_restore(BACKUP, ClusterNow(brokers, topics or {}, members or {}, FEATURES), RestoreWish(**wish))
 
 
-def actions(plan: Plan) -> dict[str, str]:
+def actions(plan: RestorePlan) -> dict[str, str]:
     return {each.name: each.action for each in plan.topics}
 
 
@@ -51,7 +53,7 @@ def test_into_an_empty_cluster_all_of_it() -> None:
 
 
 def test_some_topics_with_their_groups_and_nothing_of_the_cluster() -> None:
-    plan = plan_restore(BACKUP, Cluster(3, {}, {}), Wish(topics=frozenset({"bills"})))
+    plan = plan_restore(BACKUP, ClusterNow(3, {}, {}), RestoreWish(topics=frozenset({"bills"})))
     assert actions(plan) == {"bills": "create"} and plan.settings == {}
     assert plan.groups == (GROUP._replace(offsets=GROUP.offsets[1:]),)
 
@@ -59,10 +61,10 @@ def test_some_topics_with_their_groups_and_nothing_of_the_cluster() -> None:
 def test_feature_levels_go_with_a_whole_backup_where_they_are_known() -> None:
     assert planned().features == {"transaction.version": 1}
     assert planned().left_out == ["metadata.version at level 29"]
-    too_low = plan_restore(BACKUP, Cluster(3, {}, {}, {"transaction.version": (2, 3)}), Wish())
+    too_low = plan_restore(BACKUP, ClusterNow(3, {}, {}, {"transaction.version": (2, 3)}), RestoreWish())
     assert too_low.features == {} and too_low.left_out[0] == "transaction.version at level 1"
     for part in (
-        plan_restore(BACKUP, Cluster(3, {}, {}, FEATURES), Wish(topics=frozenset({"bills"}))),
+        plan_restore(BACKUP, ClusterNow(3, {}, {}, FEATURES), RestoreWish(topics=frozenset({"bills"}))),
         planned(settings=False),
         planned(prefix="old."),
     ):
@@ -74,23 +76,25 @@ SECURED = BACKUP._replace(users=(SavedUser("al", {}), SavedUser("admin", {})), a
 
 
 def test_users_who_are_there_keep_their_passwords_and_rules_that_are_there_are_not_made() -> None:
-    cluster = Cluster(3, {}, {}, FEATURES, frozenset({"admin"}), frozenset({READ}))
-    plan = plan_restore(SECURED, cluster, Wish())
+    cluster = ClusterNow(3, {}, {}, FEATURES, frozenset({"admin"}), frozenset({READ}))
+    plan = plan_restore(SECURED, cluster, RestoreWish())
     assert [(each.saved.name, each.action) for each in plan.users] == [("al", "create"), ("admin", "keep")]
     assert [each.name for each in plan.users_to_put] == ["al"] and plan.acls == (WRITE,)
-    replaced = plan_restore(SECURED, cluster, Wish(replace=True))
+    replaced = plan_restore(SECURED, cluster, RestoreWish(replace=True))
     assert [each.action for each in replaced.users] == ["create", "replace"]
 
 
 def test_users_and_rules_go_with_a_whole_backup_only() -> None:
-    for wish in (Wish(access=False), Wish(topics=frozenset({"bills"})), Wish(prefix="old.")):
-        plan = plan_restore(SECURED, Cluster(3, {}, {}, FEATURES), wish)
+    for wish in (RestoreWish(access=False), RestoreWish(topics=frozenset({"bills"})), RestoreWish(prefix="old.")):
+        plan = plan_restore(SECURED, ClusterNow(3, {}, {}, FEATURES), wish)
         assert (plan.users, plan.acls) == ((), ())
 
 
 def test_rules_for_a_cluster_without_rules_are_left_out_and_told() -> None:
     plan = plan_restore(
-        SECURED, Cluster(3, {}, {}, {"transaction.version": (0, 2), "metadata.version": (1, 30)}, acls=None), Wish()
+        SECURED,
+        ClusterNow(3, {}, {}, {"transaction.version": (0, 2), "metadata.version": (1, 30)}, acls=None),
+        RestoreWish(),
     )
     assert plan.acls == () and plan.left_out == ["2 rules (authorizer.class.name is not set here)"]
 
@@ -128,7 +132,7 @@ def test_too_few_brokers_and_groups_with_members_are_told_before() -> None:
         planned(members={"billing": 2})
     assert planned(members={"billing": 2}, groups=False).groups == ()
     with pytest.raises(UserError, match="no topic missing"):
-        plan_restore(BACKUP, Cluster(3, {}, {}), Wish(topics=frozenset({"missing"})))
+        plan_restore(BACKUP, ClusterNow(3, {}, {}), RestoreWish(topics=frozenset({"missing"})))
 
 
 def test_with_fewer_copies_it_asks_for_fewer_in_sync() -> None:

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.cli.failure import Failure
-from headrace.cli.messages.message import Message, compile_format, to_json, unescape
+from headrace.cli.messages.message import ShownMessage, compile_format, to_json, unescape
 from headrace.cli.messages.source import LineShape
 
-MESSAGE = Message("orders", 2, 41, 1769860800000, b"k", b"v\xff", [("a", b"1"), ("b", None)])
+MESSAGE = ShownMessage("orders", 2, 41, 1769860800000, b"k", b"v\xff", [("a", b"1"), ("b", None)])
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ maybe_bytes = st.none() | st.binary(max_size=20)
 def test_json_form_loses_nothing(
     key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]]
 ) -> None:
-    line = to_json(Message("t", 1, 2, 3, key, value, headers))
+    line = to_json(ShownMessage("t", 1, 2, 3, key, value, headers))
     assert line.count(b"\n") == 1
     back = LineShape(json_lines=True).parse(line.rstrip(b"\n"))
     assert (back.key, back.value, back.headers, back.partition, back.timestamp) == (key, value, headers, 1, 3)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.admin.reset import Target
+from headrace.admin.reset import ResetTarget
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.group.reset_target import choose_target, read_offsets
 
@@ -12,11 +12,11 @@ NOTHING = (False, False, None, None, None, None, None)
 
 
 def test_each_option_alone() -> None:
-    assert choose_target(True, *NOTHING[1:]) == Target("earliest")
-    assert choose_target(False, True, *NOTHING[2:]) == Target("latest")
-    assert choose_target(False, False, 0, *NOTHING[3:]) == Target("offset", 0)
-    assert choose_target(False, False, None, "1769860800123", *NOTHING[4:]) == Target("time", 1769860800123)
-    assert choose_target(*NOTHING[:5], 0, None) == Target("shift", 0)
+    assert choose_target(True, *NOTHING[1:]) == ResetTarget("earliest")
+    assert choose_target(False, True, *NOTHING[2:]) == ResetTarget("latest")
+    assert choose_target(False, False, 0, *NOTHING[3:]) == ResetTarget("offset", 0)
+    assert choose_target(False, False, None, "1769860800123", *NOTHING[4:]) == ResetTarget("time", 1769860800123)
+    assert choose_target(*NOTHING[:5], 0, None) == ResetTarget("shift", 0)
 
 
 @pytest.mark.parametrize("options", [NOTHING, (True, True, *NOTHING[2:]), (False, True, 0, *NOTHING[3:])])

@@ -2,7 +2,7 @@
 
 from headrace.base.ids import TopicPartition
 from headrace.client.cluster_metadata import BrokerMetadata, ClusterMetadata, PartitionMetadata, TopicMetadata
-from headrace.client.metadata_cache import KNOWN_SECONDS, Leader, MetadataCache
+from headrace.client.metadata_cache import TOPIC_KNOWN_SECONDS, Leader, MetadataCache
 from headrace.wire.codes import ErrorCode
 
 ONE, TWO = BrokerMetadata(1, "one", 9092, None), BrokerMetadata(2, "two", 9092, None)
@@ -18,9 +18,9 @@ def seen(leader: int | None, error_code: int = 0) -> ClusterMetadata:
 def test_a_topic_is_known_for_a_while_and_its_leader_until_it_is_forgotten() -> None:
     cache = MetadataCache()
     cache.remember(seen(leader=2), now=100.0)
-    topic = cache.topic("orders", 99.9 + KNOWN_SECONDS)
+    topic = cache.topic("orders", 99.9 + TOPIC_KNOWN_SECONDS)
     assert topic is not None and len(topic.partitions) == 1
-    assert cache.topic("orders", 100.0 + KNOWN_SECONDS) is None
+    assert cache.topic("orders", 100.0 + TOPIC_KNOWN_SECONDS) is None
     assert cache.leader(ORDERS) == Leader(("two", 9092), 7)
     cache.forget_leaders([ORDERS])
     assert cache.leader(ORDERS) is None and cache.leader(TopicPartition("orders", 1)) is None

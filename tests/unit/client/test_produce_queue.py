@@ -13,8 +13,8 @@ from headrace.client.metadata_cache import Leader
 from headrace.client.produce.encode import RecordBytes
 from headrace.client.produce.outgoing import Delivered, Outgoing
 from headrace.client.produce.partitioner import _hashes, key_hash, partitions_of
-from headrace.client.produce.producer import ALL, Producer
-from headrace.client.produce.queue import BATCH_BYTES_MAX, PartitionQueue
+from headrace.client.produce.producer import ALL, BatchingProducer
+from headrace.client.produce.queue import QUEUED_BATCH_BYTES_MAX, PartitionQueue
 from headrace.client.produce.receipt import Chunk, Receipt
 from headrace.client.produce.undelivered import unreachable
 from headrace.client.writer_client import WriterClient
@@ -59,7 +59,7 @@ def test_a_batch_is_read_as_it_was_written(codec: int) -> None:
         Outgoing(b"y" * 20_000, None, None, -1, NOW_MS + 70_000),
         Outgoing(b"", b""),
     ]
-    records = RecordBytes(NOW_MS, BATCH_BYTES_MAX)
+    records = RecordBytes(NOW_MS, QUEUED_BATCH_BYTES_MAX)
     assert records.add(messages) == 4
     batch = records.sealed(US, 11, codec)
     header = parse_header(batch)
@@ -107,7 +107,9 @@ def test_callers_share_a_batch_and_each_has_its_offsets() -> None:
 @in_loop
 def test_what_does_not_fit_waits_for_the_next_batch() -> None:
     queue = PartitionQueue(ID, 0)
-    receipt = queued(queue, *[Outgoing(bytes(BATCH_BYTES_MAX // 2 - 1000))] * 3, Outgoing(bytes(2 * BATCH_BYTES_MAX)))
+    receipt = queued(
+        queue, *[Outgoing(bytes(QUEUED_BATCH_BYTES_MAX // 2 - 1000))] * 3, Outgoing(bytes(2 * QUEUED_BATCH_BYTES_MAX))
+    )
     sizes = []
     while queue:
         sizes.append(len(values(queue.batch(US, NOW_MS))))
@@ -235,7 +237,7 @@ class _EarlyLoop(asyncio.SelectorEventLoop):
 
 def test_what_is_refused_again_and_again_is_given_up_in_time() -> None:
     async def refused() -> Receipt:
-        producer = Producer(_TooFew("nowhere:1", client_id="test"), acks=ALL, seconds_max=0.5, codec=0)
+        producer = BatchingProducer(_TooFew("nowhere:1", client_id="test"), acks=ALL, seconds_max=0.5, codec=0)
         async with asyncio.timeout(10):
             return await producer.send_all("t", [Outgoing(b"a")])
 

@@ -1,7 +1,7 @@
 """How much a GET fetches: as much as its records will take, once a batch of theirs was seen."""
 
 from headrace.base.ids import TopicPartition
-from headrace.gateway.messages.fetch_sizes import FETCH_BYTES_MAX, FETCH_BYTES_MIN, KNOWN_MAX, FetchSizes
+from headrace.gateway.messages.fetch_sizes import FETCH_BYTES_MAX, FETCH_BYTES_MIN, FETCH_SIZES_MAX, FetchSizes
 from headrace.wire.records import Record, build_batch
 
 ID = TopicPartition("t", 0)
@@ -36,6 +36,6 @@ def test_within_bounds_whatever_was_seen() -> None:
 
 def test_a_million_partitions_are_not_all_remembered() -> None:
     sizes, batch = FetchSizes(), batch_of(1, 100)
-    for partition in range(3 * KNOWN_MAX):
+    for partition in range(3 * FETCH_SIZES_MAX):
         sizes.learn(TopicPartition("t", partition), batch)
-    assert len(sizes._shapes) <= KNOWN_MAX
+    assert len(sizes._shapes) <= FETCH_SIZES_MAX

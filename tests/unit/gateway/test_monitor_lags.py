@@ -4,7 +4,7 @@ import asyncio
 from typing import TypeVar
 
 from headrace.admin.admin import Admin
-from headrace.admin.lag import Commit, PartitionLag
+from headrace.admin.lag import CommittedOffset, PartitionLag
 from headrace.base.ids import TopicPartition
 from headrace.gateway.monitor.lags import Committed, GroupLags
 from headrace.wire.codes import ErrorCode
@@ -56,4 +56,4 @@ def test_a_group_that_is_refused_leaves_the_others() -> None:
     admin.refusal = ErrorCode.NOT_COORDINATOR
     seen = asyncio.run(lags.look())
     assert seen == ({"billing": {ORDERS: 60}}, frozenset({"moved"}), False)
-    assert asyncio.run(lags.committed()) == {"billing": {ORDERS: Commit(40, "")}}
+    assert asyncio.run(lags.committed()) == {"billing": {ORDERS: CommittedOffset(40, "")}}

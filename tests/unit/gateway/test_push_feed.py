@@ -12,7 +12,7 @@ from headrace.gateway.push.block import Block, Event, Gap
 from headrace.gateway.push.feed import BLOCK_BYTES_MAX, UNUSED_SECONDS_MAX, Feed
 from headrace.gateway.push.kept_blocks import KeptBlocks
 from headrace.gateway.push.positions import ID_CHARACTERS_MAX, PARTITIONS_MAX, format_positions, parse_positions
-from headrace.gateway.push.reading import Reading
+from headrace.gateway.push.reading import EventReading
 from headrace.wire.compression import CODEC_NAMES
 from headrace.wire.records import Record, build_batch
 
@@ -186,7 +186,7 @@ def test_a_batch_is_taken_a_block_at_a_time() -> None:
     """However much it unpacks to."""
     records = [Record(offset, 0, None, b"x" * 1000) for offset in range(5000)]
     batch = build_batch(records, codec=CODEC_NAMES.index("gzip"))
-    reading = Reading(0, Fetched(memoryview(batch), 5000, 5000, 0, (), 5000), 10, id_bytes=10)
+    reading = EventReading(0, Fetched(memoryview(batch), 5000, 5000, 0, (), 5000), 10, id_bytes=10)
     seen: list[int] = []
     while part := reading.take():
         assert sum(each.size for each in part) < 2 * BLOCK_BYTES_MAX

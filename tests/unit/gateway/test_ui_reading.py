@@ -5,14 +5,16 @@ from hypothesis import strategies as st
 
 from headrace.base.ids import TopicPartition
 from headrace.gateway.ui import reading
-from headrace.gateway.ui.reading import Message, Shortlist
+from headrace.gateway.ui.reading import FoundMessage, Shortlist
 from headrace.wire.records import Record
 
 MB = 1_000_000
 
 
-def message(timestamp: int, offset: int, size_bytes: int = 1) -> Message:
-    return Message(TopicPartition("orders", 0), Record(offset=offset, timestamp=timestamp, value=bytes(size_bytes)))
+def message(timestamp: int, offset: int, size_bytes: int = 1) -> FoundMessage:
+    return FoundMessage(
+        TopicPartition("orders", 0), Record(offset=offset, timestamp=timestamp, value=bytes(size_bytes))
+    )
 
 
 @given(
@@ -28,7 +30,7 @@ def test_what_is_held_is_what_a_sort_of_everything_would_begin_with(
     for each in every:
         held.offer(each)
     ordered = sorted(every, key=lambda each: (each.record.timestamp, each.record.offset), reverse=newest_first)
-    first: list[Message] = []
+    first: list[FoundMessage] = []
     while len(first) < min(limit, len(ordered)):
         total = sum(each.size_bytes for each in ordered[: len(first) + 1])
         if first and total > reading.HELD_BYTES_MAX:
@@ -40,4 +42,4 @@ def test_what_is_held_is_what_a_sort_of_everything_would_begin_with(
 
 def test_the_size_of_a_message_is_all_that_it_carries() -> None:
     record = Record(key=b"abc", value=None, headers=[("name", b"12"), ("empty", None)])
-    assert Message(TopicPartition("orders", 0), record).size_bytes == 3 + 4 + 2 + 5
+    assert FoundMessage(TopicPartition("orders", 0), record).size_bytes == 3 + 4 + 2 + 5

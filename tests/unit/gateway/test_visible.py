@@ -1,11 +1,11 @@
 """Which of the fetched records a reader sees, and where it goes on."""
 
-from headrace.client.cluster_client import Aborted, Fetched
+from headrace.client.cluster_client import AbortedRecords, Fetched
 from headrace.gateway.visible import VisibleRecords
 from headrace.wire.records import Marker, Record, build_batch, build_marker
 
 
-def fetched(*batches: bytes, aborted: tuple[Aborted, ...] = ()) -> Fetched:
+def fetched(*batches: bytes, aborted: tuple[AbortedRecords, ...] = ()) -> Fetched:
     return Fetched(memoryview(b"".join(batches)), 100, 100, 0, aborted, next_offset=100)
 
 
@@ -45,7 +45,7 @@ def test_an_aborted_transaction_is_hidden_and_the_next_of_its_producer_is_not() 
         batch(3, b"kept", producer_id=7),
         marker(4, 7, commit=True),
     )
-    assert seen(fetched(*batches, aborted=(Aborted(7, 0),))) == ([b"other", b"kept"], 5)
+    assert seen(fetched(*batches, aborted=(AbortedRecords(7, 0),))) == ([b"other", b"kept"], 5)
 
 
 def test_offsets_that_compaction_took_are_passed_over() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.pipelines.offset_runs import OffsetRuns, Run, runs_in, target_offset
+from headrace.pipelines.offset_runs import OffsetRun, OffsetRuns, runs_in, target_offset
 
 ABOUT = {"topic": "t", "partition": "0"}
 
@@ -13,7 +13,7 @@ def test_a_gap_begins_a_run():
     runs = OffsetRuns(100)
     runs.add(np.array([5, 6, 7, 9, 10]))
     runs.add(np.array([11, 20]))
-    assert runs.runs == [Run(5, 100, 3), Run(9, 103, 3), Run(20, 106, 1)] and runs.target_end == 107
+    assert runs.runs == [OffsetRun(5, 100, 3), OffsetRun(9, 103, 3), OffsetRun(20, 106, 1)] and runs.target_end == 107
 
 
 @given(st.sets(st.integers(0, 300), min_size=1), st.integers(1, 4), st.integers(1, 50))

@@ -3,10 +3,10 @@
 import pytest
 
 from headrace.base.errors import UserError
-from headrace.pipelines.kafka import TopicView
+from headrace.pipelines.kafka import TopicBounds
 from headrace.pipelines.resume import resume
 
-VIEW = TopicView("cluster", "orders", "id", start={0: 10, 1: 0}, end={0: 50, 1: 5})
+VIEW = TopicBounds("cluster", "orders", "id", start={0: 10, 1: 0}, end={0: 50, 1: 5})
 
 
 def test_it_goes_on_where_it_was_and_begins_at_the_beginning_elsewhere():

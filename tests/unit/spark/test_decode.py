@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.base.ids import TopicPartition
-from headrace.client.cluster_client import Aborted, Fetched
+from headrace.client.cluster_client import AbortedRecords, Fetched
 from headrace.spark.source import decode
 from headrace.spark.source.decode import DamagedBatch, Decoder
 from headrace.wire.batch import HEADER_SIZE, CorruptBatch, iter_headers, stamp_log_append_time
@@ -32,11 +32,13 @@ SCHEMA = pa.schema(
 END = 1 << 60
 
 
-def fetched(data: bytes, aborted: Sequence[Aborted] = ()) -> Fetched:
+def fetched(data: bytes, aborted: Sequence[AbortedRecords] = ()) -> Fetched:
     return Fetched(memoryview(data), END, END, 0, tuple(aborted), END)
 
 
-def rows(data: bytes, first: int = 0, limit: int = END, aborted: Sequence[Aborted] = (), schema=SCHEMA, **options):
+def rows(
+    data: bytes, first: int = 0, limit: int = END, aborted: Sequence[AbortedRecords] = (), schema=SCHEMA, **options
+):
     batches = list(Decoder(ID, schema, **options).decode(fetched(data, aborted), first, limit))
     for batch in batches:
         batch.validate(full=True)
@@ -169,7 +171,7 @@ def test_control_batches_and_aborted_transactions_are_left_out():
             marker(7, 1, True),
         ]
     )
-    aborted = [Aborted(1, 0)]
+    aborted = [AbortedRecords(1, 0)]
     values = [row["value"] for row in rows(log, aborted=aborted)]
     assert values == [b"committed", b"plain", b"next transaction"]
     everything = [row["value"] for row in rows(log, aborted=aborted, read_committed=False)]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from headrace.cluster.store import Change, Compacted
-from headrace.stores.etcd_gateway import Gateway
+from headrace.stores.etcd_gateway import EtcdGateway
 from headrace.stores.etcd_map import EtcdMap
 from headrace.stores.etcd_url import parse_etcd_url
 from headrace.stores.etcd_watch import WholeCommits
@@ -14,7 +14,7 @@ from headrace.stores.etcd_watch import WholeCommits
 
 @pytest.fixture
 def commits() -> WholeCommits:
-    return WholeCommits(EtcdMap(Gateway(parse_etcd_url("etcd://nowhere/p"), 1), "/p"))
+    return WholeCommits(EtcdMap(EtcdGateway(parse_etcd_url("etcd://nowhere/p"), 1), "/p"))
 
 
 def event(key: str, revision: int, value: bytes | None = b"1") -> dict[str, Any]:

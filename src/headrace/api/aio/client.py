@@ -21,7 +21,7 @@ from headrace.api.topics import Lag, Topic
 from headrace.api.webhooks import Webhook
 
 # For short calls: topics, lags, flushes, the steps of transactions. A consumer has a thread of its own.
-THREADS = 8
+CLIENT_THREADS = 8
 Result = TypeVar("Result")
 
 
@@ -42,7 +42,7 @@ def connect(
 class Client:
     def __init__(self, sync: threaded.Client) -> None:
         self._sync = sync
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="headrace-api")
+        self._pool = ThreadPoolExecutor(CLIENT_THREADS, thread_name_prefix="headrace-api")
         self._opened: list[Producer | Consumer] = []
         self._shared: Producer | None = None
 

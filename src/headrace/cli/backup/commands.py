@@ -65,11 +65,11 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Bring what a backup holds, or some topics of it, into a cluster, after showing the plan and asking."""
-    from headrace.backup.plan import Wish
+    from headrace.backup.plan import RestoreWish
     from headrace.cli.backup.runs import names_of, restore
 
     _check_options(replace and skip_existing, as_json and not (yes or dry_run))
-    wish = Wish(
+    wish = RestoreWish(
         frozenset(names_of(topics)),
         prefix,
         replication_factor,

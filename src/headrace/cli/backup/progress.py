@@ -13,7 +13,7 @@ from headrace.cli.output import console
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-LOOK_SECONDS = 0.2
+BACKUP_LOOK_SECONDS = 0.2
 
 
 @asynccontextmanager
@@ -39,4 +39,4 @@ async def _watch(progress: "Progress", task: "TaskID", tally: Tally) -> None:
         done, total = (tally.bytes, tally.bytes_total) if by_bytes else (tally.offsets, tally.offsets_total)
         words = f"{size_text(tally.bytes)} of {size_text(total)}" if by_bytes else f"{size_text(tally.bytes)}"
         progress.update(task, description=words, completed=done, total=total or None)
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(BACKUP_LOOK_SECONDS)

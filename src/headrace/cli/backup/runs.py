@@ -12,7 +12,7 @@ from headrace.backup.create import Created, Extent
 from headrace.backup.create import create as create_backup
 from headrace.backup.folder import Folder, make_folder, open_folder
 from headrace.backup.manifest import Backup
-from headrace.backup.plan import Plan, Wish, plan_restore
+from headrace.backup.plan import RestorePlan, RestoreWish, plan_restore
 from headrace.backup.restore import check_files, files_of, look_at
 from headrace.backup.restore import restore as restore_backup
 from headrace.backup.rights import require_rights_to_restore_access
@@ -87,7 +87,7 @@ def _looked_at(folder: Folder, id: str, verify: bool) -> dict[str, Any]:
     return {**_row(backup), "state": "whole" if verify else "complete"}
 
 
-def restore(bootstrap: str, where: str, id: str, wish: Wish, yes: bool, dry_run: bool, as_json: bool) -> None:
+def restore(bootstrap: str, where: str, id: str, wish: RestoreWish, yes: bool, dry_run: bool, as_json: bool) -> None:
     folder = open_folder(where)
     backup = folder.read(id) if id else folder.newest()
     plan = with_admin(bootstrap, lambda admin: _planned(admin, backup, wish))
@@ -106,21 +106,21 @@ def restore(bootstrap: str, where: str, id: str, wish: Wish, yes: bool, dry_run:
         print(f"restored backup {backup.id}")
 
 
-async def _planned(admin: Admin, backup: Backup, wish: Wish) -> Plan:
+async def _planned(admin: Admin, backup: Backup, wish: RestoreWish) -> RestorePlan:
     plan = plan_restore(backup, await look_at(admin, backup), wish)
     if plan.users_to_put or plan.acls:
         await require_rights_to_restore_access(admin)
     return plan
 
 
-async def _check(folder: Folder, plan: Plan, show: bool) -> None:
+async def _check(folder: Folder, plan: RestorePlan, show: bool) -> None:
     tally = Tally()
     tally.bytes_total = sum(file.bytes for file in files_of(plan))
     async with showing("checking", tally, show):
         await check_files(folder, plan, tally)
 
 
-def _carry_out(bootstrap: str, folder: Folder, plan: Plan, as_json: bool) -> None:
+def _carry_out(bootstrap: str, folder: Folder, plan: RestorePlan, as_json: bool) -> None:
     tally = Tally()
     tally.bytes_total = plan.bytes
 
@@ -157,7 +157,7 @@ def _row(backup: Backup) -> dict[str, Any]:
     }
 
 
-def _view(plan: Plan) -> dict[str, Any]:
+def _view(plan: RestorePlan) -> dict[str, Any]:
     return {
         "backup": plan.backup.id,
         "topics": [
@@ -181,7 +181,7 @@ def _view(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _show(plan: Plan) -> None:
+def _show(plan: RestorePlan) -> None:
     view = _view(plan)
     print(f"backup {plan.backup.id} of cluster {plan.backup.cluster_id}\n")
     rows: list[Mapping[str, Any]] = [{**each, "size": size_text(each["bytes"])} for each in view["topics"]]
@@ -196,7 +196,7 @@ def _show(plan: Plan) -> None:
         remark(f"warning: the backup has {what}, which this cluster does not know: it is left out")
 
 
-def _show_access(plan: Plan) -> None:
+def _show_access(plan: RestorePlan) -> None:
     said = {"create": "new", "replace": "with the backup's password", "keep": "left as it is"}
     if plan.users:
         print(f"\nusers: {', '.join(f'{each.saved.name} ({said[each.action]})' for each in plan.users)}")

@@ -5,7 +5,7 @@ from typing import Any
 from headrace.base.units import size_text
 from headrace.cli.output import count_of, remark, show_rows
 
-ROWS_MAX = 30
+MOVE_ROWS_MAX = 30
 
 
 def show_plan(view: dict[str, Any], moving: int) -> None:
@@ -15,11 +15,11 @@ def show_plan(view: dict[str, Any], moving: int) -> None:
     ]
     columns = {"partition": "PARTITION", "from": "REPLICAS NOW", "to": "THEN", "size": "TO COPY"}
     if rows:
-        show_rows(rows[:ROWS_MAX], columns)
+        show_rows(rows[:MOVE_ROWS_MAX], columns)
     else:
         print("nothing to move: every partition is where it should be")
-    if len(rows) > ROWS_MAX:
-        print(f"and {count_of(len(rows) - ROWS_MAX, 'partition')} more; --dry-run --json lists all")
+    if len(rows) > MOVE_ROWS_MAX:
+        print(f"and {count_of(len(rows) - MOVE_ROWS_MAX, 'partition')} more; --dry-run --json lists all")
     if moving:
         print(f"\n{count_of(moving, 'partition')} already moving")
     if view["offline"]:

@@ -23,7 +23,7 @@ from headrace.stores.open import check_store
 LEVELS = ("debug", "info", "warning", "error")
 
 
-class Kind(NamedTuple):
+class OptionKind(NamedTuple):
     """The values that an option takes: of a type, within bounds, or one of some words."""
 
     type: type
@@ -49,18 +49,18 @@ class Kind(NamedTuple):
 
 
 BROKER_ID_MAX, PORT_MAX, BROKERS_MAX = 2**31 - 1, 65535, 100
-TEXT, FLAG = Kind(str), Kind(bool)
-PORT, PORT_OR_ANY = Kind(int, least=1, most=PORT_MAX), Kind(int, most=PORT_MAX)
-LOG_OPTIONS: Mapping[str, Kind] = {
-    "log-format": Kind(str, ("text", "json")),
-    "log-level": Kind(str, LEVELS),
+TEXT, FLAG = OptionKind(str), OptionKind(bool)
+PORT, PORT_OR_ANY = OptionKind(int, least=1, most=PORT_MAX), OptionKind(int, most=PORT_MAX)
+LOG_OPTIONS: Mapping[str, OptionKind] = {
+    "log-format": OptionKind(str, ("text", "json")),
+    "log-level": OptionKind(str, LEVELS),
     "log-file": TEXT,
-    "log-file-bytes": Kind(int),
-    "log-files": Kind(int, least=1),
+    "log-file-bytes": OptionKind(int),
+    "log-files": OptionKind(int, least=1),
 }
-OPTIONS: Mapping[str, Mapping[str, Kind]] = {
+OPTIONS: Mapping[str, Mapping[str, OptionKind]] = {
     "serve": {
-        "id": Kind(int, most=BROKER_ID_MAX),
+        "id": OptionKind(int, most=BROKER_ID_MAX),
         "host": TEXT,
         "port": PORT_OR_ANY,
         "advertised-host": TEXT,
@@ -72,7 +72,7 @@ OPTIONS: Mapping[str, Mapping[str, Kind]] = {
         **LOG_OPTIONS,
     },
     "up": {
-        "brokers": Kind(int, least=1, most=BROKERS_MAX),
+        "brokers": OptionKind(int, least=1, most=BROKERS_MAX),
         "port": PORT,
         "http-port": PORT,
         "metrics-port": PORT,
@@ -80,9 +80,9 @@ OPTIONS: Mapping[str, Mapping[str, Kind]] = {
         "no-gateway": FLAG,
         "secure": FLAG,
         "allow-insecure-network": FLAG,
-        "end-stopped-after": Kind(float),
+        "end-stopped-after": OptionKind(float),
         "restart": FLAG,
-        "log-level": Kind(str, LEVELS),
+        "log-level": OptionKind(str, LEVELS),
         "log-dir": TEXT,
     },
 }

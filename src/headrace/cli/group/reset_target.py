@@ -4,7 +4,7 @@ import csv
 import time
 from pathlib import Path
 
-from headrace.admin.reset import Target
+from headrace.admin.reset import ResetTarget
 from headrace.base.ids import TopicPartition
 from headrace.base.moments import parse_duration, parse_time
 from headrace.cli.failure import ExitCode, Failure
@@ -18,15 +18,15 @@ def choose_target(
     by_duration: str | None,
     shift_by: int | None,
     from_file: Path | None,
-) -> Target:
+) -> ResetTarget:
     targets = [
-        Target("earliest") if to_earliest else None,
-        Target("latest") if to_latest else None,
-        None if to_offset is None else Target("offset", to_offset),
-        None if to_time is None else Target("time", _moment(to_time)),
-        None if by_duration is None else Target("time", round(time.time() * 1000) - _duration(by_duration)),
-        None if shift_by is None else Target("shift", shift_by),
-        None if from_file is None else Target("each", offsets=read_offsets(from_file)),
+        ResetTarget("earliest") if to_earliest else None,
+        ResetTarget("latest") if to_latest else None,
+        None if to_offset is None else ResetTarget("offset", to_offset),
+        None if to_time is None else ResetTarget("time", _moment(to_time)),
+        None if by_duration is None else ResetTarget("time", round(time.time() * 1000) - _duration(by_duration)),
+        None if shift_by is None else ResetTarget("shift", shift_by),
+        None if from_file is None else ResetTarget("each", offsets=read_offsets(from_file)),
     ]
     chosen = [target for target in targets if target is not None]
     if len(chosen) != 1:

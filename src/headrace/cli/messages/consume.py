@@ -12,7 +12,7 @@ from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap, TopicName
 
 if TYPE_CHECKING:
     from headrace.cli.messages.message import Render
-    from headrace.cli.messages.reader import Reading
+    from headrace.cli.messages.reader import ReadingAsked
 
 
 def consume(
@@ -49,12 +49,12 @@ def consume(
 ) -> None:
     """Read messages: from an offset, a time or the tail; as text or one JSON object per line."""
     from headrace.cli.messages.message import compile_format, to_json
-    from headrace.cli.messages.reader import Reader, Reading
+    from headrace.cli.messages.reader import Reader, ReadingAsked
     from headrace.cli.messages.start_at import parse_start
 
     place = parse_start(start)
     as_text = compile_format(text_format, null_value.encode())
-    reading = Reading(
+    reading = ReadingAsked(
         topic=topic,
         partitions=tuple(partition or ()),
         start=place,
@@ -70,8 +70,8 @@ def consume(
     Reader(bootstrap, reading).print_all(to_json if as_json else as_text)
 
 
-def _read_as_member(bootstrap: str, group: str, reading: "Reading", render: "Render") -> None:
-    from headrace.cli.messages.group_reader import GroupReader
+def _read_as_member(bootstrap: str, group: str, reading: "ReadingAsked", render: "Render") -> None:
+    from headrace.cli.messages.group_reader import MemberReader
 
     if reading.partitions or reading.start.kind not in ("earliest", "latest"):
         raise Failure(
@@ -80,4 +80,4 @@ def _read_as_member(bootstrap: str, group: str, reading: "Reading", render: "Ren
             "`headrace group reset` moves a group",
             ExitCode.USAGE,
         )
-    GroupReader(bootstrap, group, reading).print_all(render)
+    MemberReader(bootstrap, group, reading).print_all(render)

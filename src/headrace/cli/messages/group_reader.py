@@ -12,11 +12,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from headrace.cli.messages.held import require_topic
 from headrace.cli.messages.librdkafka import client_config, client_failure
 from headrace.cli.messages.message import Render
-from headrace.cli.messages.reader import BATCH_MESSAGES, PASSING, POLL_SECONDS, Reading, to_message
+from headrace.cli.messages.reader import BATCH_MESSAGES, PASSING, POLL_SECONDS, ReadingAsked, to_message
 
 
-class GroupReader:
-    def __init__(self, bootstrap: str, group: str, reading: Reading) -> None:
+class MemberReader:
+    def __init__(self, bootstrap: str, group: str, reading: ReadingAsked) -> None:
         require_topic(bootstrap, reading.topic)
         self.reading = reading
         self.left = reading.count

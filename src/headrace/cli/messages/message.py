@@ -14,7 +14,7 @@ from headrace.cli.failure import ExitCode, Failure
 Headers = list[tuple[str, bytes | None]]
 
 
-class Message(NamedTuple):
+class ShownMessage(NamedTuple):
     topic: str
     partition: int
     offset: int
@@ -24,7 +24,7 @@ class Message(NamedTuple):
     headers: Headers
 
 
-Render = Callable[[Message], bytes]
+Render = Callable[[ShownMessage], bytes]
 
 _ESCAPES = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "\\": b"\\"}
 
@@ -82,7 +82,7 @@ def _placeholder(letter: str, null: bytes) -> bytes | Render:
     return fields[letter]
 
 
-def to_json(message: Message) -> bytes:
+def to_json(message: ShownMessage) -> bytes:
     shown: dict[str, Any] = {
         "topic": message.topic,
         "partition": message.partition,

@@ -38,7 +38,7 @@ def produce(
 ) -> None:
     """Send messages: one per line of stdin or of a file, with keys and headers."""
     from headrace.cli.messages.message import unescape
-    from headrace.cli.messages.sender import Sender
+    from headrace.cli.messages.sender import MessageSender
     from headrace.cli.messages.source import LineShape, read_messages
 
     shape = LineShape(
@@ -52,6 +52,6 @@ def produce(
     for path in file or ():
         if not path.is_file():
             raise Failure(f"{path}: there is no such file", "check the name given to --file", ExitCode.NOT_FOUND)
-    sender = Sender(bootstrap, topic, acks, compression)
+    sender = MessageSender(bootstrap, topic, acks, compression)
     sender.send_all(read_messages(file or [], shape), paths=file or [], quiet=as_json)
     sender.report(as_json)

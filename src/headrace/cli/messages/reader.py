@@ -15,7 +15,7 @@ from headrace.cli.connection import with_admin
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.messages.held import held_by, seen_topic
 from headrace.cli.messages.librdkafka import client_config, client_failure
-from headrace.cli.messages.message import Message, Render
+from headrace.cli.messages.message import Render, ShownMessage
 from headrace.cli.messages.start_at import StartAt, first_offset
 
 BATCH_MESSAGES = 1000
@@ -23,7 +23,7 @@ POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingAsked:
     topic: str
     partitions: tuple[int, ...]
     start: StartAt
@@ -33,7 +33,7 @@ class Reading:
 
 
 class Reader:
-    def __init__(self, bootstrap: str, reading: Reading) -> None:
+    def __init__(self, bootstrap: str, reading: ReadingAsked) -> None:
         self.reading = reading
         self.left = reading.count
         self.starts, self.ends = with_admin(bootstrap, lambda admin: bounds(admin, reading))
@@ -100,7 +100,7 @@ class Reader:
         }
 
 
-async def bounds(admin: Admin, reading: Reading) -> tuple[dict[int, int], dict[int, int]]:
+async def bounds(admin: Admin, reading: ReadingAsked) -> tuple[dict[int, int], dict[int, int]]:
     """The first offset to read of each partition, and the end that each has now."""
     starts, ends = {}, {}
     partitions = await _existing_partitions(admin, reading)
@@ -122,7 +122,7 @@ async def bounds(admin: Admin, reading: Reading) -> tuple[dict[int, int], dict[i
     return starts, ends
 
 
-async def _existing_partitions(admin: Admin, reading: Reading) -> list[int]:
+async def _existing_partitions(admin: Admin, reading: ReadingAsked) -> list[int]:
     existing = [each.partition_index for each in (await seen_topic(admin, reading.topic)).partitions]
     for partition in reading.partitions:
         if partition not in existing:
@@ -148,9 +148,9 @@ PASSING = {
 _NO_END = PASSING | {KafkaError.GROUP_AUTHORIZATION_FAILED}
 
 
-def to_message(received: Any) -> Message:
+def to_message(received: Any) -> ShownMessage:
     _, timestamp = received.timestamp()
-    return Message(
+    return ShownMessage(
         received.topic(),
         received.partition(),
         received.offset(),

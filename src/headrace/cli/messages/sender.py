@@ -26,7 +26,7 @@ POLL_EVERY = 1000
 STRANGE_MAX = 100
 
 
-class Sender:
+class MessageSender:
     def __init__(self, bootstrap: str, topic: str, acks: str, compression: str) -> None:
         require_reachable(bootstrap)
         self.topic = topic

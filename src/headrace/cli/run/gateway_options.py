@@ -7,7 +7,7 @@ import typer
 
 from headrace.cli.config.option import ConfigOption
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, Bootstrap
-from headrace.cli.run.log_file import FILE_BYTES, FILES_KEPT
+from headrace.cli.run.log_file import FILES_KEPT, LOG_FILE_BYTES
 
 LOG_LEVEL: Final = "warning"
 
@@ -45,7 +45,7 @@ class GatewayOptions:
     ] = ""
     log_file_bytes: Annotated[
         int, typer.Option(help="Size at which the log file is rotated; 0 leaves that to others, as logrotate.")
-    ] = FILE_BYTES
+    ] = LOG_FILE_BYTES
     log_files: Annotated[int, typer.Option(help="Rotated log files that are kept.")] = FILES_KEPT
     ready_fd: Annotated[int, typer.Option(hidden=True)] = -1
     parent_fd: Annotated[int, typer.Option(hidden=True)] = -1

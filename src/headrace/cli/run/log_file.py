@@ -14,13 +14,13 @@ from threading import Thread
 
 from headrace.base.errors import UserError
 
-FILE_BYTES = 100 << 20
+LOG_FILE_BYTES = 100 << 20
 FILES_KEPT = 5
 QUEUED_LINES_MAX = 10_000
-CLOSE_SECONDS_MAX = 2.0
+LOG_CLOSE_SECONDS_MAX = 2.0
 
 
-def open_log_file(path: str, file_bytes: int = FILE_BYTES, files: int = FILES_KEPT) -> "LogFile":
+def open_log_file(path: str, file_bytes: int = LOG_FILE_BYTES, files: int = FILES_KEPT) -> "LogFile":
     """With 0 bytes it is never rotated here, and opened anew when somebody else (logrotate) has moved it."""
     if file_bytes < 0 or files < 1:
         raise UserError(
@@ -79,7 +79,7 @@ class LogFile(QueueHandler):
         atexit.unregister(self.close)
         if self._writer.is_alive():
             with suppress(Full):
-                self._lines.put(None, timeout=CLOSE_SECONDS_MAX)
-            self._writer.join(CLOSE_SECONDS_MAX)
+                self._lines.put(None, timeout=LOG_CLOSE_SECONDS_MAX)
+            self._writer.join(LOG_CLOSE_SECONDS_MAX)
         self._written.close()
         super().close()

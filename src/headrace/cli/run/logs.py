@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from headrace.cli.run.log_file import FILE_BYTES, FILES_KEPT, open_log_file
+from headrace.cli.run.log_file import FILES_KEPT, LOG_FILE_BYTES, open_log_file
 
 STDOUT = "-"
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -24,7 +24,7 @@ class LogOptions(NamedTuple):
     level: str = "info"
     file: str = ""
     """Nothing for stderr, "-" for stdout."""
-    file_bytes: int = FILE_BYTES
+    file_bytes: int = LOG_FILE_BYTES
     files: int = FILES_KEPT
 
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-ASK_SECONDS = 1.0
+PORT_SECONDS = 1.0
 _GIVEN = range(15_000, 32_768)
 # By port, the descriptor of a bound socket.
 _held: dict[int, int] = {}
@@ -19,7 +19,7 @@ _LISTEN = "0A"
 _API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 7, -1)
 
 
-class Holder(NamedTuple):
+class PortHolder(NamedTuple):
     port: int
     speaks_kafka: bool
     pid: int | None
@@ -43,11 +43,11 @@ def is_free(host: str, port: int) -> bool:
     return True
 
 
-def port_holder(host: str, port: int) -> Holder | None:
+def port_holder(host: str, port: int) -> PortHolder | None:
     if is_free(host, port):
         return None
     pid = listening_pid(port)
-    return Holder(port, speaks_kafka(host, port), pid, _process_name(pid))
+    return PortHolder(port, speaks_kafka(host, port), pid, _process_name(pid))
 
 
 def free_port(host: str, count: int = 1) -> int:
@@ -93,7 +93,7 @@ def _family(host: str) -> socket.AddressFamily:
 
 def speaks_kafka(host: str, port: int) -> bool:
     try:
-        with socket.create_connection((host, port), timeout=ASK_SECONDS) as connection:
+        with socket.create_connection((host, port), timeout=PORT_SECONDS) as connection:
             connection.sendall(_API_VERSIONS)
             reply = connection.recv(8, socket.MSG_WAITALL)
     except OSError:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from headrace.base.errors import UserError
 from headrace.cli.config.file import OPTIONS, ConfigFile, read_config
-from headrace.cli.run.log_file import FILE_BYTES, FILES_KEPT
+from headrace.cli.run.log_file import FILES_KEPT, LOG_FILE_BYTES
 from headrace.cli.run.logs import LogOptions
 from headrace.cli.run.secret_settings import is_secret, refuse_on_command_line, secrets_from_environment
 
@@ -34,7 +34,7 @@ class ServeOptions:
     log_format: str = "text"
     log_level: str = "info"
     log_file: str = ""
-    log_file_bytes: int = FILE_BYTES
+    log_file_bytes: int = LOG_FILE_BYTES
     log_files: int = FILES_KEPT
     config: str = ""
     ready_fd: int = -1

@@ -15,11 +15,11 @@ from headrace.cli.failure import Failure
 
 SOCKET = "up.sock"
 LINE_BYTES_MAX = 4096
-READ_SECONDS_MAX = 1.0
+CONTROL_READ_SECONDS_MAX = 1.0
 START_SECONDS_MAX = 120.0
 
 
-class Listener:
+class ControlSocket:
     """The end of `up`."""
 
     def __init__(self, data: Path) -> None:
@@ -36,7 +36,7 @@ class Listener:
     def accept(self) -> "StartRequest | None":
         """A request, or None when whoever came asks nothing that makes sense."""
         connection, _ = self._socket.accept()
-        connection.settimeout(READ_SECONDS_MAX)
+        connection.settimeout(CONTROL_READ_SECONDS_MAX)
         try:
             request = json.loads(_read_line(connection))
             return StartRequest(connection, int(request["start"]))

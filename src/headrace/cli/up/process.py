@@ -14,8 +14,8 @@ import typer
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, UnusedBootstrap
 
-STOP_SECONDS_MAX = 60.0
-LOOK_SECONDS = 0.05
+BROKER_STOP_SECONDS_MAX = 60.0
+PROCESS_LOOK_SECONDS = 0.05
 
 BrokerId = Annotated[int, typer.Argument(metavar="BROKER", min=1, show_default=False)]
 Data = Annotated[Path, typer.Option(help="The data directory of that `headrace up`.")]
@@ -79,7 +79,7 @@ def _end_by_handle(pid: int, number: signal.Signals, check: Callable[[], None]) 
     try:
         check()
         signal.pidfd_send_signal(process, number)
-        return bool(select.select([process], [], [], STOP_SECONDS_MAX)[0])
+        return bool(select.select([process], [], [], BROKER_STOP_SECONDS_MAX)[0])
     finally:
         os.close(process)
 
@@ -88,13 +88,13 @@ def _end_by_number(pid: int, number: signal.Signals, check: Callable[[], None]) 
     """Where there are no handles: macOS."""
     check()
     os.kill(pid, number)
-    deadline = time.monotonic() + STOP_SECONDS_MAX
+    deadline = time.monotonic() + BROKER_STOP_SECONDS_MAX
     while time.monotonic() < deadline:
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
             return True
-        time.sleep(LOOK_SECONDS)
+        time.sleep(PROCESS_LOOK_SECONDS)
     return False
 
 
@@ -126,7 +126,7 @@ def _command_line(pid: int) -> str:
             ["ps", "-ww", "-o", "command=", "-p", str(pid)],
             capture_output=True,
             text=True,
-            timeout=STOP_SECONDS_MAX,
+            timeout=BROKER_STOP_SECONDS_MAX,
             check=False,
         )
         return asked.stdout

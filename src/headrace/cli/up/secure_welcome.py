@@ -10,11 +10,11 @@ from headrace.cli.output import console, count_of
 from headrace.cli.up.child import ServeChild
 from headrace.cli.up.gateway_child import GatewayChild
 from headrace.cli.up.secure_folder import SecureFolder
-from headrace.cli.up.supervisor import Watcher
+from headrace.cli.up.supervisor import UpWatcher
 from headrace.cli.up.welcome import JsonWatcher, PanelWatcher, bootstrap_of, command_name, metrics_urls
 
 
-def watcher_of(data: Path, folder: SecureFolder | None, as_json: bool) -> Watcher:
+def watcher_of(data: Path, folder: SecureFolder | None, as_json: bool) -> UpWatcher:
     """The screen of `up`, secure where there is a folder, for people or for programs."""
     if as_json:
         return JsonWatcher(folder.admin if folder else None)

@@ -22,7 +22,7 @@ from headrace.base.errors import UserError
 from headrace.cli.failure import ExitCode
 from headrace.cli.run.status_line import ReadyStatus
 from headrace.cli.up.child import STOP_SECONDS, Child, ServeChild
-from headrace.cli.up.control import Listener, StartRequest
+from headrace.cli.up.control import ControlSocket, StartRequest
 from headrace.cli.up.file import ReadAgain, UpFile
 from headrace.cli.up.gateway_child import GatewayChild
 from headrace.cli.up.restarts import Restarts
@@ -30,7 +30,7 @@ from headrace.cli.up.signals import Signals
 from headrace.cli.up.stopped_children import LOOK_SECONDS, StoppedChildren
 
 
-class Watcher(Protocol):
+class UpWatcher(Protocol):
     def on_serving(self, children: Sequence[ServeChild], gateway: GatewayChild | None) -> None: ...
 
     def on_gateway(self, gateway: GatewayChild) -> None:
@@ -60,7 +60,7 @@ class Supervisor:
     def __init__(
         self,
         children: Sequence[ServeChild],
-        watcher: Watcher,
+        watcher: UpWatcher,
         data: Path,
         another: Callable[[int], ServeChild],
         stopped: StoppedChildren,
@@ -210,7 +210,7 @@ class Supervisor:
 
     @contextlib.contextmanager
     def _reachable(self) -> Iterator[None]:
-        listener = Listener(self.data)
+        listener = ControlSocket(self.data)
         self.selector.register(listener, selectors.EVENT_READ, partial(self._on_asked, listener))
         try:
             yield
@@ -220,7 +220,7 @@ class Supervisor:
             for asked in self._asked.values():
                 asked.answer({"error": "`headrace up` is stopping", "fix": ""})
 
-    def _on_asked(self, listener: Listener) -> None:
+    def _on_asked(self, listener: ControlSocket) -> None:
         asked = listener.accept()
         if asked is None:
             return

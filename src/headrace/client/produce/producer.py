@@ -43,7 +43,7 @@ _NOT_OURS = frozenset(
 Route = tuple[str, Address]
 
 
-class Producer:
+class BatchingProducer:
     """Used from one event loop only. With acks=leader a message may be stored twice when a leader dies."""
 
     def __init__(self, client: WriterClient, *, acks: int, seconds_max: float, codec: int = 0) -> None:

@@ -15,7 +15,7 @@ from headrace.client.retry import pause_seconds
 from headrace.wire.batch import NOBODY, Identity
 from headrace.wire.codes import ErrorCode
 
-BATCH_BYTES_MAX = 1_000_000
+QUEUED_BATCH_BYTES_MAX = 1_000_000
 _SEQUENCE_MASK = 0x7FFFFFFF
 
 
@@ -62,7 +62,7 @@ class PartitionQueue:
         return self._sealed
 
     def _seal(self, identity: Identity, now_ms: int) -> Sealed:
-        records = RecordBytes(now_ms, BATCH_BYTES_MAX)
+        records = RecordBytes(now_ms, QUEUED_BATCH_BYTES_MAX)
         chunks: list[Chunk] = []
         while self._waiting and not (chunks and self._waiting[0].is_alone):
             chunk = self._waiting.popleft()

@@ -14,7 +14,7 @@ from headrace.base.ids import TopicPartition
 from headrace.gateway.admin.configs import ConfigShown
 from headrace.gateway.admin.routing import Number, RequestBody, Shared, Topic, TopicName, admin_router
 
-PARTITIONS_MAX = 10_000
+TOPIC_PARTITIONS_MAX = 10_000
 
 router = admin_router("topics")
 
@@ -33,7 +33,7 @@ class NewTopic(RequestBody):
 
     name: TopicName
     partitions: Annotated[
-        int | None, Field(ge=1, le=PARTITIONS_MAX, description="The brokers' default if left out.")
+        int | None, Field(ge=1, le=TOPIC_PARTITIONS_MAX, description="The brokers' default if left out.")
     ] = None
     replication_factor: Annotated[int | None, Field(ge=1, le=32767)] = None
     configs: Annotated[dict[str, str], Field(default_factory=dict)]
@@ -82,7 +82,9 @@ class TopicShown(BaseModel):
 class NewPartitions(RequestBody):
     model_config = ConfigDict(json_schema_extra={"example": {"total": 12}})
 
-    total: Annotated[int, Field(ge=1, le=PARTITIONS_MAX, description="How many there will be; never fewer than now.")]
+    total: Annotated[
+        int, Field(ge=1, le=TOPIC_PARTITIONS_MAX, description="How many there will be; never fewer than now.")
+    ]
 
 
 @router.get("/topics", summary="List topics")

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from headrace.admin.reset import Target, apply_reset, plan_reset
+from headrace.admin.reset import ResetTarget, apply_reset, plan_reset
 from headrace.base.ids import TopicPartition
 from headrace.base.moments import parse_duration
 from headrace.gateway.admin.routing import (
@@ -61,18 +61,18 @@ class ResetAsked(RequestBody):
             raise ValueError("give exactly one of to, to_offset, to_time, by_duration, shift_by and offsets")
         return self
 
-    def target(self) -> Target:
+    def target(self) -> ResetTarget:
         if self.to is not None:
-            return Target(self.to)
+            return ResetTarget(self.to)
         if self.to_offset is not None:
-            return Target("offset", self.to_offset)
+            return ResetTarget("offset", self.to_offset)
         if self.to_time is not None:
-            return Target("time", parse_time(self.to_time))
+            return ResetTarget("time", parse_time(self.to_time))
         if self.by_duration is not None:
-            return Target("time", max(0, round(time.time() * 1000) - _duration(self.by_duration)))
+            return ResetTarget("time", max(0, round(time.time() * 1000) - _duration(self.by_duration)))
         if self.shift_by is not None:
-            return Target("shift", self.shift_by)
-        return Target("each", offsets={TopicPartition(e.topic, e.partition): e.offset for e in self.offsets or ()})
+            return ResetTarget("shift", self.shift_by)
+        return ResetTarget("each", offsets={TopicPartition(e.topic, e.partition): e.offset for e in self.offsets or ()})
 
     def chosen(self) -> dict[str, set[int] | None]:
         return {each.topic: None if each.partitions is None else set(each.partitions) for each in self.topics}

@@ -14,7 +14,7 @@ from headrace.gateway.groups.session import ENDED_FIX, GroupSession
 from headrace.gateway.problem import Problem
 from headrace.gateway.segments import encode_name
 
-SWEEP_SECONDS = 0.5
+SESSION_SWEEP_SECONDS = 0.5
 # librdkafka fetches ahead, for every session; its defaults are meant for one consumer.
 FETCH_AHEAD = {
     "queued.min.messages": 1000,
@@ -100,5 +100,5 @@ class Sessions:
 
     async def _run_sweep(self) -> None:
         while True:
-            await asyncio.sleep(SWEEP_SECONDS)
+            await asyncio.sleep(SESSION_SWEEP_SECONDS)
             await self._end([each for each in self._sessions.values() if each.is_forgotten])

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from headrace.gateway.messages.incoming import ENCODINGS, PARTITION_MAX, TIMESTAMP_MAX
+from headrace.gateway.messages.incoming import ENCODINGS, INCOMING_TIMESTAMP_MAX, PARTITION_MAX
 from headrace.gateway.messages.store import ACKS
 from headrace.gateway.problem import PROBLEM_REPLY
 
@@ -33,7 +33,7 @@ _MESSAGE_FIELDS: dict[str, Any] = {
     "key": {"description": "As the value."},
     "headers": _HEADERS,
     "partition": {"type": ["integer", "null"], "minimum": 0, "maximum": PARTITION_MAX},
-    "timestamp": {"type": ["integer", "null"], "minimum": 0, "maximum": TIMESTAMP_MAX},
+    "timestamp": {"type": ["integer", "null"], "minimum": 0, "maximum": INCOMING_TIMESTAMP_MAX},
     "encoding": {**_ENCODING, "description": "How the value is written; by its type if not given."},
     "key_encoding": _ENCODING,
 }

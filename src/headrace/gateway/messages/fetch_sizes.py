@@ -9,7 +9,7 @@ from headrace.base.ids import TopicPartition
 from headrace.wire.batch import parse_header
 
 FETCH_BYTES_MIN, FETCH_BYTES_MAX = 64 << 10, 4 << 20
-KNOWN_MAX = 10_000
+FETCH_SIZES_MAX = 10_000
 
 
 class _Shape(NamedTuple):
@@ -26,7 +26,7 @@ class FetchSizes:
         if not batches:
             return
         header = parse_header(batches)
-        if len(self._shapes) >= KNOWN_MAX:
+        if len(self._shapes) >= FETCH_SIZES_MAX:
             self._shapes.clear()
         self._shapes[id] = _Shape(header.size // max(1, header.record_count) + 1, header.size)
 

@@ -22,7 +22,7 @@ FIELDS = frozenset({"key", "value", "headers", "partition", "timestamp", "encodi
 ENCODINGS = ("text", "json", "base64")
 PARTITION_MAX = 2**31 - 1
 # Year 9999: beyond it no date can be shown.
-TIMESTAMP_MAX = 253_402_300_799_999
+INCOMING_TIMESTAMP_MAX = 253_402_300_799_999
 _MISSING = object()
 Where = str | int
 
@@ -61,7 +61,7 @@ def parse_message(fields: Any, where: Where = "") -> Outgoing:
         _bytes(key, fields.get("key_encoding"), "key", where),
         _headers(fields["headers"], where) if fields.get("headers") else None,
         _whole(fields, "partition", -1, PARTITION_MAX, where),
-        _whole(fields, "timestamp", 0, TIMESTAMP_MAX, where),
+        _whole(fields, "timestamp", 0, INCOMING_TIMESTAMP_MAX, where),
     )
 
 

@@ -14,7 +14,7 @@ from headrace.wire.varint import read_varint
 
 _OPENING = b"{["
 # As much as stays in the caches of a core while it is read.
-WINDOW_BYTES = 128 << 10
+RENDERED_WINDOW_BYTES = 128 << 10
 # Numbers below take two bytes.
 NUMBERS_MAX = 8192
 
@@ -65,7 +65,7 @@ class Rendering:
         except IndexError:
             return False
         while delta < min(count, NUMBERS_MAX) and not self.is_full:
-            seen, used = self._add_window(bytes(body[pos : pos + WINDOW_BYTES]), header, delta)
+            seen, used = self._add_window(bytes(body[pos : pos + RENDERED_WINDOW_BYTES]), header, delta)
             if not seen:
                 return False
             delta, pos = delta + seen, pos + used

@@ -8,9 +8,9 @@ from typing import Literal, get_args
 
 from headrace.base.errors import Refused
 from headrace.client.produce.outgoing import Outgoing
-from headrace.client.produce.producer import LEADER, Producer
+from headrace.client.produce.producer import LEADER, BatchingProducer
 from headrace.client.produce.receipt import Receipt
-from headrace.gateway.gateway import CLOSE_SECONDS_MAX, Gateway
+from headrace.gateway.gateway import GATEWAY_CLOSE_SECONDS_MAX, Gateway
 from headrace.gateway.known_topics import KnownTopics
 from headrace.gateway.messages.quorum import QuorumRule
 from headrace.gateway.problem import Problem, kafka_problem
@@ -32,7 +32,7 @@ class MessageStore:
         self._to_leaders = self._gateway.new_producer(LEADER)
 
     async def stop(self) -> None:
-        await self._to_leaders.close(CLOSE_SECONDS_MAX)
+        await self._to_leaders.close(GATEWAY_CLOSE_SECONDS_MAX)
 
     async def store(self, topic: str, messages: Sequence[Outgoing], acks: str = "all") -> Receipt:
         await self.require(topic, acks)
@@ -50,7 +50,7 @@ class MessageStore:
         if acks == "quorum":
             await self._quorum.require(topic)
 
-    def _producer(self, acks: str) -> Producer:
+    def _producer(self, acks: str) -> BatchingProducer:
         return self._to_leaders if acks == "leader" else self._gateway.producer
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from headrace.admin.admin import Admin, check
-from headrace.admin.lag import Commit, PartitionLag
+from headrace.admin.lag import CommittedOffset, PartitionLag
 from headrace.admin.positions import list_offsets
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
@@ -23,7 +23,7 @@ from headrace.wire.messages.groups_admin import ListGroupsRequest, ListGroupsRes
 
 GROUPS_AT_ONCE = 200
 
-Committed = dict[str, dict[TopicPartition, Commit]]
+Committed = dict[str, dict[TopicPartition, CommittedOffset]]
 """Commits by group."""
 
 
@@ -107,7 +107,7 @@ class GroupLags:
         await self._learn_names(answer)
         return {
             group.group_id: {
-                TopicPartition(self._name(topic), part.partition_index): Commit(
+                TopicPartition(self._name(topic), part.partition_index): CommittedOffset(
                     part.committed_offset, part.metadata or ""
                 )
                 for topic in group.topics

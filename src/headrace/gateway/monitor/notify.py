@@ -22,9 +22,9 @@ logger = logging.getLogger("headrace.alerts")
 
 WAITING_MAX = 1000
 TRIES_MAX = 8
-FIRST_PAUSE_SECONDS = 0.5
-PAUSE_SECONDS_MAX = 60.0
-SECONDS_MAX = 10.0
+NOTIFY_FIRST_PAUSE_SECONDS = 0.5
+NOTIFY_PAUSE_SECONDS_MAX = 60.0
+NOTIFY_SECONDS_MAX = 10.0
 
 
 class Notifier:
@@ -32,7 +32,7 @@ class Notifier:
         self._url = url
         self._waiting: deque[Alert] = deque(maxlen=WAITING_MAX)
         self._news = asyncio.Event()
-        self._http = httpx.AsyncClient(timeout=SECONDS_MAX, follow_redirects=False)
+        self._http = httpx.AsyncClient(timeout=NOTIFY_SECONDS_MAX, follow_redirects=False)
         self._task: asyncio.Task[None] | None = None
         self.failures = 0
 
@@ -64,7 +64,9 @@ class Notifier:
             if await self._post(alert):
                 return
             self.failures += 1
-            await asyncio.sleep(pause_seconds(tries, first=FIRST_PAUSE_SECONDS, longest=PAUSE_SECONDS_MAX))
+            await asyncio.sleep(
+                pause_seconds(tries, first=NOTIFY_FIRST_PAUSE_SECONDS, longest=NOTIFY_PAUSE_SECONDS_MAX)
+            )
         logger.error(
             "nobody took alert %(alert)s (%(state)s) at the webhook in %(tries)d tries",
             {"alert": alert.name, "state": alert.state, "tries": TRIES_MAX},

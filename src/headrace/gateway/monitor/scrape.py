@@ -17,7 +17,7 @@ from headrace.gateway.monitor.sight import INFO, WANTED
 from headrace.wire.messages.cluster import DescribeClusterBroker
 
 PORT = 9464
-SECONDS_MAX = 10.0
+SCRAPE_SECONDS_MAX = 10.0
 LINES_PER_TURN = 2000
 
 
@@ -25,7 +25,7 @@ class Scraper:
     def __init__(self, admin: Admin, addresses: Sequence[str]) -> None:
         self._admin = admin
         self._addresses = addresses
-        self._http = httpx.AsyncClient(timeout=SECONDS_MAX, trust_env=False)
+        self._http = httpx.AsyncClient(timeout=SCRAPE_SECONDS_MAX, trust_env=False)
         self._known: dict[int, str] = {}
         self.is_answered = False
         """Whether the cluster itself answered at the last look, whatever became of its pages."""
@@ -52,7 +52,7 @@ class Scraper:
     async def _registered(self) -> Sequence[DescribeClusterBroker]:
         """The registered brokers, or none while no broker answers; forgets the address of a broker that left for good."""
         try:
-            async with asyncio.timeout(SECONDS_MAX):
+            async with asyncio.timeout(SCRAPE_SECONDS_MAX):
                 brokers = (await self._admin.describe_cluster()).brokers
         except (Disconnected, Refused, TimeoutError):
             self.is_answered = False

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
 
-class Traces:
+class GatewayTraces:
     """The traces of a gateway, as one of its parts: spans not yet exported are exported at its end."""
 
     def __init__(self, endpoint: str) -> None:

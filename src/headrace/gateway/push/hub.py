@@ -24,7 +24,7 @@ from headrace.gateway.settings import GatewaySettings
 logger = logging.getLogger("headrace.gateway.push")
 
 SWEEP_SECONDS = 1.0
-LOOK_SECONDS = 60.0
+HUB_LOOK_SECONDS = 60.0
 BEHIND_READS_MAX = 8
 # For whatever is no listener: requests, brokers, files.
 DESCRIPTORS_KEPT = 200
@@ -38,7 +38,7 @@ class Kept(Protocol):
     def end(self, reason: str) -> None: ...
 
 
-class Member(Kept, Protocol):
+class GroupListener(Kept, Protocol):
     """A listener that belongs to a group from its start until it is closed."""
 
     def start(self) -> None: ...
@@ -73,7 +73,7 @@ class Hub:
         self.readings = Readings()
         self.feeds = Feeds(gateway, self.places.kept)
         self._listeners: dict[Kept, None] = {}
-        self._members: set[Member] = set()
+        self._members: set[GroupListener] = set()
         self._leaving: set[asyncio.Task[None]] = set()
         self._rounds: list[asyncio.Task[None]] = []
 
@@ -117,7 +117,7 @@ class Hub:
             self._give_place_back(listener)
 
     @contextmanager
-    def keeping_member(self, member: Member) -> Iterator[None]:
+    def keeping_member(self, member: GroupListener) -> Iterator[None]:
         """The same, for one that joins a group here. Its place is free again when it has left."""
         if self.places.in_groups >= self.gateway.settings.push_groups_max:
             raise too_busy(f"there are {self.places.in_groups} listeners in groups already (push_groups_max)")
@@ -145,7 +145,7 @@ class Hub:
         del self._listeners[listener]
         self.places.listeners -= 1
 
-    async def _leave(self, member: Member) -> None:
+    async def _leave(self, member: GroupListener) -> None:
         try:
             await member.close()
         finally:
@@ -164,7 +164,7 @@ class Hub:
 
     async def _run_looks(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(HUB_LOOK_SECONDS)
             try:
                 await self.feeds.look_for_partitions()
             except (Refused, Disconnected) as error:

@@ -16,7 +16,7 @@ from headrace.gateway.push.block import Block, Event, Gap
 from headrace.gateway.push.feed import BLOCK_BYTES_MAX, Feed
 from headrace.gateway.push.hub import Hub
 from headrace.gateway.push.positions import Positions, format_positions
-from headrace.gateway.push.reading import Reading
+from headrace.gateway.push.reading import EventReading
 from headrace.gateway.push.start import check_not_too_many
 from headrace.gateway.push.stream import Ended
 from headrace.wire.codes import ErrorCode
@@ -24,7 +24,7 @@ from headrace.wire.codes import ErrorCode
 QUIET_SECONDS_MAX = 15.0
 
 
-class Listener:
+class PushListener:
     # There may be ten thousand.
     __slots__ = (
         "_all_partitions",
@@ -173,7 +173,7 @@ class Listener:
             if refusal.code != ErrorCode.OFFSET_OUT_OF_RANGE:
                 raise
             return await self._skip_gap(id, offset)
-        reading = Reading(id.partition, fetched, offset, len(format_positions(self.positions)))
+        reading = EventReading(id.partition, fetched, offset, len(format_positions(self.positions)))
         events = reading.take()
         if reading.next_offset > offset:
             return self._taken(id, reading, events)
@@ -181,7 +181,7 @@ class Listener:
         del self._behind[id.partition]
         return self._own_block(id.partition, (), max(offset, fetched.last_stable_offset))
 
-    def _taken(self, id: TopicPartition, reading: Reading, events: Sequence[Event]) -> Block | None:
+    def _taken(self, id: TopicPartition, reading: EventReading, events: Sequence[Event]) -> Block | None:
         self._hub.readings.leave(id, reading)
         return self._own_block(id.partition, events, reading.next_offset)
 

@@ -17,7 +17,7 @@ READINGS_MAX = 16
 Place = tuple[TopicPartition, int]
 
 
-class Reading:
+class EventReading:
     def __init__(self, partition: int, fetched: Fetched, offset: int, id_bytes: int) -> None:
         self._fetched = fetched
         self._visible = VisibleRecords(fetched, offset)
@@ -41,15 +41,15 @@ class Readings:
     """Readings that are not at their end, by the position where they go on."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[Place, Reading] = OrderedDict()
+        self._open: OrderedDict[Place, EventReading] = OrderedDict()
 
-    def leave(self, id: TopicPartition, reading: Reading) -> None:
+    def leave(self, id: TopicPartition, reading: EventReading) -> None:
         if not reading.is_over:
             self._open[id, reading.next_offset] = reading
         if len(self._open) > READINGS_MAX:
             self._open.popitem(last=False)
 
-    def take(self, id: TopicPartition, offset: int) -> Reading | None:
+    def take(self, id: TopicPartition, offset: int) -> EventReading | None:
         return self._open.pop((id, offset), None)
 
     def clear(self) -> None:

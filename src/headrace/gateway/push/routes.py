@@ -15,7 +15,7 @@ from headrace.gateway.problem import Problem
 from headrace.gateway.push import socket as sockets
 from headrace.gateway.push.group_stream import GroupStream
 from headrace.gateway.push.hub import Hub
-from headrace.gateway.push.listener import Listener
+from headrace.gateway.push.listener import PushListener
 from headrace.gateway.push.positions import PARTITIONS_MAX
 from headrace.gateway.push.sse import EventStream
 from headrace.gateway.push.start import Start, check_not_too_many, parse_id, readable_partitions, starting_positions
@@ -57,9 +57,9 @@ class ListenerQuery:
         self.encoding = encoding
 
     @asynccontextmanager
-    async def opened(self, gateway: Gateway) -> AsyncIterator[Listener]:
+    async def opened(self, gateway: Gateway) -> AsyncIterator[PushListener]:
         positions = await starting_positions(gateway.client, self.topic, self.partitions, self.start, self.after)
-        listener = Listener(gateway.part(Hub), self.topic, positions, all_partitions=not self.partitions)
+        listener = PushListener(gateway.part(Hub), self.topic, positions, all_partitions=not self.partitions)
         with gateway.part(Hub).keeping(listener):
             yield listener
 

@@ -3,7 +3,7 @@
 from nicegui import ui
 
 from headrace.admin.groups import delete_groups
-from headrace.admin.reset import Chosen, Reset, Target, apply_reset, plan_reset
+from headrace.admin.reset import Chosen, Reset, ResetTarget, apply_reset, plan_reset
 from headrace.gateway.ui import words
 from headrace.gateway.ui.dialogs import agree_to_plan, answers, confirm_by_name, dialog
 from headrace.gateway.ui.grid import Column, Row
@@ -47,7 +47,7 @@ def ask_reset(watch: Watch, group: str) -> None:
             value = milliseconds(moment.value) if kind.value == "time" else int(number.value or 0)
             chosen: Chosen = {} if topic.value == EVERY else {topic.value: None}
             try:
-                resets = await plan_reset(watch.gateway.admin, group, chosen, Target(kind.value, value))
+                resets = await plan_reset(watch.gateway.admin, group, chosen, ResetTarget(kind.value, value))
             except TROUBLE as error:
                 complain(error)
                 return False

@@ -12,7 +12,7 @@ from headrace.gateway.ui.dialogs import answers, dialog
 from headrace.gateway.ui.grid import Column, Row, tag
 from headrace.gateway.ui.live import attempt
 from headrace.gateway.ui.pieces import Text, fact, facts, tagged
-from headrace.gateway.ui.reading import Message
+from headrace.gateway.ui.reading import FoundMessage
 from headrace.gateway.ui.watch import Watch
 
 COLUMNS = (
@@ -28,7 +28,7 @@ FORMS = {"json": "JSON", "text": "Text", "hex": "Hex"}
 TYPED_MAX = 1_000_000
 
 
-def message_row(message: Message) -> Row:
+def message_row(message: FoundMessage) -> Row:
     record = message.record
     return {
         "key": message.key,
@@ -41,7 +41,7 @@ def message_row(message: Message) -> Row:
     }
 
 
-def open_message(message: Message) -> None:
+def open_message(message: FoundMessage) -> None:
     record = message.record
     with dialog(f"{message.id.topic}, partition {message.id.partition}, offset {record.offset}", wide=True) as box:
         with facts():
@@ -73,7 +73,7 @@ def _payload(name: str, raw: bytes) -> None:
     form.on_value_change(lambda event: text.set_text(payload.shown(raw, event.value)))
 
 
-def export(messages: Sequence[Message], topic: str) -> None:
+def export(messages: Sequence[FoundMessage], topic: str) -> None:
     """Downloads the messages as the lines that REST takes, so that they can be posted again."""
     lines = b"".join(render_line(message.record) for message in messages)
     ui.download.content(lines, f"{topic}.ndjson", "application/x-ndjson")

@@ -31,7 +31,7 @@ class Query(NamedTuple):
     limit: int = 100
 
 
-class Message(NamedTuple):
+class FoundMessage(NamedTuple):
     id: TopicPartition
     record: Record
 
@@ -47,7 +47,7 @@ class Message(NamedTuple):
 
 
 class Look(NamedTuple):
-    messages: Sequence[Message]
+    messages: Sequence[FoundMessage]
     """Newest first when it began at the end, oldest first otherwise."""
     scanned: int
     is_cut: bool
@@ -70,7 +70,7 @@ async def read_messages(client: ClusterClient, query: Query) -> Look:
             seen += 1
             if matches(record, query.search):
                 matched += 1
-                found.offer(Message(id, record))
+                found.offer(FoundMessage(id, record))
             if seen >= share or (matched >= query.limit and not is_latest):
                 is_cut = is_cut or (seen >= share and record.offset + 1 < ends[id])
                 break
@@ -85,12 +85,12 @@ class Shortlist:
     def __init__(self, limit: int, *, newest_first: bool) -> None:
         self._limit = limit
         self._sign = 1 if newest_first else -1
-        self._held: list[tuple[tuple[int, int, int], Message]] = []
+        self._held: list[tuple[tuple[int, int, int], FoundMessage]] = []
         """A heap: what would go next is at its top."""
         self._held_bytes = 0
         self._let_go: tuple[int, int, int] | None = None
 
-    def offer(self, message: Message) -> None:
+    def offer(self, message: FoundMessage) -> None:
         at = (message.record.timestamp, message.id.partition, message.record.offset)
         place = (self._sign * at[0], self._sign * at[1], self._sign * at[2])
         if self._let_go is not None and place < self._let_go:
@@ -102,7 +102,7 @@ class Shortlist:
             self._let_go, gone = heapq.heappop(self._held)
             self._held_bytes -= gone.size_bytes
 
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[FoundMessage]:
         return [message for _, message in sorted(self._held, reverse=True)]
 
     @property

@@ -37,7 +37,7 @@ _WAVE = "c3.3 0 3.3 3 6.7 3s3.3-3 6.6-3 3.4 3 6.7 3"
 _WAVES = {6: "1", 11: ".7", 16: ".4"}
 
 
-class Place(NamedTuple):
+class PageLink(NamedTuple):
     name: str
     path: str
     icon: str
@@ -52,15 +52,15 @@ class Place(NamedTuple):
 
 
 PLACES = (
-    Place("Overview", "/", "dashboard"),
-    Place("Topics", "/ui/topics", "dns"),
-    Place("Messages", "/ui/messages", "mail"),
-    Place("Groups", "/ui/groups", "groups"),
-    Place("Brokers", "/ui/brokers", "storage"),
-    Place("Webhooks", "/ui/webhooks", "webhook", Webhooks),
-    Place("Pipelines", "/ui/pipelines", "account_tree"),
-    Place("Planner", "/ui/planner", "calculate"),
-    Place("API", "/docs", "api"),
+    PageLink("Overview", "/", "dashboard"),
+    PageLink("Topics", "/ui/topics", "dns"),
+    PageLink("Messages", "/ui/messages", "mail"),
+    PageLink("Groups", "/ui/groups", "groups"),
+    PageLink("Brokers", "/ui/brokers", "storage"),
+    PageLink("Webhooks", "/ui/webhooks", "webhook", Webhooks),
+    PageLink("Pipelines", "/ui/pipelines", "account_tree"),
+    PageLink("Planner", "/ui/planner", "calculate"),
+    PageLink("API", "/docs", "api"),
 )
 ROUTES: dict[str, Callable[..., object]] = {
     "/": overview,
@@ -127,14 +127,14 @@ def _mark() -> None:
             tagged("path").props(f'd="M2 {depth}{_WAVE}" opacity={opacity} stroke-linecap=round')
 
 
-def _place(place: Place) -> Element:
+def _place(place: PageLink) -> Element:
     with anchor("", place.path, "hr-place") as link:
         ui.icon(place.icon).props("aria-hidden=true")
         Text(place.name)
     return link
 
 
-def _mark_current(links: dict[Place, Element], path: str) -> None:
+def _mark_current(links: dict[PageLink, Element], path: str) -> None:
     for place, link in links.items():
         if place.holds(path):
             link.props["aria-current"] = "page"

@@ -21,13 +21,13 @@ from headrace.gateway.ui.jobs import Job, find_jobs
 from headrace.gateway.ui.topic_view import TopicView, topics_of
 
 AGE_SECONDS_MAX = 2.0
-ANSWER_SECONDS_MAX = 15.0
+WATCH_SECONDS_MAX = 15.0
 
 T = TypeVar("T")
 Describe = Callable[[], Mapping[str, Any]]
 
 
-class Kept(Generic[T]):
+class LatestAnswer(Generic[T]):
     """One answer at a time; who asks while the question is on its way gets the same answer."""
 
     def __init__(self, ask: Callable[[], Awaitable[T]]) -> None:
@@ -44,7 +44,7 @@ class Kept(Generic[T]):
         return await asyncio.shield(self._asked)
 
     async def _fetch(self) -> T:
-        self.last = await asyncio.wait_for(self._ask(), ANSWER_SECONDS_MAX)
+        self.last = await asyncio.wait_for(self._ask(), WATCH_SECONDS_MAX)
         self._at = time.monotonic()
         return self.last
 
@@ -58,10 +58,10 @@ class Watch:
         """`describe` is for the OpenAPI description of what the gateway serves."""
         self.gateway = gateway
         self.describe = describe
-        self.cluster: Kept[Survey] = Kept(self._survey)
-        self.groups: Kept[list[GroupListed]] = Kept(lambda: list_groups(gateway.admin))
+        self.cluster: LatestAnswer[Survey] = LatestAnswer(self._survey)
+        self.groups: LatestAnswer[list[GroupListed]] = LatestAnswer(lambda: list_groups(gateway.admin))
 
-        self.jobs: Kept[list[Job]] = Kept(self._find_jobs)
+        self.jobs: LatestAnswer[list[Job]] = LatestAnswer(self._find_jobs)
 
     async def start(self) -> None:
         """Nothing: what is looked at is asked for when somebody looks. A caller's gateway has one as a part."""
@@ -100,7 +100,7 @@ class Watch:
             return lambda _: True
         operations = 0
         with contextlib.suppress(Refused, Disconnected, TimeoutError):
-            operations = await asyncio.wait_for(ask(self.gateway.admin), ANSWER_SECONDS_MAX)
+            operations = await asyncio.wait_for(ask(self.gateway.admin), WATCH_SECONDS_MAX)
         return lambda operation: is_allowed(operations, operation)
 
     async def look_at_rights(self) -> None:

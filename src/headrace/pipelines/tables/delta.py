@@ -21,10 +21,10 @@ from headrace.pipelines.tables.table import (
     DECODE,
     OFFSETS,
     SOURCE,
-    Overtaken,
-    Place,
-    Source,
+    FilePlace,
     TableFile,
+    TableOvertaken,
+    TableSource,
     offsets_text,
     parse_source,
     source_text,
@@ -49,7 +49,7 @@ class DeltaLakeTable:
         return cls(path)
 
     @classmethod
-    def create(cls, path: Path, source: Source, decode: str) -> "DeltaLakeTable":
+    def create(cls, path: Path, source: TableSource, decode: str) -> "DeltaLakeTable":
         path.mkdir(parents=True, exist_ok=True)
         DeltaTable.create(
             path,
@@ -61,11 +61,11 @@ class DeltaLakeTable:
         return cls(path)
 
     @property
-    def place(self) -> Place:
-        return Place(str(self.path))
+    def place(self) -> FilePlace:
+        return FilePlace(str(self.path))
 
     @property
-    def source(self) -> Source:
+    def source(self) -> TableSource:
         return parse_source(self._table.metadata().configuration[SOURCE])
 
     @property
@@ -90,7 +90,7 @@ class DeltaLakeTable:
 
     def commit(self, files: Sequence[TableFile], before: Offsets, after: Offsets) -> None:
         if self.offsets() != before:
-            raise Overtaken(str(self.path))
+            raise TableOvertaken(str(self.path))
         properties = CommitProperties(
             custom_metadata={OFFSETS: offsets_text(after)},
             app_transactions=[Transaction(self._application(p), after[p]) for p in range(len(after))],
@@ -127,7 +127,7 @@ class DeltaLakeTable:
         try:
             self._table.create_write_transaction(actions, "append", schema, ["day"], commit_properties=properties)
         except CommitFailedError as error:
-            raise Overtaken(str(self.path)) from error
+            raise TableOvertaken(str(self.path)) from error
         finally:
             self._table.update_incremental()
 

@@ -27,10 +27,10 @@ from headrace.pipelines.tables.table import (
     DECODE,
     OFFSETS,
     SOURCE,
-    Overtaken,
-    Place,
-    Source,
+    FilePlace,
     TableFile,
+    TableOvertaken,
+    TableSource,
     offsets_text,
     parse_offsets,
     parse_source,
@@ -69,7 +69,7 @@ class IcebergTable:
         return cls(path, _catalog(path).load_table(_NAME))
 
     @classmethod
-    def create(cls, path: Path, source: Source, decode: str) -> "IcebergTable":
+    def create(cls, path: Path, source: TableSource, decode: str) -> "IcebergTable":
         path.mkdir(parents=True, exist_ok=True)
         catalog = _catalog(path)
         catalog.create_namespace_if_not_exists(_NAME[0])
@@ -80,11 +80,11 @@ class IcebergTable:
         return cls.open(path)
 
     @property
-    def place(self) -> Place:
-        return Place(str(self.path / "data"))
+    def place(self) -> FilePlace:
+        return FilePlace(str(self.path / "data"))
 
     @property
-    def source(self) -> Source:
+    def source(self) -> TableSource:
         return parse_source(self._table.properties[SOURCE])
 
     @property
@@ -118,7 +118,7 @@ class IcebergTable:
                 return
             except CommitFailedException:
                 self._table.refresh()
-        raise Overtaken(str(self.path))
+        raise TableOvertaken(str(self.path))
 
     def files(self) -> list[TableFile]:
         return [self._file(task.file) for task in self._table.scan().plan_files()]
@@ -128,7 +128,7 @@ class IcebergTable:
             self._replace({file.path for file in old}, new)
         except CommitFailedException as error:
             self._table.refresh()
-            raise Overtaken(str(self.path)) from error
+            raise TableOvertaken(str(self.path)) from error
 
     def _replace(self, gone: set[str], new: Sequence[TableFile]) -> None:
         with self._table.transaction() as change:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from headrace.base.errors import UserError
-from headrace.pipelines.tables.table import Source, Table
+from headrace.pipelines.tables.table import Table, TableSource
 
 Format = Literal["iceberg", "delta", "parquet"]
 FORMATS: tuple[Format, ...] = ("iceberg", "delta", "parquet")
@@ -18,7 +18,7 @@ _LIBRARIES = {"iceberg": "pyiceberg", "delta": "deltalake", "parquet": "pyarrow"
 class _Kind(NamedTuple):
     is_at: Callable[[Path], bool]
     open: Callable[[Path], Table]
-    create: Callable[[Path, Source, str], Table]
+    create: Callable[[Path, TableSource, str], Table]
 
 
 def open_table(path: str | Path) -> Table:
@@ -39,7 +39,7 @@ def find_table(path: str | Path) -> Table | None:
     return None
 
 
-def create_table(path: str | Path, format: Format, source: Source, decode: str) -> Table:
+def create_table(path: str | Path, format: Format, source: TableSource, decode: str) -> Table:
     folder = Path(path).resolve()
     if find_spec(_LIBRARIES[format]) is None:
         raise UserError(f"{_LIBRARIES[format]} is not installed", "pip install 'headrace[spark]'")

@@ -26,10 +26,10 @@ from headrace.pipelines.ranges import Offsets
 from headrace.pipelines.tables.table import (
     DECODE,
     SOURCE,
-    Overtaken,
-    Place,
-    Source,
+    FilePlace,
     TableFile,
+    TableOvertaken,
+    TableSource,
     offsets_text,
     parse_offsets,
     parse_source,
@@ -60,14 +60,14 @@ class ParquetFolder:
         return cls(path)
 
     @classmethod
-    def create(cls, path: Path, source: Source, decode: str) -> "ParquetFolder":
+    def create(cls, path: Path, source: TableSource, decode: str) -> "ParquetFolder":
         (path / _LOG).mkdir(parents=True, exist_ok=True)
         _write(path / _LOG / "table.json", json.dumps({SOURCE: source_text(source), DECODE: decode}))
         return cls(path)
 
     @property
-    def place(self) -> Place:
-        return Place(str(self.path), staged=True)
+    def place(self) -> FilePlace:
+        return FilePlace(str(self.path), staged=True)
 
     @property
     def decode(self) -> str:
@@ -87,7 +87,7 @@ class ParquetFolder:
 
     def commit(self, files: Sequence[TableFile], before: Offsets, after: Offsets) -> None:
         if self.offsets() != before:
-            raise Overtaken(str(self.path))
+            raise TableOvertaken(str(self.path))
         self._commit(offsets_text(after), files, [])
 
     def files(self) -> list[TableFile]:
@@ -115,7 +115,7 @@ class ParquetFolder:
             # A link is made only where no such name is: of two runs that commit the same number one is refused.
             os.link(partial, self._log / _commit_name(commit["number"]))
         except FileExistsError:
-            raise Overtaken(str(self.path)) from None
+            raise TableOvertaken(str(self.path)) from None
         finally:
             partial.unlink()
         self._last = commit

@@ -23,7 +23,7 @@ SOURCE = "headrace.source"
 DECODE = "headrace.decode"
 
 
-class Source(NamedTuple):
+class TableSource(NamedTuple):
     """Where a table's rows come from. Offsets of another topic, or of one made anew, mean nothing to it."""
 
     cluster_id: str
@@ -42,7 +42,7 @@ class TableFile(NamedTuple):
     offset_max: int
 
 
-class Place(NamedTuple):
+class FilePlace(NamedTuple):
     """Where tasks put files: in `root`, a folder a day. `staged` under names that readers of the folder pass over."""
 
     root: str
@@ -58,10 +58,10 @@ class Table(Protocol):
     path: Path
 
     @property
-    def place(self) -> Place: ...
+    def place(self) -> FilePlace: ...
 
     @property
-    def source(self) -> Source: ...
+    def source(self) -> TableSource: ...
 
     @property
     def decode(self) -> str:
@@ -93,7 +93,7 @@ class Table(Protocol):
         ...
 
 
-class Overtaken(UserError):
+class TableOvertaken(UserError):
     def __init__(self, path: str) -> None:
         super().__init__(
             f"{path}: another run has written to this table since this batch began",
@@ -109,14 +109,14 @@ def parse_offsets(text: str) -> Offsets:
     return {int(partition): offset for partition, offset in json.loads(text).items()}
 
 
-def source_text(source: Source) -> str:
+def source_text(source: TableSource) -> str:
     return json.dumps(source._asdict())
 
 
-def parse_source(text: str) -> Source:
+def parse_source(text: str) -> TableSource:
     """Refuses that of a newer version."""
     fields = json.loads(text)
     version = fields.pop("v", VERSION)
     if version != VERSION:
         raise other_format("this table", version, VERSION)
-    return Source(**fields)
+    return TableSource(**fields)

@@ -23,8 +23,8 @@ from headrace.base.errors import UserError
 from headrace.cli.run.ports import free_port
 from headrace.spark.sessions.spark_session import LOOPBACK, check_spark, prepare_environment
 
-START_SECONDS_MAX = 180.0
-STOP_SECONDS_MAX = 30.0
+SPARK_START_SECONDS_MAX = 180.0
+SPARK_STOP_SECONDS_MAX = 30.0
 _POLL_SECONDS = 0.25
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
@@ -72,7 +72,7 @@ class StandaloneCluster:
             child.stdin.close()
         for child in children:
             try:
-                child.wait(STOP_SECONDS_MAX)
+                child.wait(SPARK_STOP_SECONDS_MAX)
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
@@ -100,7 +100,7 @@ class StandaloneCluster:
         self._children.append(child)
 
     def _until_alive_workers(self, wanted: int) -> None:
-        deadline = time.monotonic() + START_SECONDS_MAX
+        deadline = time.monotonic() + SPARK_START_SECONDS_MAX
         while (alive := self._alive_workers()) is None or alive < wanted:
             if time.monotonic() > deadline:
                 raise UserError(f"the Spark cluster did not start: {self._last_words()}", "see the lines above")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from headrace.base.ids import TopicPartition
-from headrace.client.transaction import Transaction
+from headrace.client.transaction import BatchTransaction
 from headrace.client.writer_client import WriterClient
 from headrace.spark.clients import client_of
 from headrace.spark.frozen_modules import freeze_loaded
@@ -87,7 +87,7 @@ class _OnItsWay(NamedTuple):
 class SinkTask:
     """`transaction` is begun; without one, rows are readable as they arrive."""
 
-    def __init__(self, options: SinkOptions, columns: Columns, transaction: Transaction | None = None) -> None:
+    def __init__(self, options: SinkOptions, columns: Columns, transaction: BatchTransaction | None = None) -> None:
         self._options = options
         self._columns = columns
         self._transaction = transaction
@@ -176,6 +176,8 @@ class SinkTask:
             each.done.exception()
 
 
-def transaction_of(options: SinkOptions, name: str) -> Transaction:
+def transaction_of(options: SinkOptions, name: str) -> BatchTransaction:
     timeout_ms, seconds_max = options.transaction_timeout_ms, options.delivery_seconds
-    return Transaction(client_of(options, WriterClient), name, timeout_ms, seconds_max, note="batch of a Spark query")
+    return BatchTransaction(
+        client_of(options, WriterClient), name, timeout_ms, seconds_max, note="batch of a Spark query"
+    )

@@ -26,7 +26,7 @@ from headrace.spark.sink.options import AT_LEAST_ONCE, EXACTLY_ONCE, SinkOptions
 
 
 @dataclass
-class Part(WriterCommitMessage):
+class TaskReport(WriterCommitMessage):
     """The report of one finished task."""
 
     rows: int
@@ -68,25 +68,25 @@ class BatchSink(DataSourceArrowWriter):
     def __init__(self, options: SinkOptions, columns: Columns) -> None:
         self._options, self._columns = options, columns
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Part:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskReport:
         # Compiled code and all: the driver, which only makes the writer, starts faster without.
         from headrace.spark.sink.task import write_rows
 
-        return Part(*write_rows(self._options, self._columns, iterator))
+        return TaskReport(*write_rows(self._options, self._columns, iterator))
 
 
 class StreamSink(DataSourceStreamArrowWriter):
     def __init__(self, options: SinkOptions, columns: Columns) -> None:
         self._options, self._columns = options, columns
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Part:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskReport:
         from headrace.spark.sink.task import write_rows, write_rows_once
 
         if self._options.guarantee == AT_LEAST_ONCE:
-            return Part(*write_rows(self._options, self._columns, iterator))
+            return TaskReport(*write_rows(self._options, self._columns, iterator))
         name, batch_id = _task_name(self._options.transactional_id_prefix)
         written = write_rows_once(self._options, self._columns, iterator, name, batch_id)
-        return Part(0, 0, is_repeated=True) if written is None else Part(*written)
+        return TaskReport(0, 0, is_repeated=True) if written is None else TaskReport(*written)
 
 
 def _task_name(prefix: str) -> tuple[str, int]:

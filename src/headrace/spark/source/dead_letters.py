@@ -12,7 +12,7 @@ from headrace.spark.loop_thread import loop_thread
 from headrace.spark.source.options import SourceOptions
 from headrace.wire.records import Record, build_batch
 
-SECONDS_MAX = 60.0
+DEAD_LETTER_SECONDS_MAX = 60.0
 _ALL = -1
 
 
@@ -24,12 +24,12 @@ def send_dead_letters(options: SourceOptions, id: TopicPartition, records: pa.Re
 
 async def _send(options: SourceOptions, partition: int, letters: list[Record]) -> None:
     client = client_of(options, WriterClient)
-    count = await client.partition_count(options.dead_letter_topic, SECONDS_MAX)
+    count = await client.partition_count(options.dead_letter_topic, DEAD_LETTER_SECONDS_MAX)
     target = TopicPartition(options.dead_letter_topic, partition % count)
     for letter in letters:
         # One by one: they are few, and together they might be more than a broker takes in a batch.
         batch = memoryview(build_batch([letter]))
-        await client.produce(target, batch, acks=_ALL, transactional_id=None, seconds_max=SECONDS_MAX)
+        await client.produce(target, batch, acks=_ALL, transactional_id=None, seconds_max=DEAD_LETTER_SECONDS_MAX)
 
 
 def _letter(id: TopicPartition, row: dict[str, Any], reason: str) -> Record:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from headrace.base.errors import UserError
 from headrace.base.ids import TopicPartition
-from headrace.client.cluster_client import Aborted, Fetched
+from headrace.client.cluster_client import AbortedRecords, Fetched
 from headrace.spark.source import kernels
 from headrace.spark.source.arrow_columns import ArrowColumns
 from headrace.wire.batch import CODEC_MASK, CONTROL, HEADER_SIZE, TRANSACTIONAL, CorruptBatch
@@ -145,7 +145,7 @@ def _runs_of_one_codec(batches: Numbers) -> Iterator[tuple[int, Numbers]]:
         yield codec, batches[run[0] : run[-1] + 1]
 
 
-def _aborted(batches: Numbers, aborted: Iterable[Aborted], data: memoryview) -> NDArray[np.bool_]:
+def _aborted(batches: Numbers, aborted: Iterable[AbortedRecords], data: memoryview) -> NDArray[np.bool_]:
     """Marks the batches of aborted transactions, as the broker's list and the markers between tell."""
     found = np.zeros(len(batches), np.bool_)
     waiting, open_ids = list(aborted), set()

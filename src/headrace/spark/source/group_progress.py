@@ -28,7 +28,7 @@ PROGRESS = "headrace: progress of a query"
 logger = logging.getLogger("headrace.spark")
 
 
-class Group(NamedTuple):
+class ProgressGroup(NamedTuple):
     """With an empty id there is none, and nothing is stored."""
 
     id: str
@@ -36,15 +36,15 @@ class Group(NamedTuple):
     security: tuple[tuple[str, str], ...] = ()
 
 
-def group_of(options: SourceOptions) -> Group:
-    return Group(options.group_id, options.bootstrap, options.security)
+def group_of(options: SourceOptions) -> ProgressGroup:
+    return ProgressGroup(options.group_id, options.bootstrap, options.security)
 
 
-async def keep_start(group: Group, starts: Mapping[TopicPartition, int]) -> None:
+async def keep_start(group: ProgressGroup, starts: Mapping[TopicPartition, int]) -> None:
     await _commit(group, {id: NewCommit(offset, START) for id, offset in starts.items()})
 
 
-async def kept_start(group: Group, ids: Iterable[TopicPartition]) -> Offsets | None:
+async def kept_start(group: ProgressGroup, ids: Iterable[TopicPartition]) -> Offsets | None:
     """The start that an earlier run of this query kept, which died before its first batch was done."""
     if not group.id:
         return None
@@ -54,7 +54,7 @@ async def kept_start(group: Group, ids: Iterable[TopicPartition]) -> Offsets | N
     return {id: committed[id].offset for id in ids}
 
 
-async def commit_progress(group: Group, ends: Mapping[TopicPartition, int]) -> None:
+async def commit_progress(group: ProgressGroup, ends: Mapping[TopicPartition, int]) -> None:
     try:
         await _commit(group, {id: NewCommit(offset, PROGRESS) for id, offset in ends.items()})
     except (Refused, Disconnected) as error:
@@ -63,7 +63,7 @@ async def commit_progress(group: Group, ends: Mapping[TopicPartition, int]) -> N
         )
 
 
-async def _commit(group: Group, offsets: Mapping[TopicPartition, NewCommit]) -> None:
+async def _commit(group: ProgressGroup, offsets: Mapping[TopicPartition, NewCommit]) -> None:
     if not group.id or not offsets:
         return
     for id, refused in (await commit(_admin(group), group.id, offsets)).items():
@@ -71,5 +71,5 @@ async def _commit(group: Group, offsets: Mapping[TopicPartition, NewCommit]) -> 
 
 
 @cache
-def _admin(group: Group) -> Admin:
+def _admin(group: ProgressGroup) -> Admin:
     return Admin(parse_bootstrap(group.bootstrap), "headrace-spark", security_from(dict(group.security)))

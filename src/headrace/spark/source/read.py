@@ -20,7 +20,7 @@ from headrace.spark.source.ranges import OffsetRange
 from headrace.spark.source.subscription import offsets_at
 from headrace.wire.codes import ErrorCode
 
-WAIT_MS = 500
+FETCH_WAIT_MS = 500
 
 
 def read_range(options: SourceOptions, schema: pa.Schema, whole: OffsetRange) -> Iterator[pa.RecordBatch]:
@@ -42,7 +42,7 @@ def _fetch_ahead(options: SourceOptions, whole: OffsetRange) -> Iterator[tuple[i
                 whole.id,
                 offset,
                 bytes_max=options.fetch_bytes,
-                wait_ms=WAIT_MS,
+                wait_ms=FETCH_WAIT_MS,
                 read_committed=options.read_committed,
                 seconds_max=options.poll_seconds,
             )
@@ -66,7 +66,7 @@ def _fetch_ahead(options: SourceOptions, whole: OffsetRange) -> Iterator[tuple[i
             if fetched.batches:
                 empty_ms = 0
                 yield first, fetched
-            elif (empty_ms := empty_ms + WAIT_MS) > options.poll_seconds * 1000:
+            elif (empty_ms := empty_ms + FETCH_WAIT_MS) > options.poll_seconds * 1000:
                 raise UserError(
                     f"{whole.id}: nothing came from offset {position} on for {options.poll_seconds:.0f} s, "
                     f"though the partition ended at {whole.limit} when the query was planned",

@@ -9,7 +9,7 @@ from typing import TypeVar
 from nicegui import ui
 
 from headrace.admin import moves
-from headrace.admin.elections import Election, hold_elections, plan_elections
+from headrace.admin.elections import PlannedElection, hold_elections, plan_elections
 from headrace.admin.survey import BrokerSeen, PartitionSeen, Survey
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
@@ -156,7 +156,7 @@ async def _ask_elections(watch: Watch) -> None:
         agree_to_plan("Elect preferred leaders", text, ELECTIONS, rows[:PLAN_ROWS_MAX], "Elect", elect)
 
 
-def _election_row(election: Election) -> Row:
+def _election_row(election: PlannedElection) -> Row:
     leader = election.partition.leader
     return {
         "key": str(election.partition.id),
@@ -166,7 +166,7 @@ def _election_row(election: Election) -> Row:
     }
 
 
-async def _elect(watch: Watch, elections: Sequence[Election]) -> Mapping[TopicPartition, Refused]:
+async def _elect(watch: Watch, elections: Sequence[PlannedElection]) -> Mapping[TopicPartition, Refused]:
     outcomes = await hold_elections(watch.gateway.admin, elections, unclean=False)
     held = zip(elections, outcomes, strict=True)
     return {election.partition.id: refusal for election, refusal in held if refusal is not None}

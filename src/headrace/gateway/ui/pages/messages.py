@@ -12,7 +12,7 @@ from headrace.gateway.ui.live import TROUBLE, answered, sentence
 from headrace.gateway.ui.message_views import COLUMNS, ask_produce, export, message_row, open_message
 from headrace.gateway.ui.moments import milliseconds
 from headrace.gateway.ui.pieces import Notice, Panel, button, empty, head, tagged
-from headrace.gateway.ui.reading import HELD_BYTES_MAX, Look, Message, Query, read_messages
+from headrace.gateway.ui.reading import HELD_BYTES_MAX, FoundMessage, Look, Query, read_messages
 from headrace.gateway.ui.topic_view import TopicView
 from headrace.gateway.ui.watch import Watch
 
@@ -29,7 +29,7 @@ async def messages(watch: Watch, topic: str = "") -> None:
 class _Browser:
     def __init__(self, watch: Watch, topic: str, topics: Mapping[str, TopicView]) -> None:
         self._watch = watch
-        self._found: dict[str, Message] = {}
+        self._found: dict[str, FoundMessage] = {}
         self._topics = topics
         with head("Messages"):
             self._write = button("Write a message", self._on_write)

@@ -10,7 +10,7 @@ from headrace.gateway.ui.pages.groups import group_href
 from headrace.gateway.ui.pieces import Panel, Tile, empty, head, tiles
 from headrace.gateway.ui.watch import Watch
 
-AGE_SECONDS_MAX = 5.0
+PIPELINE_AGE_SECONDS_MAX = 5.0
 LINES_MAX = 8
 COLUMNS = (
     Column("name", "Job", "link"),
@@ -43,7 +43,7 @@ def pipelines(watch: Watch) -> None:
         chart.show(*lines(watch.monitor, total_lag_series(sorted(job.group for job in farthest))))
 
     async def refresh() -> None:
-        show(await watch.jobs.get(AGE_SECONDS_MAX))
+        show(await watch.jobs.get(PIPELINE_AGE_SECONDS_MAX))
 
     show(watch.jobs.last or [])
     keep_fresh(refresh)

@@ -20,7 +20,7 @@ from headrace.gateway.ui.live import answered, keep_fresh
 from headrace.gateway.ui.message_views import COLUMNS as MESSAGE_COLUMNS
 from headrace.gateway.ui.message_views import ask_produce, message_row, open_message
 from headrace.gateway.ui.pieces import Panel, Tile, anchor, button, empty, head, tagged, tiles
-from headrace.gateway.ui.reading import HELD_BYTES_MAX, Message
+from headrace.gateway.ui.reading import HELD_BYTES_MAX, FoundMessage
 from headrace.gateway.ui.tail import Tail
 from headrace.gateway.ui.topic_dialogs import ask_config, ask_delete, ask_partitions
 from headrace.gateway.ui.topic_view import TopicView
@@ -165,7 +165,7 @@ def _tail(watch: Watch, name: str, known: _Known) -> None:
         with panel.doing:
             running = ui.switch("Follow", value=True)
         grid = Grid("Live end", MESSAGE_COLUMNS, "Nothing was written since you came. What comes appears here.")
-    shown: deque[Message] = deque(maxlen=TAIL_ROWS)
+    shown: deque[FoundMessage] = deque(maxlen=TAIL_ROWS)
     grid.on_open(lambda key: open_message(next(each for each in shown if each.key == key)))
     tail = Tail(watch.gateway.client, name)
 
