@@ -19,6 +19,7 @@ ALLOWED = {
     "Delivered": 2,
     "Delivery": 2,
     "Elections": 2,
+    "Message": 2,
     "Entry": 2,
     "GroupListed": 2,
     "NewTopic": 2,

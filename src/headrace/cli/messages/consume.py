@@ -71,7 +71,7 @@ def consume(
 
 
 def _read_as_member(bootstrap: str, group: str, reading: "ReadingAsked", render: "Render") -> None:
-    from headrace.cli.messages.group_reader import MemberReader
+    from headrace.cli.messages.group_reader import TerminalMember
 
     if reading.partitions or reading.start.kind not in ("earliest", "latest"):
         raise Failure(
@@ -80,4 +80,4 @@ def _read_as_member(bootstrap: str, group: str, reading: "ReadingAsked", render:
             "`headrace group reset` moves a group",
             ExitCode.USAGE,
         )
-    MemberReader(bootstrap, group, reading).print_all(render)
+    TerminalMember(bootstrap, group, reading).print_all(render)

@@ -12,10 +12,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from headrace.cli.messages.held import require_topic
 from headrace.cli.messages.librdkafka import client_config, client_failure
 from headrace.cli.messages.message import Render
-from headrace.cli.messages.reader import BATCH_MESSAGES, PASSING, POLL_SECONDS, ReadingAsked, to_message
+from headrace.cli.messages.reader import BATCH_MESSAGES, CONSUME_POLL_SECONDS, PASSING, ReadingAsked, to_message
 
 
-class MemberReader:
+class TerminalMember:
     def __init__(self, bootstrap: str, group: str, reading: ReadingAsked) -> None:
         require_topic(bootstrap, reading.topic)
         self.reading = reading
@@ -54,7 +54,7 @@ class MemberReader:
         wanted = BATCH_MESSAGES if self.left is None else min(BATCH_MESSAGES, self.left)
         printed: dict[int, int] = {}
         received: Any
-        for received in self._consumer.consume(wanted, timeout=POLL_SECONDS / 5):
+        for received in self._consumer.consume(wanted, timeout=CONSUME_POLL_SECONDS / 5):
             error = received.error()
             if error is not None:
                 self._on_event(error, received)

@@ -19,7 +19,7 @@ from headrace.cli.messages.message import Render, ShownMessage
 from headrace.cli.messages.start_at import StartAt, first_offset
 
 BATCH_MESSAGES = 1000
-POLL_SECONDS = 0.5
+CONSUME_POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Reader:
 
     def _receive(self, wanted: int) -> list[Any]:
         """Waits for the first only: `consume` alone would hold it back until all that are wanted have come."""
-        first = self.consumer.poll(POLL_SECONDS)
+        first = self.consumer.poll(CONSUME_POLL_SECONDS)
         if first is None:
             return []
         return [first, *(self.consumer.consume(wanted - 1, timeout=0) if wanted > 1 else ())]

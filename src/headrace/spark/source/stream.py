@@ -38,7 +38,7 @@ from headrace.spark.source.ranges import shared_out, take
 from headrace.spark.source.record_size import bytes_per_record
 from headrace.spark.source.subscription import PlanOffsets, Subscribed, find_partitions, offsets_at
 
-POLL_SECONDS = 0.5
+STREAM_POLL_SECONDS = 0.5
 # So many records of a micro-batch are read by one task, unless the options ask for more.
 FEW_RECORDS = 500
 PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 0.005, 0.05
@@ -108,7 +108,7 @@ class StreamSource(TaskReader, DataSourceStreamReader, SupportsTriggerAvailableN
 
     def _until_news(self, starts: Offsets, found: Subscribed, is_all_wanted: bool) -> Offsets | None:
         """Where the partitions end as soon as there is enough to read, or None after a while."""
-        deadline, pause = time.monotonic() + POLL_SECONDS, PAUSE_SECONDS_MIN
+        deadline, pause = time.monotonic() + STREAM_POLL_SECONDS, PAUSE_SECONDS_MIN
         while True:
             ends = self._ask(offsets_at(self._options, found.partitions, LATEST))
             self._ends = offsets_to_json(ends, found.cluster_id)
