@@ -30,6 +30,8 @@ class Network:
         self.on_arrival: Callable[[End, bytes], None] = lambda end, chunk: None
         self._cuts: dict[Link, None] = {}
         self._slow: dict[Link, float] = {}
+        # When the last bytes arrive that were sent over a link while it was slow: mending it does not hurry them.
+        self._slow_until: dict[Link, float] = {}
         self._dark: dict[str, None] = {}
         self._servers: dict[tuple[str, int], Server] = {}
         self._ends: dict[End, None] = {}
@@ -44,14 +46,23 @@ class Network:
         seconds = 0.0002 + 0.0006 * random()
         if random() < 0.02:
             seconds += 0.05 * random()
-        return seconds * self._slow.get((source, target), 1.0)
+        factor = self._slow.get((source, target))
+        if factor is None:
+            return seconds
+        arrival = self.agenda.now + seconds * factor
+        self._slow_until[source, target] = max(arrival, self._slow_until.get((source, target), 0.0))
+        return seconds * factor
 
     def is_cut(self, source: str, target: str) -> bool:
         return (source, target) in self._cuts
 
     def is_fine(self, one: str, other: str) -> bool:
-        """Both ways, at the usual speed."""
-        return not any(link in self._cuts or link in self._slow for link in ((one, other), (other, one)))
+        """Both ways, at the usual speed, also for what is still on its way."""
+        now = self.agenda.now
+        return not any(
+            link in self._cuts or link in self._slow or now < self._slow_until.get(link, 0.0)
+            for link in ((one, other), (other, one))
+        )
 
     def cut(self, source: str, target: str) -> None:
         """One way. A connection over it stalls until the link is mended, or is reset meanwhile."""
