@@ -188,7 +188,7 @@ def check_loaded(snapshot: Snapshot) -> Snapshot:
 
 
 def check_followed(after: int, changes: Changes) -> Changes:
-    """Changes that a watch is about to say, checked alike in every adapter: newer than what it said before, and in order."""
+    """The next word of a watch: the same in every adapter, newer than what it said before, and in order."""
     newest = after
     for change in changes.changes:
         assert after < change.revision and newest <= change.revision <= changes.revision, (after, newest, changes)
