@@ -23,7 +23,7 @@ from headrace.client.security import Sasl, Security, security_from
 from headrace.wire.codes import ErrorCode
 from headrace.wire.messages.metadata import MetadataRequest, MetadataResponse
 
-START_SECONDS = 90
+START_SECONDS = 180
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 USER, PASSWORD = "app", "secret-1"
 SESSION_MS = 3_000
@@ -94,7 +94,8 @@ class SecureKafka:
             "offsets.topic.replication.factor": "1",
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(self.home / "server.pem"),
-            "sasl.enabled.mechanisms": ",".join((*MECHANISMS, "OAUTHBEARER")),
+            "sasl.enabled.mechanisms": ",".join(MECHANISMS),
+            "listener.name.sasl.sasl.enabled.mechanisms": ",".join((*MECHANISMS, "OAUTHBEARER")),
             # Kafka's own check of tokens that nobody signed, which it has for tests.
             "listener.name.sasl.oauthbearer.sasl.jaas.config": f"{_LOGIN}.oauthbearer.OAuthBearerLoginModule required;",
             "listener.name.sasl.connections.max.reauth.ms": str(SESSION_MS),
