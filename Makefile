@@ -4,8 +4,8 @@ PYTHON  ?= python3
 ARGS    ?=
 SECONDS ?= 600
 SEEDS   ?= 100
-# Tests run beside each other, a file at a time; most of them wait for real processes.
-WORKERS ?= 2
+# Tests run beside each other, a file at a time; most of them wait for real processes, so there are more than processors.
+WORKERS ?= 4
 PYTEST   = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 VENV := .venv
