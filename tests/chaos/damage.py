@@ -24,7 +24,7 @@ def cut_the_log(broker_folder: Path, place: Place, rng: random.Random) -> None:
     """Much more than a crash could have torn off."""
     segment = _newest_segment(broker_folder, place)
     with open(segment, "r+b") as file:
-        file.truncate(int(segment.stat().st_size * rng.uniform(0.0, 0.3)))
+        file.truncate(int(segment.stat().st_size * rng.uniform(0.0, 0.05)))
 
 
 def remove_the_log(broker_folder: Path, place: Place, rng: random.Random) -> None:

@@ -16,7 +16,6 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from headrace.base.errors import Refused, UserError
-from headrace.client.bearer_endpoint import endpoint_from
 from headrace.wire.codes import ErrorCode
 
 BEARER: Final = "OAUTHBEARER"
@@ -34,6 +33,9 @@ TokenSource = Callable[[], str]
 def token_from(options: Mapping[str, str]) -> TokenSource:
     """The source that the options name; UserError for one that only other clients than Headrace's own understand."""
     if options.get("sasl.oauthbearer.method", "default").lower() == "oidc":
+        # Brokers need no HTTP client, and its modules are many.
+        from headrace.client.bearer_endpoint import endpoint_from
+
         return endpoint_from(options).token
     url = options.get(TOKEN_URL, "")
     if not url:

@@ -107,7 +107,7 @@ def test_commands_with_a_token_of_the_endpoint(run) -> None:
     [
         ({"client_secret": "wrong"}, 4, "gave no token to app: 401"),
         ({"scope": "other"}, 4, "not right"),
-        ({"method": "default"}, 1, "is not offered"),
+        ({"method": "default"}, 1, "is no file"),
         ({"client_secret": ""}, 1, "oidc needs sasl.oauthbearer.client.secret"),
         ({"token_endpoint_url": f"http://{HOST}:1/token"}, 5, f"http://{HOST}:1/token"),
     ],
