@@ -23,7 +23,7 @@ from headrace.groups.commits import TransactionalCommit
 from headrace.groups.consumer.timers import on_consumer_loaded, on_consumer_timer
 from headrace.groups.conversion import downgrade_if_due
 from headrace.groups.expiry import expired
-from headrace.groups.invariants import assert_follows
+from headrace.groups.invariants import assert_generation_rises
 from headrace.groups.offsets.records import OffsetRecord
 from headrace.groups.outcome import Command, GroupOutcome, nothing
 from headrace.groups.records import Record
@@ -58,8 +58,6 @@ class Groups:
     def apply(self, record: Record) -> None:
         self._unapplied = max(0, self._unapplied - 1)
         group = self.table.get_or_add(record.group_id)
-        if self.table.is_whole:
-            assert_follows(group, record)
         group.apply(record)
         self.table.drop_if_void(group)
 
@@ -108,7 +106,7 @@ class Groups:
         for record in out.records:
             group = self.table.get(record.group_id)
             if group is not None and self.table.is_whole and isinstance(record, GroupRecord):
-                assert_follows(group, record)
+                assert_generation_rises(group, record)
 
     def on_timer(self, key: TimerKey, now: Now) -> GroupOutcome:
         out, table = nothing(), self.table

@@ -37,6 +37,15 @@ def later_epochs_are_copied(patch: MonkeyPatch) -> None:
     )
 
 
+def earlier_epochs_are_copied(patch: MonkeyPatch) -> None:
+    """A follower takes no batch of an earlier epoch than the last of its own log."""
+    edit(
+        patch,
+        follower.sound_batches,
+        ("not own_epoch <= header.leader_epoch <= leader_epoch", "header.leader_epoch > leader_epoch"),
+    )
+
+
 def what_no_leader_knows_stays(patch: MonkeyPatch) -> None:
     """Where the leader knows no epoch of a follower's, only what is committed stays."""
     edit(patch, follower.cut_for, ("return high_watermark", "return own_end"))
@@ -129,6 +138,11 @@ FOLLOWING = (
     ),
     by_test(
         "later-epochs-are-copied", later_epochs_are_copied, f"{FOLLOWER}::test_a_batch_of_a_later_epoch_is_not_taken"
+    ),
+    by_test(
+        "earlier-epochs-are-copied",
+        earlier_epochs_are_copied,
+        f"{FOLLOWER}::test_a_batch_of_an_earlier_epoch_than_our_log_has_is_not_taken",
     ),
     by_test(
         "what-no-leader-knows-stays",

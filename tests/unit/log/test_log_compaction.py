@@ -293,3 +293,21 @@ def test_groups_are_no_larger_than_a_segment() -> None:
         [10],
     ]
     assert len(groups([SealedSegment(0, 1 << 30, 1), SealedSegment(1 << 30, 1 << 32, 1)], 100)) == 2
+
+
+def test_a_replica_that_was_behind_may_lack_the_tombstone_between_two_lives_of_a_key() -> None:
+    leader, behind = sealed([("group", "of generation 5")]), CleaningRig()
+    _copy(leader, behind)
+    leader.put(("group", None))
+    leader.put(("group", "of generation 1"))
+    leader.seal()
+    leader.clean()
+    _copy(leader, behind)
+    assert behind.table() == [(0, "group", "of generation 5"), (2, "group", "of generation 1")]
+
+
+def _copy(leader: CleaningRig, follower: CleaningRig) -> None:
+    while found := leader.log.reader.read(follower.log.end_offset, 1 << 20, leader.log.end_offset):
+        content = bytes(found.read())
+        found.release()
+        follower.log.append(content, [header for _, header in iter_headers(memoryview(content))], NOW)

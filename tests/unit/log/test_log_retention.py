@@ -56,3 +56,19 @@ def test_a_log_tells_retention_what_it_asks() -> None:
     second = log.segments.all[1]
     assert start_by_time(log.segments.all, 100, NOW.wall + 100 + second.base_offset) == second.base_offset
     assert start_by_time(log.segments.all, 100, NOW.wall + 1000) == 30
+
+
+def test_a_segment_that_lost_its_end_on_the_disk_may_go() -> None:
+    rig = Rig()
+    rig.fill(30)
+    rig.close_clean()
+    first = rig.open(recovery_point=30, clean=True).segments.all[0]
+    lost = first.next_offset - 3
+    rig.disk.open(first.log_path).truncate(first.position_of(lost))
+    rig.close_clean()
+    log = rig.open(recovery_point=30, clean=True)
+    assert start_by_time(log.segments.all[:1], 100, NOW.wall + 1000) == lost
+    log.advance_start(lost)
+    assert len(log.retire_segments(lost)) == 1
+    rig.sync()
+    assert (log.start_offset, log.segments.all[0].base_offset) == (lost, lost + 3)

@@ -1,8 +1,5 @@
-"""The rules that every record of a consumer group keeps, given the records before it.
-
-`assert_consumer_follows` is about one key, and asserted again when a record is applied. `assert_one_owner` is about several
-members, and asserted before the append only: of a compacted log that is read back the records of others may be missing.
-"""
+"""The rules that records of a consumer group keep, given the records before them: asserted before the append only, as those
+of `groups.invariants`."""
 
 from headrace.groups.consumer.group import ConsumerGroup
 from headrace.groups.consumer.records import (
