@@ -139,6 +139,7 @@ class HostLoop(asyncio.AbstractEventLoop):
         self.address = address
         self.is_dead = False
         self.is_paused = False
+        self.paused_at = self.resumed_at = -1.0
         self.backlog: deque[Entry] = deque()
         self.tasks: dict[asyncio.Task[Any], None] = {}
         self.agenda = agenda
@@ -154,10 +155,12 @@ class HostLoop(asyncio.AbstractEventLoop):
 
     def pause(self) -> None:
         self.is_paused = True
+        self.paused_at = self.agenda.now
 
     def resume(self) -> None:
         if self.is_paused:
             self.is_paused = False
+            self.resumed_at = self.agenda.now
             self.agenda.ready.extend(self.backlog)
             self.backlog.clear()
 
