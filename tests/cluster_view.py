@@ -4,6 +4,7 @@ Records are read by another library than the one that asks for the rest.
 """
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError
@@ -87,7 +88,12 @@ async def _group(admin: Admin, name: str, type: str) -> View:
 
 
 def records_of(
-    bootstrap: str, topic: str, partition: int, isolation: str = "read_committed", start: int = 0
+    bootstrap: str,
+    topic: str,
+    partition: int,
+    isolation: str = "read_committed",
+    start: int = 0,
+    login: Mapping[str, str] | None = None,
 ) -> list[list[Any]]:
     """[offset, timestamp type, timestamp, key, value, headers] of each, from the start to the end of now."""
     consumer = Consumer(
@@ -101,6 +107,7 @@ def records_of(
             "log_level": 0,
             "check.crcs": True,
             "isolation.level": isolation,
+            **(login or {}),
         }
     )
     found: list[list[Any]] = []

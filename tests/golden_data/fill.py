@@ -5,6 +5,7 @@ packed         one batch of each codec, and one of the broker's own timestamps
 latest         compacted, with what compaction has left
 outcomes       transactions that were committed and aborted, in two partitions
 open           one that nobody has ended yet
+relaxed        a topic whose acks rest on memory, in what `fill_newer` writes
 """
 
 import asyncio
@@ -18,12 +19,15 @@ from cluster_view import records_of
 from eventually import collected, until
 from headrace.admin.admin import BROKER, TOPIC, Admin, Resource
 from headrace.admin.configs import ALL_BROKERS
+from headrace.backup.features import set_feature_levels
 from headrace.base.bootstrap import parse_bootstrap
 
 SECONDS = 30.0
 CODECS = ("gzip", "snappy", "lz4", "zstd")
 LONG_AGO_MS = 1_500_000_000_000
 KEEP = {"retention.ms": "-1"}
+OLD_LEVEL = {"transaction.version": 1}
+TAILED = ("plain", "packed", "latest", "relaxed")
 
 
 class Filler:
@@ -39,6 +43,21 @@ class Filler:
         self._latest()
         self._outcomes()
         self._groups()
+
+    def fill_newer(self) -> None:
+        """What releases before 58a06ff do not know: a relaxed topic and another level of a feature."""
+        asyncio.run(self._set_levels())
+        made = self.admin.create_topics([NewTopic("relaxed", 1, config={**KEEP, "flush.messages": "1000000"})])
+        made["relaxed"].result(SECONDS)
+        producer = self._producer()
+        for number in range(5):
+            producer.produce("relaxed", b"value %d" % number, b"key", 0)
+        _flushed(producer)
+
+    async def _set_levels(self) -> None:
+        admin = Admin(parse_bootstrap(self.bootstrap), "fill")
+        await set_feature_levels(admin, OLD_LEVEL)
+        admin.close()
 
     def begin_to_transact(self) -> None:
         """Left open: by whoever ends the broker, or this process."""
@@ -57,9 +76,14 @@ class Filler:
     def more(self, text: bytes) -> None:
         """Into every topic, so that a broker that is killed next has a tail above what is written down."""
         producer = self._producer()
-        for topic in ("plain", "packed", "latest"):
+        for topic in self.tailed():
             producer.produce(topic, text, text, 0)
         _flushed(producer)
+
+    def tailed(self) -> list[str]:
+        """The topics that `more` writes to: those of them that the release had."""
+        there = self.admin.list_topics(timeout=SECONDS).topics
+        return [each for each in TAILED if each in there]
 
     # -- topics ------------------------------------------------------------------------------------------------------
 

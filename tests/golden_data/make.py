@@ -73,6 +73,7 @@ def made(data: Path, sources: Path) -> bytes:
         with tarfile.open(fileobj=whole, mode="w") as tar:
             filler = Filler(started(broker))
             filler.fill()
+            filler.fill_newer()
             filler.begin_to_transact()
             _keep(tar, "clean", data, view_of(filler.bootstrap), broker.stop)
             started(broker)
@@ -86,7 +87,7 @@ def made(data: Path, sources: Path) -> bytes:
 
 def started(broker: Child) -> str:
     broker.start()
-    broker.until_ready(60)
+    broker.until_ready(600)
     return f"127.0.0.1:{broker.options.port}"
 
 
