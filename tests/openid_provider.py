@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from headrace.cli.certificates import Authority, save_private
-
+from headrace.cli.security.certificates import Authority, save_private
 from signed_tokens import JWKS, token
 
 CLIENT, SECRET, AUDIENCE = "headrace-gateway", "a secret: of+clients", "headrace"

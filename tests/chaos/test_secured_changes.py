@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import KafkaError
-from headrace.cli.certificates import read_server
 
 from chaos.cluster import LOOPBACK
 from chaos.ledger import Ledger, Place
@@ -18,6 +17,7 @@ from chaos.reader import read_all
 from chaos.secured import SecuredCluster
 from eventually import until
 from headrace.base.errors import Refused
+from headrace.cli.security.certificates import read_server
 from headrace.client.peer import Peer
 from headrace.client.security import security_from
 from headrace.wire.codes import ErrorCode
