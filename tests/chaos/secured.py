@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from headrace.cli.ports import free_port
-
 from chaos.cluster import LOOPBACK, Cluster
 from chaos.login import Login
 from headrace.cli.app import run
+from headrace.cli.run.ports import free_port
 from headrace.cli.security.certificates import CA_FILE, Authority, save_private
 
 ADMIN, APP = "admin", "app"

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from headrace.cli.ports import free_port
-from headrace.spark.columns import schema_of
-from headrace.spark.source_options import source_options
 from pyspark.sql import SparkSession
 from test_source import failure
 
 from headrace.cli.app import run
+from headrace.cli.run.ports import free_port
 from headrace.cli.security.certificates import Authority, save_private
 from headrace.spark import executor_tokens
 from headrace.spark.executor_login import executor_security, reading
 from headrace.spark.source import BatchSource, RangePartition
+from headrace.spark.source.columns import schema_of
+from headrace.spark.source.options import source_options
 from headrace.testing.broker import HOST, Broker
 
 pytestmark = pytest.mark.timeout(400)

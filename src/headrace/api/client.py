@@ -71,7 +71,7 @@ class Client:
         own = {"bootstrap.servers": check_bootstrap(bootstrap)}
         settings = kafka_config({"client.id": "headrace-python"}, of_file, checked(config), own)
         self.parts = Parts(settings, traces=traces, stop_on_signals=stop_on_signals)
-        self._gateway = gateway
+        self._gateway, self._settings = gateway, settings
         self._shared: Producer | None = None
         self._lock = threading.Lock()
 
@@ -107,7 +107,7 @@ class Client:
     def subscribe(self, url: str, topic: str, **options: object) -> Webhook:
         """The gateway POSTs the topic's messages to this URL from now on; options as in docs/push.md."""
         self.parts.check_open()
-        return subscribed(self._gateway, url, topic, options)
+        return subscribed(self._gateway, self._settings, url, topic, options)
 
     # -- topics and groups -------------------------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ from confluent_kafka import KafkaError, KafkaException
 
 from headrace.api.errors import ApiError, UnknownOption
 from headrace.api.trouble import Trouble
+from headrace.base.errors import UserError
+from headrace.client.bearer import for_librdkafka
 
 logger = logging.getLogger("headrace.api")
 
@@ -163,7 +165,10 @@ def for_consumers(config: Config) -> dict[str, Any]:
 def made(kind: Callable[[dict[str, Any]], Made], config: Config, trouble: Trouble | None = None) -> Made:
     """A confluent-kafka client; a setting that it refuses is told with the nearest name."""
     try:
-        return kind({"logger": _LibrdkafkaLog(), "error_cb": (trouble or Trouble()).note, **config})
+        told = for_librdkafka(dict[str, Any](config))
+        return kind({"logger": _LibrdkafkaLog(), "error_cb": (trouble or Trouble()).note, **told})
+    except UserError as error:
+        raise ApiError(error.cause, error.fix) from None
     except KafkaException as failure:
         error = failure.args[0]
         raise _refused(error.str() if isinstance(error, KafkaError) else str(error)) from None

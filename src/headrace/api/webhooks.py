@@ -1,14 +1,17 @@
 """Webhooks: a URL that the gateway delivers a topic's messages to, asked for over its REST."""
 
 import json
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any
+from urllib.error import HTTPError, URLError
 
 from headrace.api.errors import ApiError, UnknownOption
-from headrace.api.options import near
+from headrace.api.options import Config, near
+from headrace.base.errors import Refused, UserError
+from headrace.client.connection import Disconnected
+from headrace.client.gateway_http import GatewayHttp
 
 SECONDS = 30.0
 OPTIONS = ("group", "secret", "dead_letter_topic", "start", "messages_max", "timeout_ms", "retry")
@@ -24,7 +27,8 @@ class Webhook:
     secret: str
 
 
-def subscribed(gateway: str, url: str, topic: str, options: Mapping[str, object]) -> Webhook:
+def subscribed(gateway: str, settings: Config, url: str, topic: str, options: Mapping[str, object]) -> Webhook:
+    """`settings` say who asks, and whom he trusts."""
     for name in options:
         if name not in OPTIONS:
             raise UnknownOption(
@@ -32,27 +36,34 @@ def subscribed(gateway: str, url: str, topic: str, options: Mapping[str, object]
             )
     if not gateway.startswith(("http://", "https://")):
         raise ApiError(f"{gateway!r} is no address of a gateway", 'connect(…, gateway="http://127.0.0.1:8080")')
-    made = _post(f"{gateway.rstrip('/')}/api/v1/webhooks", {"topic": topic, "callback_url": url, **options})
+    made = _post(gateway, settings, {"topic": topic, "callback_url": url, **options})
     return Webhook(made["id"], topic, made["group"], made.get("secret", ""))
 
 
-def _post(url: str, body: Mapping[str, object]) -> Any:
-    request = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
+def _post(gateway: str, settings: Config, body: Mapping[str, object]) -> Any:
     try:
-        with urllib.request.urlopen(request, timeout=SECONDS) as reply:
-            return json.load(reply)
-    except urllib.error.HTTPError as refusal:
+        http = GatewayHttp(gateway, settings)
+        return http.ask("POST", "/api/v1/webhooks", body, SECONDS)
+    except HTTPError as refusal:
         with refusal:
-            raise _told(refusal.read(), refusal.code) from None
-    except OSError as failure:
-        reason = failure.reason if isinstance(failure, urllib.error.URLError) else failure
+            raise _told(refusal.read(), refusal.code, http) from None
+    except UserError as error:
+        raise ApiError(error.cause, error.fix) from None
+    except (Refused, Disconnected) as failure:
+        raise ApiError(f"no token to log in with: {failure}", "see the settings sasl.oauthbearer.…") from None
+    except (OSError, HTTPException) as failure:
+        reason = failure.reason if isinstance(failure, URLError) else failure
         raise ApiError(
-            f"the gateway at {url} does not answer: {reason}",
+            f"the gateway at {gateway} does not answer: {reason}",
             'see whether it runs (headrace up starts one), and name it: connect(…, gateway="http://127.0.0.1:8080")',
         ) from None
 
 
-def _told(problem: bytes, status: int) -> ApiError:
+def _told(problem: bytes, status: int, http: GatewayHttp) -> ApiError:
+    if status == 401 and http.has_login and not http.is_tls:
+        return ApiError(
+            f"the gateway at {http.url} wants a login, which goes over https alone", 'connect(…, gateway="https://…")'
+        )
     try:
         said = json.loads(problem)
         return ApiError(f"{said['title']}: {said['detail']}", said.get("fix", ""))

@@ -1,7 +1,8 @@
 """`--client-config FILE`, or HEADRACE_CONFIG: who every command that asks brokers is to them, and whom it trusts.
 
-The option is added to each command that has `--bootstrap` and uses it. What the file says is of the whole process: one
-command talks to clusters as one user. `bootstrap.servers` of the file counts where `--bootstrap` is not given.
+The option is added to each command that has `--bootstrap` and uses it, or that asks a gateway (`--gateway`). What the file
+says is of the whole process: one command talks to clusters as one user. `bootstrap.servers` of the file counts where
+`--bootstrap` is not given.
 """
 
 from collections.abc import Mapping
@@ -55,16 +56,19 @@ def settings_of_file(path: str) -> dict[str, str]:
 
 
 def offer_client_file(group: TyperGroup) -> None:
-    """Gives the option to every command below that asks brokers."""
+    """Gives the option to every command below that asks brokers, or a gateway."""
     for name, command in group.commands.items():
         if isinstance(command, TyperGroup):
             offer_client_file(command)
-        elif name not in _NOT_OFFERED and _asks_brokers(command):
+        elif name not in _NOT_OFFERED and _logs_in(command):
             command.params.append(_option())
 
 
-def _asks_brokers(command: Any) -> bool:
-    return any("--bootstrap" in parameter.opts and not parameter.hidden for parameter in command.params)
+def _logs_in(command: Any) -> bool:
+    options = [
+        name for parameter in command.params if not getattr(parameter, "hidden", False) for name in parameter.opts
+    ]
+    return "--bootstrap" in options or "--gateway" in options
 
 
 def _option() -> Any:

@@ -1,11 +1,14 @@
 """`headrace webhook …`: URLs that topics are delivered to: add, list, pause, resume, redrive, delete, through a gateway."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.options import DEFAULT_BOOTSTRAP, AsJson, TopicName, UnusedBootstrap
+
+if TYPE_CHECKING:
+    from headrace.client.gateway_http import GatewayHttp
 
 app = typer.Typer(
     help="Subscribe URLs to topics; list, pause, resume, redrive and delete them.",
@@ -156,27 +159,35 @@ def _act(gateway: str, id: str, what: str, done: str, as_json: bool) -> None:
 
 
 def _ask(gateway: str, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-    import json
+    from http.client import HTTPException
     from urllib.error import HTTPError, URLError
     from urllib.parse import quote
-    from urllib.request import ProxyHandler, Request, build_opener
 
-    url = f"{gateway.rstrip('/')}/api/v1/webhooks{quote(path)}"
-    data = None if body is None else json.dumps(body).encode()
+    from headrace.cli.client_file import client_settings
+    from headrace.client.gateway_http import GatewayHttp
+
+    http = GatewayHttp(gateway, client_settings())
     try:
-        # Straight to the gateway: a proxy would have no business with it.
-        request = Request(url, data, {"Content-Type": "application/json"}, method=method)
-        with build_opener(ProxyHandler({})).open(request, timeout=GATEWAY_SECONDS_MAX) as reply:
-            return json.loads(reply.read() or b"null")
+        return http.ask(method, f"/api/v1/webhooks{quote(path)}", body, GATEWAY_SECONDS_MAX)
     except HTTPError as refusal:
         with refusal:
-            raise _refused(refusal.code, refusal.read()) from None
-    except (URLError, OSError, ValueError) as error:
+            raise _not_logged_in(http) if refusal.code == 401 else _refused(refusal.code, refusal.read()) from None
+    except (URLError, HTTPException, OSError, ValueError) as error:
         raise Failure(
             f"no gateway answers at {gateway}: {getattr(error, 'reason', error)}",
-            "start one with `headrace gateway`, or name yours with --gateway URL",
+            "start one with `headrace gateway`, or name yours with --gateway URL: https://… where callers log in",
             ExitCode.UNREACHABLE,
         ) from None
+
+
+def _not_logged_in(http: "GatewayHttp") -> Failure:
+    if not http.has_login:
+        fix = "give --client-config FILE, or HEADRACE_CONFIG, with sasl.username and sasl.password"
+    elif not http.is_tls:
+        fix = "name its https address with --gateway: a login goes over https alone"
+    else:
+        fix = "see sasl.username and sasl.password in the file of --client-config"
+    return Failure(f"the gateway at {http.url} takes nobody without a login that is right", fix, ExitCode.REFUSED)
 
 
 def _refused(status: int, body: bytes) -> Failure:

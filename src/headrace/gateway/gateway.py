@@ -7,7 +7,7 @@ A part is whatever lives as long as the process (webhooks, alerts, …): it is a
 of the list and stopped in reverse. A gateway starts without brokers too; requests then say that none answers.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol, TypeVar, cast
 
 from starlette.requests import HTTPConnection
@@ -15,6 +15,7 @@ from starlette.types import Scope
 
 from headrace.admin.admin import Admin
 from headrace.base.bootstrap import parse_bootstrap
+from headrace.client.bearer import for_librdkafka
 from headrace.client.produce.producer import ALL, BatchingProducer
 from headrace.client.properties import read_properties
 from headrace.client.security import security_from
@@ -147,8 +148,11 @@ def gateway_of(scope: Scope, own: Gateway) -> Gateway:
 
 def _own_identity(settings: GatewaySettings, trust: Trust | None) -> BrokerLogin:
     if trust is None:
-        return BrokerLogin(security_from(settings.kafka), settings.kafka)
+        return _login_of(settings.kafka)
     if not settings.service_config:
         return trust.nobody()
-    options = read_properties(settings.service_config)
-    return BrokerLogin(security_from(options), options)
+    return _login_of(read_properties(settings.service_config))
+
+
+def _login_of(options: Mapping[str, str]) -> BrokerLogin:
+    return BrokerLogin(security_from(options), for_librdkafka(options))

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any, Protocol, TypeVar, cast
 
 from headrace.client.kafka_cluster import KafkaCluster
-from headrace.client.security import security_from
+from headrace.spark.options import login_of
 
 C = TypeVar("C", bound=KafkaCluster)
 
@@ -29,4 +29,4 @@ def client_of(options: Reaching, kind: type[C]) -> C:
 
 @cache
 def _client(kind: Any, bootstrap: str, client_id: str, security: tuple[tuple[str, str], ...]) -> KafkaCluster:
-    return cast(KafkaCluster, kind(bootstrap, client_id=client_id, security=security_from(dict(security))))
+    return cast(KafkaCluster, kind(bootstrap, client_id=client_id, security=login_of(security)))

@@ -12,10 +12,10 @@ from headrace.base.bootstrap import parse_bootstrap
 from headrace.base.errors import Refused, UserError
 from headrace.client.peer import Address, Peer
 from headrace.client.scoped_login import is_scoped, scoped_login
-from headrace.client.security import Sasl, Security, security_from
+from headrace.client.security import Sasl, Security
 from headrace.spark.clients import Reaching
 from headrace.spark.loop_thread import loop_thread
-from headrace.spark.options import HiddenOptions
+from headrace.spark.options import HiddenOptions, login_of
 
 logger = logging.getLogger("headrace.spark")
 
@@ -59,9 +59,9 @@ def _made(options: Reaching, grants: tuple[str, ...], is_required: bool) -> _Kep
 
 async def _make(options: Reaching, grants: tuple[str, ...]) -> _Kept:
     given = dict(options.security)
-    security = security_from(given)
+    security = login_of(options.security)
     assert security is not None and security.sasl is not None, "there is a login"
-    own = _own_token(security.sasl)
+    own = await _own_token(security.sasl)
     if own:
         # Whoever has a token narrows it without a broker.
         return _Kept(
@@ -83,10 +83,11 @@ async def _make(options: Reaching, grants: tuple[str, ...]) -> _Kept:
     return _Kept(_told(given, login), time.monotonic() + seconds_left / 2)
 
 
-def _own_token(sasl: Sasl) -> str:
+async def _own_token(sasl: Sasl) -> str:
     if is_scoped(sasl.username):
         return f"{sasl.username}.{sasl.password}"
-    return sasl.password if is_scoped(sasl.password) else ""
+    given = sasl.password if sasl.token is None else await asyncio.to_thread(sasl.token)
+    return given if is_scoped(given) else ""
 
 
 def _told(given: dict[str, str], login: Sasl) -> HiddenOptions:

@@ -1,9 +1,11 @@
 """Options that source and sink share: names, the cluster's address, security."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 
 from headrace.base.errors import UserError
+from headrace.client.bearer import BEARER
+from headrace.client.security import Sasl, Security, security_from
 
 # The first is the default.
 EXECUTOR_TOKENS = ("auto", "required", "off")
@@ -46,6 +48,18 @@ def executor_token_of(options: Mapping[str, str]) -> str:
 
 
 def security_of(options: Mapping[str, str]) -> HiddenOptions:
-    """The security options without their `kafka.`, for `security_from`."""
+    """The security options without their `kafka.`, for `login_of`."""
     chosen = ((name.removeprefix("kafka."), value) for name, value in options.items() if name.startswith(_SECURITY))
     return HiddenOptions(sorted(chosen))
+
+
+def login_of(security: Iterable[tuple[str, str]]) -> Security | None:
+    """The login that the options say; with OAUTHBEARER a `sasl.password` is the token that the driver made for tasks."""
+    told = dict(security)
+    token = told.pop("sasl.password", "")
+    if told.get("sasl.mechanism", "").upper() != BEARER or not token:
+        return security_from(dict(security))
+    trusted = {name: value for name, value in told.items() if not name.startswith("sasl.")}
+    is_tls = told["security.protocol"].upper() == "SASL_SSL"
+    reached = security_from({**trusted, "security.protocol": "SSL" if is_tls else "PLAINTEXT"})
+    return Security(reached.tls if reached else None, Sasl(BEARER, "", token))

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs
 import pytest
 from sasl_brokers import sasl_broker
 
+import headrace
 from headrace.cli import app
 from headrace.testing.broker import HOST, Broker
 from signed_tokens import AUDIENCE, ISSUER, JWKS, token
@@ -120,3 +121,19 @@ def test_a_failure_says_why(run, changes, code, said) -> None:
 def test_the_secret_goes_to_the_named_endpoint_alone(run, endpoint) -> None:
     ran = run("topic", "list", token_endpoint_url=f"{endpoint}/moved")
     assert (ran[0], "307" in ran[2]) == (4, True), ran
+
+
+def test_import_headrace_with_a_token_of_a_file(broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """librdkafka itself reads no file."""
+    monkeypatch.delenv("HEADRACE_CONFIG", raising=False)
+    file = tmp_path / "token"
+    file.write_text(token())
+    settings = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url": file.as_uri(),
+    }
+    with headrace.connect(broker.bootstrap, **settings) as client:
+        client.create_topic("of-a-file", partitions=1)
+        client.produce("of-a-file", "hello")
+        assert [message.text for message in client.fetch("of-a-file")] == ["hello"]

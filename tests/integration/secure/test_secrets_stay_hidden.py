@@ -19,6 +19,7 @@ from secured import HOST, SECONDS, SecuredUp
 from headrace.cli import app
 from headrace.cli.failure import ExitCode
 from headrace.cli.run.ports import free_port
+from headrace.client.properties import read_properties
 
 ALICE, WRONG, KEY_PASSWORD = "alice-knows-it-8841", "a-wrong-guess-5523", "the-key-is-locked-7719"
 # Commands that show something of everything; each is run for people and for programs.
@@ -31,6 +32,7 @@ COMMANDS = (
     ("txn", "list"),
     ("user", "list"),
     ("acl", "list"),
+    ("webhook", "list"),
     ("doctor",),
     ("user", "add", "bob"),
     ("config", "set", "no.such.setting=1"),
@@ -57,8 +59,10 @@ def alice(up: SecuredUp) -> Path:
 @pytest.fixture(scope="module")
 def secrets(up: SecuredUp) -> dict[str, str]:
     """Every one of them by what it is; of a key a line from its middle."""
-    keys = {name: (up.data / "secure" / name).read_text() for name in ("ca.key", "broker-1.pem")}
+    keys = {name: (up.data / "secure" / name).read_text() for name in ("ca.key", "broker-1.pem", "gateway.pem")}
     found = {"alice": ALICE, "wrong": WRONG, "key password": KEY_PASSWORD, "admin": up.admin["sasl.password"]}
+    found["gateway"] = read_properties(str(up.data / "secure" / "gateway-login.properties"))["sasl.password"]
+    found["webhook key"] = (up.data / "secure" / "webhook.keys").read_text().strip()
     for name, text in keys.items():
         body = re.search(r"BEGIN PRIVATE KEY-----\n(.*?)\n-----END", text, re.DOTALL)
         assert body
@@ -86,6 +90,7 @@ def files_of_users(up: SecuredUp, folder: Path) -> Iterator[Path]:
 def test_commands_and_their_errors(up, alice, secrets, tmp_path, monkeypatch, capsys) -> None:
     assert up.cli("topic", "create", "seen").code == 0
     monkeypatch.delenv("HEADRACE_BOOTSTRAP", raising=False)
+    monkeypatch.setenv("HEADRACE_GATEWAY", up.serving["gateway"]["url"])
     codes = set()
     for file in files_of_users(up, tmp_path):
         monkeypatch.setenv("HEADRACE_CONFIG", str(file))
@@ -124,7 +129,12 @@ def test_a_gateway_and_its_pages(up: SecuredUp, secrets: dict[str, str], tmp_pat
     """What it shows to an administrator must not be how he logged in; nor what a stranger is shown."""
     login = f"admin:{secrets['admin']}"
     port, log = free_port(HOST), tmp_path / "gateway.log"
+    secure = up.data / "secure"
     words = [f"--client-config={up.admin_file}", f"--port={port}", "--log-level=debug", f"--log-file={log}"]
+    words += [
+        f"--service-config={secure / 'gateway-login.properties'}",
+        f"--set=webhook_keys={secure / 'webhook.keys'}",
+    ]
     command = [sys.executable, "-m", "headrace.cli", "gateway", *words, "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:

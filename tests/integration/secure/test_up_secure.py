@@ -43,7 +43,7 @@ def test_the_administrators_file_is_his_alone_and_works(up: SecuredUp) -> None:
     assert up.cli("consume", "hello") == (0, "one\n", "")
 
 
-def test_the_gateway_serves_https_and_has_no_rights_of_its_own(up: SecuredUp, alice: Path) -> None:
+def test_the_gateway_serves_https_and_callers_as_themselves(up: SecuredUp, alice: Path) -> None:
     url = up.serving["gateway"]["url"]
     assert url.startswith("https://")
     trusted = ssl.create_default_context(cafile=up.admin["ssl.ca.location"])

@@ -20,6 +20,7 @@ from typing import NamedTuple, Protocol
 
 from headrace.base.probe import Probes
 from headrace.base.settings import INT_MAX
+from headrace.broker.net.handshake_failures import HandshakeFailures
 
 logger = logging.getLogger("headrace.listener")
 
@@ -62,6 +63,7 @@ class Acceptor:
         self._tls = tls
         self._rate = Rate(rate_max, loop.time())
         self._probes = probes
+        self._failures = HandshakeFailures(loop.time)
         self._places = places
         self._backlog = backlog
         self._is_serving = False
@@ -150,8 +152,7 @@ class Acceptor:
         self._loop.add_reader(accepted.fileno(), self._on_first_bytes, arrival)
 
     def _let_go(self, arrival: "Arrival", cause: str) -> None:
-        fields = {"peer": arrival.peer, "request": "", "cause": cause}
-        logger.warning("no TLS handshake with %(peer)s: %(cause)s", fields)
+        self._failures.note(arrival.peer, cause)
         self._probes.peer_errors += 1
         self._unwatch(arrival)
         arrival.end()
@@ -225,8 +226,7 @@ class Acceptor:
         except (OSError, TimeoutError) as error:
             arrival.end()
             self._probes.peer_errors += 1
-            fields = {"peer": arrival.peer, "request": "", "cause": handshake_failure(error)}
-            logger.warning("no TLS handshake with %(peer)s: %(cause)s", fields)
+            self._failures.note(arrival.peer, handshake_failure(error))
 
 
 def _bound(family: int, address: tuple[object, ...]) -> socket.socket:

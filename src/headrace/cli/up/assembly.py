@@ -92,7 +92,7 @@ class Assembly:
             log_file_in(options.log_dir, "gateway"),
         )
         if self._secured:
-            gateway.secure(self._secured.gateway_words())
+            gateway.secure(self._secured.gateway_words(self._file.chosen_of_gateway))
         return gateway
 
     def _patience_s(self) -> float:

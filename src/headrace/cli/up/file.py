@@ -4,6 +4,7 @@ changed.
 The command line wins, and a value that was taken out of the file goes back to its default.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -41,6 +42,15 @@ class UpFile:
         settings = {**self._defaults, **file.broker, **self._given}
         self._check(file, settings)
         return NewOptions(settings, self._given_level or file.of("up").get("log_level", LOG_LEVEL))
+
+    @property
+    def chosen_of_gateway(self) -> set[str]:
+        """Settings of the gateway that the file or the environment names."""
+        prefix = "HEADRACE_GATEWAY_"
+        return {
+            *self._file.gateway,
+            *(name.removeprefix(prefix).lower() for name in os.environ if name.startswith(prefix)),
+        }
 
     def read_again(self) -> ReadAgain:
         """Raises UserError, and has changed nothing, if the file is wrong."""

@@ -1,13 +1,14 @@
 """`headrace up --secure`: what is made before the first broker starts, and the settings that each of them starts with.
 
 Clients log in over TLS and may do what rules allow; brokers know each other by certificates, on ports of their own; one
-administrator may do everything, and stands in the metadata store before anybody could ask for him. All of it lies in
-`SecureFolder`, is made once, and a later start finds it: an administrator whose file was deleted gets a new password.
+administrator may do everything, and stands in the metadata store before anybody could ask for him. The gateway has a user
+of its own with a few rights (`gateway_user`). All of it lies in `SecureFolder`, is made once, and a later start finds it:
+an administrator or a gateway whose file was deleted gets a new password.
 """
 
 import asyncio
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ from headrace.base.extras import installation_of
 from headrace.cli.failure import ExitCode, Failure
 from headrace.cli.run.ports import free_port, is_free
 from headrace.cli.run.serve_options import ServeOptions
+from headrace.cli.up.gateway_user import GATEWAY_USER, gateway_rules
 from headrace.cli.up.secure_folder import ADMIN, SecureFolder
 
 CLIENTS, BROKERS = "CLIENTS", "BROKERS"
@@ -55,14 +57,14 @@ class SecureUp:
             password = self.folder.admin_password()
         else:
             password = secrets.token_urlsafe(24)
-            self._put_admin(password)
+            self._put_user(ADMIN, password)
         self.folder.write_admin(bootstrap, password)
 
-    def _put_admin(self, password: str) -> None:
+    def _put_user(self, name: str, password: str) -> None:
         from headrace.cli.security.passwords import salted_credentials
         from headrace.cli.security.user_store import put_users
 
-        asyncio.run(put_users(self._store, salted_credentials(ADMIN, password, ())))
+        asyncio.run(put_users(self._store, salted_credentials(name, password, ())))
 
     def _require_apart(self, given: Mapping[str, str]) -> None:
         for name in sorted(given.keys() & self._settings(0, 0, 0).keys()):
@@ -76,12 +78,36 @@ class SecureUp:
         inner = wanted if wanted <= 65535 and is_free(self._host, wanted) else free_port(self._host)
         return {**self._logins, **self._settings(broker_id, port, inner)}
 
-    def gateway_words(self) -> list[str]:
-        """Options of the gateway: it serves https, and passes on the logins of its callers, having none itself."""
+    def gateway_words(self, chosen: Collection[str] = ()) -> list[str]:
+        """Options of the gateway: it serves https, passes on the logins of its callers, and has one for its own records.
+
+        `chosen` are settings of the gateway that somebody chose, which stay.
+        """
         # Not the brokers' name, by which they are super users of each other.
         self._certify(self.folder.gateway_certificate, GATEWAY_NAME)
         self.folder.write_gateway()
-        return [f"--client-config={self.folder.gateway}", f"--set=certificate={self.folder.gateway_certificate}"]
+        self._provide_gateway()
+        ours = {
+            "service_config": f"--service-config={self.folder.gateway_login}",
+            "webhook_keys": f"--set=webhook_keys={self.folder.webhook_keys}",
+        }
+        return [
+            f"--client-config={self.folder.gateway}",
+            f"--set=certificate={self.folder.gateway_certificate}",
+            *(word for name, word in ours.items() if name not in chosen),
+        ]
+
+    def _provide_gateway(self) -> None:
+        """Makes its user and its key, unless they are there: rules that an administrator took away stay away."""
+        from headrace.cli.security.user_store import put_rules
+
+        if not self.folder.webhook_keys.exists():
+            self.folder.write_webhook_keys(secrets.token_bytes(32))
+        if not self.folder.gateway_login.exists():
+            password = secrets.token_urlsafe(24)
+            self._put_user(GATEWAY_USER, password)
+            asyncio.run(put_rules(self._store, gateway_rules()))
+            self.folder.write_gateway_login(GATEWAY_USER, password)
 
     def _certify(self, path: Path, name: str) -> None:
         from headrace.cli.security.certificates import read_file, save_private

@@ -4,12 +4,15 @@
     broker-N.pem             key and certificate of a broker
     gateway.pem              key and certificate of the gateway
     gateway.properties       where the gateway's brokers are and whom it trusts, without a login
+    gateway-login.properties the login of the gateway's own user
+    webhook.keys             the key that seals the secrets of webhooks
     admin.properties         the administrator's login, by librdkafka's names
     admin-java.properties    the same for Java's tools (--command-config)
 
 `admin.properties` is written last: where it stands, the rest is there and the store knows the administrator.
 """
 
+import base64
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -42,6 +45,14 @@ class SecureFolder:
         return self.path / "gateway.pem"
 
     @property
+    def gateway_login(self) -> Path:
+        return self.path / "gateway-login.properties"
+
+    @property
+    def webhook_keys(self) -> Path:
+        return self.path / "webhook.keys"
+
+    @property
     def is_complete(self) -> bool:
         return self.admin.exists()
 
@@ -52,9 +63,9 @@ class SecureFolder:
         make_directory(self.path)
 
     def drop_certificates(self) -> None:
-        """Deletes those of brokers: nobody trusts the authority any more that signed them."""
-        for path in self.path.glob("broker-*.pem"):
-            path.unlink()
+        """Deletes those of brokers and of the gateway: nobody trusts the authority any more that signed them."""
+        for path in (*self.path.glob("broker-*.pem"), self.gateway_certificate):
+            path.unlink(missing_ok=True)
 
     def admin_password(self) -> str:
         return read_properties(str(self.admin))["sasl.password"]
@@ -78,6 +89,17 @@ class SecureFolder:
         from headrace.cli.security.certificates import save_private
 
         save_private(self.gateway, _as_file(self.client_lines()))
+
+    def write_gateway_login(self, user: str, password: str) -> None:
+        from headrace.cli.security.certificates import save_private
+
+        login = {"sasl.username": user, "sasl.password": password}
+        save_private(self.gateway_login, _as_file({**self.client_lines(), **login}))
+
+    def write_webhook_keys(self, key: bytes) -> None:
+        from headrace.cli.security.certificates import save_private
+
+        save_private(self.webhook_keys, base64.b64encode(key) + b"\n")
 
     def client_lines(self) -> dict[str, str]:
         """The settings that every client needs, beside its user name and password."""

@@ -75,7 +75,7 @@ class SinkOptions(NamedTuple):
     transaction_timeout_ms: int
     executor_token: str
     security: HiddenOptions
-    """Options without their `kafka.`, for `security_from`."""
+    """Options without their `kafka.`, for `login_of`."""
 
 
 def sink_options(given: Mapping[str, str], default_guarantee: str) -> SinkOptions:

@@ -16,7 +16,7 @@ from headrace.base.bootstrap import parse_bootstrap
 from headrace.base.errors import Refused
 from headrace.base.ids import TopicPartition
 from headrace.client.connection import Disconnected
-from headrace.client.security import security_from
+from headrace.spark.options import login_of
 from headrace.spark.source.offsets import Offsets
 from headrace.spark.source.options import SourceOptions
 
@@ -72,4 +72,4 @@ async def _commit(group: ProgressGroup, offsets: Mapping[TopicPartition, NewComm
 
 @cache
 def _admin(group: ProgressGroup) -> Admin:
-    return Admin(parse_bootstrap(group.bootstrap), "headrace-spark", security_from(dict(group.security)))
+    return Admin(parse_bootstrap(group.bootstrap), "headrace-spark", login_of(group.security))

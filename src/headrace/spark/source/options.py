@@ -121,7 +121,7 @@ class SourceOptions(NamedTuple):
     dead_letter_topic: str
     executor_token: str
     security: HiddenOptions
-    """Options without their `kafka.`, for `security_from`."""
+    """Options without their `kafka.`, for `login_of`."""
 
     @property
     def subscription(self) -> str:
