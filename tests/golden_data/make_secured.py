@@ -30,10 +30,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from chaos.cluster import Child
 from cluster_view import records_of
+from golden_data.callers import ADMIN, HOST, PASSWORDS, SECONDS, TOPICS, Callers, seen, seen_of_tokens, settings_of
 from golden_data.fill import OLD_LEVEL
 from golden_data.make import LEFT_OUT, keep, release, started
 from golden_data.make_beyond import GatewayOf
-from golden_data.secured import ADMIN, HOST, PASSWORDS, SECONDS, TOPICS, Callers, seen, seen_of_tokens, settings_of
 from headrace.admin.admin import Admin
 from headrace.backup.features import set_feature_levels
 from headrace.base.bootstrap import parse_bootstrap

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from golden_data.archives import unpacked
-from golden_data.secured import ADMIN, BROKER, PASSWORDS, REFUSED, Callers, seen, seen_of_tokens, settings_of
+from golden_data.callers import ADMIN, BROKER, PASSWORDS, REFUSED, Callers, seen, seen_of_tokens, settings_of
 from golden_data.test_golden_data import FILES_OF_A_BROKER, written
 from headrace.cli.app import run
 from headrace.cli.run.ports import free_port

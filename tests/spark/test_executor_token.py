@@ -18,7 +18,7 @@ from headrace.cli.run.ports import free_port
 from headrace.cli.security.certificates import Authority, save_private
 from headrace.spark import executor_tokens
 from headrace.spark.executor_login import executor_security, reading
-from headrace.spark.source import BatchSource, RangePartition
+from headrace.spark.source.batch import BatchSource, RangePartition
 from headrace.spark.source.columns import schema_of
 from headrace.spark.source.options import source_options
 from headrace.testing.broker import HOST, Broker

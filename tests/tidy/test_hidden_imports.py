@@ -28,6 +28,7 @@ TAKE_THE_BROKER = {
     "headrace.broker.upkeep.janitor",
 }
 LOADED_LATER = {
+    "headrace.cli.webhook",
     "headrace",
     "headrace.cli.cluster.commands",
     "headrace.cli.messages.consume",

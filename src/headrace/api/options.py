@@ -170,8 +170,8 @@ def made(kind: Callable[[dict[str, Any]], Made], config: Config, trouble: Troubl
     except UserError as error:
         raise ApiError(error.cause, error.fix) from None
     except KafkaException as failure:
-        error = failure.args[0]
-        raise _refused(error.str() if isinstance(error, KafkaError) else str(error)) from None
+        cause = failure.args[0]
+        raise _refused(cause.str() if isinstance(cause, KafkaError) else str(cause)) from None
     except (TypeError, ValueError) as failure:
         raise ApiError(f"a setting is refused: {failure}", "see docs/python.md for the settings") from None
 
