@@ -167,8 +167,8 @@ def made(kind: Callable[[dict[str, Any]], Made], config: Config, trouble: Troubl
     try:
         told = for_librdkafka(dict[str, Any](config))
         return kind({"logger": _LibrdkafkaLog(), "error_cb": (trouble or Trouble()).note, **told})
-    except UserError as error:
-        raise ApiError(error.cause, error.fix) from None
+    except UserError as wrong:
+        raise ApiError(wrong.cause, wrong.fix) from None
     except KafkaException as failure:
         error = failure.args[0]
         raise _refused(error.str() if isinstance(error, KafkaError) else str(error)) from None

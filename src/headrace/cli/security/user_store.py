@@ -5,6 +5,7 @@ Brokers that run on the store know them at once.
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 
 from headrace.base.errors import StoreUnreachable
 from headrace.base.system_clock import SystemClock
@@ -24,7 +25,7 @@ async def put_users(where: str, credentials: Iterable[ScramCredentialUpsertion])
     async with _opened(where) as store:
         for each in credentials:
             wanted = Upsertion(each.name, each.mechanism, each.iterations, each.salt, each.salted_password)
-            await _commit(store, lambda image, wanted=wanted: _user_commits(image, wanted))
+            await _commit(store, partial(_user_commits, wanted))
 
 
 async def put_rules(where: str, rules: Iterable[Acl]) -> None:
@@ -45,7 +46,7 @@ async def _opened(where: str) -> AsyncIterator[MetaStore]:
         raise Failure(f"{where} does not answer: {error}", "see to the metadata store", ExitCode.UNREACHABLE) from None
 
 
-def _user_commits(image: Image, wanted: Upsertion) -> Iterable[Commit]:
+def _user_commits(wanted: Upsertion, image: Image) -> Iterable[Commit]:
     altered = alter_users(image, [wanted])
     refusal = altered.refusals[wanted.user]
     if refusal is not None:
