@@ -167,8 +167,8 @@ def made(kind: Callable[[dict[str, Any]], Made], config: Config, trouble: Troubl
     try:
         told = for_librdkafka(dict[str, Any](config))
         return kind({"logger": _LibrdkafkaLog(), "error_cb": (trouble or Trouble()).note, **told})
-    except UserError as error:
-        raise ApiError(error.cause, error.fix) from None
+    except UserError as wrong:
+        raise ApiError(wrong.cause, wrong.fix) from None
     except KafkaException as failure:
         cause = failure.args[0]
         raise _refused(cause.str() if isinstance(cause, KafkaError) else str(cause)) from None

@@ -122,6 +122,7 @@ def test_the_gateways_own_user_may_do_a_few_things(up: SecuredUp, url: str, alic
     assert len(base64.b64decode(keys.read_text())) == 32
     own = up.user_file("headrace-gateway", read_properties(str(login))["sasl.password"])
     assert "orders" in up.cli("topic", "list", as_user=own).out
+    assert up.cli("produce", "orders", stdin="one\n").code == 0
     assert up.cli("consume", "orders", as_user=own).code == 4
     assert up.cli("produce", "orders", stdin="x\n", as_user=own).code == 4
     itself = ("--user", "headrace-gateway", "--read", "--topic", "orders")
