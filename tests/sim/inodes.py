@@ -37,12 +37,14 @@ class Inode:
         return self.forgotten + len(self.unsynced)
 
     def settle(self, mark: int, lost: bool = False) -> None:
-        """Moves what the mark covers to the durable side; if lost, only forgets it, as a failed fsync does."""
+        """Moves what the mark covers to the durable side; if lost, only forgets it, as a failed fsync does with bytes. A
+        length is a matter of the journal, as names are: see `Directory.settle`."""
         covered = max(0, mark - self.forgotten)
+        kept = [change for change in self.unsynced[:covered] if isinstance(change, Truncate)] if lost else []
         for change in [] if lost else self.unsynced[:covered]:
             change.apply(self.durable)
-        del self.unsynced[:covered]
-        self.forgotten += covered
+        self.unsynced[:covered] = kept
+        self.forgotten += covered - len(kept)
 
     def lose_power(self, rng: Random) -> None:
         size = len(self.durable)
