@@ -167,7 +167,11 @@ def storm(job: Job, seconds: float, seed: int) -> None:
                 job.run(rng.uniform(0.5, 2.0))
 
 
-@pytest.mark.parametrize("job", [confluent_copier, java_copier, go_copier], indirect=True)
+@pytest.mark.parametrize(
+    "job",
+    [confluent_copier, *(pytest.param(each, marks=pytest.mark.long) for each in (java_copier, go_copier))],
+    indirect=True,
+)
 @pytest.mark.timeout(180)
 def test_each_record_comes_out_once(job: Job) -> None:
     job.send(100)

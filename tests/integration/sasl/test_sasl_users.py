@@ -153,7 +153,7 @@ def tool(broker, properties):
     return lambda name, *options, **rest: console.run(broker.bootstrap, name, *options, **rest)
 
 
-@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+@pytest.mark.parametrize("mechanism", [pytest.param("SCRAM-SHA-256", marks=pytest.mark.long), "SCRAM-SHA-512"])
 def test_kafka_configs_and_the_java_client(tool, properties, headrace_topic, mechanism):
     admin = ["--command-config", properties("java-admin", "ascii")]
     whom = ["--entity-type", "users", "--entity-name", "jo"]
