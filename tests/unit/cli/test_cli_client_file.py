@@ -27,8 +27,17 @@ def commands(group: TyperGroup, before: str = "") -> dict[str, Any]:
 def test_every_command_that_asks_brokers_takes_it() -> None:
     tree = commands(app.command_tree())
     takes = {name for name, command in tree.items() if any("--client-config" in each.opts for each in command.params)}
-    assert takes >= {"topic list", "produce", "consume", "group describe", "cluster status", "backup create", "doctor"}
-    assert not takes & {"up", "kill", "log dump", "plan", "webhook list", "config check", "version"}
+    assert takes >= {
+        "topic list",
+        "produce",
+        "consume",
+        "group describe",
+        "cluster status",
+        "backup create",
+        "doctor",
+        "webhook list",
+    }
+    assert not takes & {"up", "kill", "log dump", "plan", "config check", "version"}
 
 
 @pytest.fixture
