@@ -19,7 +19,7 @@ def plan_batch(topic: str, start: Mapping[int, int], end: Mapping[int, int], off
 
 
 def end_of(start: Mapping[int, int], ranges: Iterable[OffsetRange]) -> Offsets:
-    """Where every partition stands once these ranges are done."""
+    """The next offset of every partition once these ranges are done."""
     return dict(start) | {each.id.partition: each.limit for each in ranges}
 
 

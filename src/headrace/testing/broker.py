@@ -22,7 +22,7 @@ START_SECONDS = 30.0
 
 
 class Host(Protocol):
-    """Where the broker runs: a child process, or a thread of this one."""
+    """The process or thread that the broker runs in."""
 
     @property
     def pid(self) -> int: ...

@@ -85,7 +85,7 @@ def _end_by_handle(pid: int, number: signal.Signals, check: Callable[[], None]) 
 
 
 def _end_by_number(pid: int, number: signal.Signals, check: Callable[[], None]) -> bool:
-    """Where there are no handles: macOS."""
+    """Ends a process by its number, on systems without handles of processes (macOS)."""
     check()
     os.kill(pid, number)
     deadline = time.monotonic() + BROKER_STOP_SECONDS_MAX

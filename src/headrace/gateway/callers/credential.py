@@ -98,7 +98,7 @@ def _basic(encoded: bytes) -> Credential | None:
 
 
 def without_login(options: Mapping[str, str]) -> dict[str, str]:
-    """Where brokers are and how they are trusted, without anybody's name or password."""
+    """The options without anybody's name or password: addresses of brokers, and how they are trusted."""
     return {name: value for name, value in options.items() if not name.startswith(_WHO)}
 
 

@@ -33,7 +33,7 @@ def parse_messages(batch: list[Any]) -> Sequence[Outgoing]:
 
 
 def _texts(batch: list[Any]) -> Texts | None:
-    """Where all of them are text, and all have a key or none has."""
+    """The messages in columns, if all are text and all have a key or none has; else None."""
     try:
         fields_each = set(map(len, batch))
         if fields_each == {1}:

@@ -72,7 +72,7 @@ NO_HEADERS = Headers(_NO_INTS, _NO_INTS, NO_STRINGS, NO_STRINGS)
 
 
 class Columns(NamedTuple):
-    """Where each of them is in the batches, or None."""
+    """The index of each column in the batches; None for one that they do not have."""
 
     value: int
     key: int | None

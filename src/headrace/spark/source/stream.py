@@ -107,7 +107,7 @@ class StreamSource(TaskReader, DataSourceStreamReader, SupportsTriggerAvailableN
             self._ask(commit_progress(group_of(self._options), offsets_from_json(end)))
 
     def _until_news(self, starts: Offsets, found: Subscribed, is_all_wanted: bool) -> Offsets | None:
-        """Where the partitions end as soon as there is enough to read, or None after a while."""
+        """The ends of the partitions as soon as there is enough to read, or None after a while."""
         deadline, pause = time.monotonic() + STREAM_POLL_SECONDS, PAUSE_SECONDS_MIN
         while True:
             ends = self._ask(offsets_at(self._options, found.partitions, LATEST))
